@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from crowdveil.data.reports import Block
-from crowdveil.em.kernels.dispatch import block_reports, encode
+from crowdveil.em.kernels.dispatch import encoded_block_for_kernels, reports_per_reproducible_block
 from crowdveil.em.kernels.numpy_backend import EncodedBlock, ScoreTables, largest_change
 
 READ = 1 << 25
@@ -27,7 +27,7 @@ def blocks(answers: int, workers: int, labels: int, cells: int, *, tails: bool) 
     With tails, one worker gives a tenth of all answers, and one task of each block gets a hundredth of its answers.
     """
     rng = np.random.default_rng(0)
-    size = block_reports(answers, cells, compiled=True)
+    size = reports_per_reproducible_block(answers, cells, compiled=True)
     made = []
     for first in range(0, answers, size):
         held = min(size, answers - first)
@@ -55,7 +55,7 @@ def steps(labels: int, workers: int, coded: list[EncodedBlock], kind: str) -> Ca
     def step() -> None:
         for at, (one, group, gold, old) in enumerate(zip(coded, groups, unknown, before, strict=True)):
             if kind == "mean":
-                found: Any = one.mean_step(weight, 1e-12, gold, old)
+                found: Any = one.weighted_means_and_residual_sums(weight, 1e-12, gold, old)
             elif kind == "coin":
                 found = one.one_coin_step(weight, first, gold, old)
             else:
@@ -79,8 +79,12 @@ def measure(name: str, answers: int, labels: int, kind: str, given: argparse.Nam
     workers = min(max(answers // 100, 10), 10**6)
     cells = workers * labels**2 if kind == "tables" else workers
     made = blocks(answers, workers, labels, cells, tails=name.endswith("tails"))
-    fast = steps(labels, workers, [encode(one, workers, labels, compiled=True) for one in made], kind)
-    plain = steps(labels, workers, [encode(one, workers, labels, compiled=False) for one in made], kind)
+    fast = steps(
+        labels, workers, [encoded_block_for_kernels(one, workers, labels, compiled=True) for one in made], kind
+    )
+    plain = steps(
+        labels, workers, [encoded_block_for_kernels(one, workers, labels, compiled=False) for one in made], kind
+    )
     bandwidth = np.ones(READ)
     fast()
     fast()

@@ -17,10 +17,12 @@ def comparators(objective, epsilon):
     closed = design_file._closed_form_channels(objective, epsilon, quantized)
     tables = {channel.mechanism: channel.probabilities for channel in closed}
     subsets = [
-        np.where(design_file._sets_of_size(size, k), math.exp(epsilon), 1.0)
+        np.where(design_file._membership_of_all_sets_of_size(size, k), math.exp(epsilon), 1.0)
         for k in design_file._enumerable_sizes(size)
     ]
-    tables["subset-selection"] = max((one / one.sum(axis=1, keepdims=True) for one in subsets), key=objective.score)
+    tables["subset-selection"] = max(
+        (one / one.sum(axis=1, keepdims=True) for one in subsets), key=objective.objective_of_channel
+    )
     half = 1 / (1 + math.exp(epsilon / 2))
     words = {"symmetric": (1 - half, half), "optimized": (0.5, 1 / (1 + math.exp(epsilon)))} if size <= 12 else {}
     for name, (keep, flip) in words.items():

@@ -6,7 +6,7 @@ Names are deliberately awkward (commas, quotes, spaces), and neither tasks nor w
 import numpy as np
 from hypothesis import strategies as st
 
-from crowdveil.channels.alphabet import Alphabet, Categories, has_valid_magnitude
+from crowdveil.channels.alphabet import Alphabet, Categories, is_zero_or_squares_safely
 from crowdveil.data.reports import Reports
 
 LABELS = ("no", "yes", "maybe", 'can\'t say, "really"')
@@ -51,7 +51,7 @@ def small_numeric_reports(
     min_reports: int = 1,
 ) -> Reports:
     """Draw reports of free numbers in [low, high] without repeated pairs; some tasks and workers may have none."""
-    number = st.floats(low, high, allow_nan=False).filter(lambda number: bool(has_valid_magnitude(number)))
+    number = st.floats(low, high, allow_nan=False).filter(lambda number: bool(is_zero_or_squares_safely(number)))
     return _draw_reports(draw, None, number, (max_tasks, max_workers), min_reports)
 
 

@@ -21,7 +21,7 @@ from crowdveil import (
     conclude,
     draw_gold,
 )
-from crowdveil.data.write_reports import reports_table
+from crowdveil.data.write_reports import reports_table_in_task_order
 from crowdveil.errors import ReportsError
 from crowdveil.evaluation.metrics import score
 from crowdveil.inference.methods import SLOW_WORK
@@ -37,7 +37,7 @@ def crowd() -> Crowd:
 
 def frame_of(reports: Reports) -> pd.DataFrame:
     """Return reports as a pandas frame of text."""
-    return reports_table(reports).to_pandas().astype(str)
+    return reports_table_in_task_order(reports).to_pandas().astype(str)
 
 
 def test_one_call_is_the_fit_of_the_default_method(crowd: Crowd) -> None:
@@ -65,7 +65,7 @@ def test_the_channel_reads_reports(crowd: Crowd) -> None:
     """With a channel the reports are read through it, and truths are labels of answers; without gold nothing else."""
     mechanism = RandomizedResponse(alphabet=Categories(("no", "yes")), epsilon=2.0, participation="public")
     reports = perturb(crowd.answers, mechanism, seeded(2))
-    frame = pl.from_arrow(reports_table(reports))
+    frame = pl.from_arrow(reports_table_in_task_order(reports))
 
     found = aggregate(frame, channel=mechanism.channel())
 
@@ -81,7 +81,7 @@ def test_protected_participation_needs_the_lists_of_tasks_and_workers(crowd: Cro
     reports = perturb(crowd.answers, mechanism, seeded(2))
 
     found = aggregate(
-        reports_table(reports),
+        reports_table_in_task_order(reports),
         channel=mechanism.channel(),
         tasks=[*map(str, crowd.answers.tasks.tolist()), "extra"],
         workers=list(map(str, crowd.answers.workers.tolist())),

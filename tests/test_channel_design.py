@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from crowdveil import channel_design as design_file
-from crowdveil.channel_design import design_channel, normal_worker_model, one_coin_worker_model
+from crowdveil.channel_design import design_channel, normal_worker_model, one_coin_answer_given_truth
 from crowdveil.channels.alphabet import NULL, Categories, Scale
 from crowdveil.channels.channel import DENOMINATOR
 from crowdveil.errors import SettingsError
@@ -52,14 +52,14 @@ def skewed_question(rate):
     prior = np.array([0.72, 0.08, 0.08, 0.07, 0.05])
     alphabet = letters(5, ordered=True)
     return DesignObjective(
-        alphabet=alphabet, prior=prior, worker_model=one_coin_worker_model(5, 0.75), participation_rate=rate
+        alphabet=alphabet, prior=prior, worker_model=one_coin_answer_given_truth(5, 0.75), participation_rate=rate
     )
 
 
 def brute_force(objective, epsilon):
     """The best objective over all vertices: every choice of as many staircase columns as inputs that is a channel."""
     columns = np.array(list(product([1.0, math.exp(epsilon)], repeat=objective.input_count))).T[:, :-1]
-    gains = objective.gains(columns)
+    gains = objective.objective_term_of_each_column(columns)
     best = -math.inf
     for chosen in combinations(range(columns.shape[1]), objective.input_count):
         try:
@@ -90,7 +90,9 @@ def test_the_program_finds_the_best_vertex(seed, epsilon, participation):
 
     channel = design_channel(objective, epsilon)
 
-    assert brute_force(objective, epsilon) == pytest.approx(objective.gains(channel.probabilities).sum(), rel=1e-8)
+    assert brute_force(objective, epsilon) == pytest.approx(
+        objective.objective_term_of_each_column(channel.probabilities).sum(), rel=1e-8
+    )
 
 
 @pytest.mark.slow
@@ -99,10 +101,12 @@ def test_the_program_finds_the_best_vertex(seed, epsilon, participation):
 def test_no_channel_of_another_form_is_better(seed, epsilon):
     """Fifty random channels within the epsilon, not staircases, never say more."""
     objective, generator = random_question(seed, letters(3)), np.random.default_rng(seed)
-    best = objective.score(design_channel(objective, epsilon).probabilities)
+    best = objective.objective_of_channel(design_channel(objective, epsilon).probabilities)
 
     for _ in range(50):
-        assert objective.score(random_channel(generator, objective.input_count, epsilon)) <= best * (1 + 1e-9)
+        assert objective.objective_of_channel(random_channel(generator, objective.input_count, epsilon)) <= best * (
+            1 + 1e-9
+        )
 
 
 @pytest.mark.slow
@@ -124,9 +128,9 @@ def test_it_keeps_its_epsilon_and_is_never_worse(seed, size, epsilon, participat
     assert channel.ratio <= below_exp(epsilon)
     assert channel.report_alphabet.size >= 2
     lost = 1e-9 + 8 * size / (DENOMINATOR * min(epsilon, 1.0))
-    best = objective.score(channel.probabilities)
+    best = objective.objective_of_channel(channel.probabilities)
     for name, table in comparators(objective, epsilon).items():
-        assert objective.score(table) <= best * (1 + lost), name
+        assert objective.objective_of_channel(table) <= best * (1 + lost), name
 
 
 @pytest.mark.slow
@@ -137,18 +141,20 @@ def test_local_search_from_few_candidate_sets_finds_the_optimum():
     """
     for seed, epsilon in product(range(4), (0.3, 1.0, 3.0)):
         objective = random_question(seed, letters(10), spread=1.0)
-        family = np.hstack((np.eye(11, dtype=bool), design_file._principal_axis_sets(objective)))
+        family = np.hstack((np.eye(11, dtype=bool), design_file._sets_at_principal_axis_ends(objective)))
         restricted = design_file._optimal_channel(objective, epsilon, family)
 
-        best = objective.score(design_channel(objective, epsilon).probabilities)
+        best = objective.objective_of_channel(design_channel(objective, epsilon).probabilities)
         assert family.shape[1] < 2**11 / 5
-        assert best == pytest.approx(objective.score(restricted.probabilities), rel=1e-6)
+        assert best == pytest.approx(objective.objective_of_channel(restricted.probabilities), rel=1e-6)
 
 
 def test_intervals_without_null_are_of_labels_only():
     """Where participation is public, there is no NULL to add to an interval."""
-    public = design_file._interval_sets(random_question(1, letters(5, ordered=True), participation="public"))
-    protected = design_file._interval_sets(random_question(1, letters(5, ordered=True)))
+    public = design_file._label_intervals_with_and_without_null(
+        random_question(1, letters(5, ordered=True), participation="public")
+    )
+    protected = design_file._label_intervals_with_and_without_null(random_question(1, letters(5, ordered=True)))
 
     assert (5, 6) == (len(public), len(protected))
     assert 2 * public.shape[1] == protected.shape[1]
@@ -174,9 +180,11 @@ def test_the_table_of_shares_of_the_optimum(objective, epsilon, expected):
     `opt` is the optimum as a share of the information of unprotected cells, the rest are shares of the optimum;
     quantized response reaches it. The earlier setting of the skewed prior is known roughly only.
     """
-    best = objective.score(design_channel(objective, epsilon).probabilities)
-    shares = {name: objective.score(table) / best for name, table in comparators(objective, epsilon).items()}
-    shares["opt"] = best / objective.score(np.eye(objective.input_count))
+    best = objective.objective_of_channel(design_channel(objective, epsilon).probabilities)
+    shares = {
+        name: objective.objective_of_channel(table) / best for name, table in comparators(objective, epsilon).items()
+    }
+    shares["opt"] = best / objective.objective_of_channel(np.eye(objective.input_count))
 
     assert 1.0 == pytest.approx(shares["quantized-response"], abs=2e-3)
     for name, figure in expected.items():
@@ -191,7 +199,7 @@ def test_null_may_be_kept_apart():
 
     assert NULL in apart.outputs
     assert not [name for name in apart.outputs if NULL in name and name != NULL]
-    assert objective.score(apart.probabilities) < objective.score(best.probabilities)
+    assert objective.objective_of_channel(apart.probabilities) < objective.objective_of_channel(best.probabilities)
     assert design_channel(public, 0.5).rows == design_channel(public, 0.5, null_apart=True).rows
 
 
@@ -219,15 +227,17 @@ def test_normal_answers_are_rounded_and_clipped():
 
 def test_one_coin_answers_err_evenly():
     """The diagonal is the ability, what is left is shared by the other labels."""
-    np.testing.assert_allclose([[0.7, 0.15, 0.15], [0.15, 0.7, 0.15], [0.15, 0.15, 0.7]], one_coin_worker_model(3, 0.7))
+    np.testing.assert_allclose(
+        [[0.7, 0.15, 0.15], [0.15, 0.7, 0.15], [0.15, 0.15, 0.7]], one_coin_answer_given_truth(3, 0.7)
+    )
 
 
 @pytest.mark.parametrize(
     "wrong",
     [
-        lambda: one_coin_worker_model(1, 0.5),
-        lambda: one_coin_worker_model(3, 1.1),
-        lambda: one_coin_worker_model(3, math.nan),
+        lambda: one_coin_answer_given_truth(1, 0.5),
+        lambda: one_coin_answer_given_truth(3, 1.1),
+        lambda: one_coin_answer_given_truth(3, math.nan),
         lambda: normal_worker_model(Scale(0, 9), ()),
         lambda: normal_worker_model(Scale(0, 9), (1.0, 0.0)),
         lambda: normal_worker_model(Scale(0, 9), (math.inf,)),

@@ -15,8 +15,8 @@ from crowdveil.errors import (
     ReportsError,
     SettingsError,
     TextSource,
-    memory_shortage,
-    to_builtin,
+    memory_shortage_error_or_none,
+    numpy_scalars_to_python,
 )
 
 SETTINGS = SettingsError("epsilon must be positive", value=-1, hint="Use 1.")
@@ -73,7 +73,7 @@ def test_refusals_travel_between_processes(error):
 )
 def test_a_lack_of_memory_is_known_by_what_errors_say(error, found):
     """Memory errors, and errors of threads and libraries that found no address space, are one error with a way out."""
-    shortage = memory_shortage(error)
+    shortage = memory_shortage_error_or_none(error)
 
     assert isinstance(shortage, MemoryShortageError)
     assert found in shortage.value
@@ -85,7 +85,7 @@ def test_a_lack_of_memory_is_known_by_what_errors_say(error, found):
 @pytest.mark.parametrize("error", [RuntimeError("another"), ImportError("no module"), OSError(2, "No such file")])
 def test_other_errors_are_no_lack_of_memory(error):
     """What is no lack of memory stays what it is."""
-    assert memory_shortage(error) is None
+    assert memory_shortage_error_or_none(error) is None
 
 
 def test_messages_show_numbers_and_texts_of_numpy_as_they_were_given():
@@ -95,8 +95,8 @@ def test_messages_show_numbers_and_texts_of_numpy_as_they_were_given():
 
     assert "rule, got (0.5, ['a', 2])." == str(SettingsError("rule", value=value))
     assert (0.5, ["a", 2]) == SettingsError("rule", value=value).value
-    assert array is to_builtin(array)
-    assert "x" == to_builtin("x")
+    assert array is numpy_scalars_to_python(array)
+    assert "x" == numpy_scalars_to_python("x")
 
 
 def test_the_name_of_a_text_file_keeps_its_lines_through_pickling():

@@ -7,7 +7,7 @@ import pytest
 import crowdveil
 from crowdveil import Categories, Scale
 from crowdveil.errors import CrowdveilError
-from crowdveil.planning.plan_sentences import verdict
+from crowdveil.planning.plan_sentences import finding_sentences
 
 LABELS = Categories(("no", "yes"))
 SIZE = {"workers": 30, "tasks": 60, "participation_rate": 1.0}
@@ -56,7 +56,7 @@ def test_a_plan_prints_its_advice_and_a_line_for_each_row() -> None:
 def test_a_plan_says_when_the_loss_of_a_worker_promises_nothing(tasks: int, weak: bool) -> None:
     """Epsilon 150 of a worker is recommended with what it means and what lowers it; epsilon 3 without a warning."""
     sizes: Any = {"workers": 60, "tasks": tasks, "participation_rate": 1.0, "epsilons": [3.0], "target": 0.4}
-    sentences = " ".join(verdict(crowdveil.plan(LABELS, **sizes)))
+    sentences = " ".join(finding_sentences(crowdveil.plan(LABELS, **sizes)))
 
     assert f"{3 * tasks} per worker" in sentences or tasks == 1
     assert weak == ("practically certain of either after all reports" in sentences)

@@ -9,7 +9,7 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import beta
 
-from crowdveil.channel_design import design_channel, normal_worker_model, one_coin_worker_model
+from crowdveil.channel_design import design_channel, normal_worker_model, one_coin_answer_given_truth
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.estimators.factorization_mean import FactorizationMean
 from crowdveil.mechanisms import DesignObjective, MatrixFactorization, RandomizedResponse
@@ -31,7 +31,7 @@ OBJECTIVES = {
     "skewed": DesignObjective(
         alphabet=FIVE,
         prior=np.array([0.72, 0.07, 0.07, 0.07, 0.07]),
-        worker_model=one_coin_worker_model(5, 0.75),
+        worker_model=one_coin_answer_given_truth(5, 0.75),
         participation_rate=0.01,
     ),
 }
@@ -60,10 +60,13 @@ def share(number: float, digits: int = 3) -> str:
 def test_the_table_of_designed_channels(name, epsilon):
     """Information of one report: best channel against unprotected answers, and six mechanisms against the best."""
     objective = OBJECTIVES[name]
-    best = objective.score(design_channel(objective, epsilon).probabilities)
+    best = objective.objective_of_channel(design_channel(objective, epsilon).probabilities)
     others = comparators(objective, epsilon)
-    unprotected = objective.score(np.eye(objective.alphabet.size + 1))
-    found = [share(best / unprotected, 4), *(share(objective.score(others[one]) / best) for one in BASELINES)]
+    unprotected = objective.objective_of_channel(np.eye(objective.alphabet.size + 1))
+    found = [
+        share(best / unprotected, 4),
+        *(share(objective.objective_of_channel(others[one]) / best) for one in BASELINES),
+    ]
     first = ["synthetic", "skewed"].index(name)
     table = rows("mechanisms/designed.md", "| setting |")
     starts = [number for number, row in enumerate(table) if row[0]] + [len(table)]
@@ -107,8 +110,8 @@ def factorization_figures(mechanism: MatrixFactorization, workers: int, answered
         truth = np.clip(generator.normal(4.5, 2, 60), 0, 9)
         _, task = np.nonzero(generator.random((workers, 60)) < answered)
         codes = SCALE.encode(truth[task] + generator.normal(0, 1, len(task)))
-        summed = mechanism.simulate_sum(task, codes, 60, workers, seeded(seed))
-        estimate = FactorizationMean().fit(mechanism.totals(summed, tasks=60, workers=workers)).truth
+        summed = mechanism.simulate_sum_of_reports(task, codes, 60, workers, seeded(seed))
+        estimate = FactorizationMean().fit(mechanism.totals_in_answer_units(summed, tasks=60, workers=workers)).truth
         flat = np.ptp(estimate) < 1e-9
         found.append((0.0 if flat else np.corrcoef(estimate, truth)[0, 1], np.abs(estimate - truth).mean()))
     correlation, error = np.mean(found, axis=0)

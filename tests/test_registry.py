@@ -26,7 +26,7 @@ ENTRIES = (*ESTIMATOR_ENTRIES.values(), SUMS_ESTIMATOR, *MECHANISM_ENTRIES.value
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
 def test_an_entry_loads_the_class_of_its_name(entry: Entry) -> None:
     """The class of an entry exists in its module and carries the name of the entry."""
-    assert (entry.name, entry.class_name) == (entry.load().name, entry.load().__name__)
+    assert (entry.name, entry.class_name) == (entry.import_class().name, entry.import_class().__name__)
 
 
 def test_the_dictionaries_of_classes_follow_the_registry() -> None:
@@ -40,10 +40,10 @@ def test_every_registered_class_is_public() -> None:
     """Each estimator and mechanism is a name of its package; those used most are names of crowdveil itself."""
     for package, entries in ((estimators, ESTIMATOR_ENTRIES), (mechanisms, MECHANISM_ENTRIES)):
         for entry in entries.values():
-            assert getattr(package, entry.class_name) is entry.load()
+            assert getattr(package, entry.class_name) is entry.import_class()
     for entry in (*map(ESTIMATOR_ENTRIES.get, USUAL_ESTIMATORS), *map(MECHANISM_ENTRIES.get, USUAL_MECHANISMS)):
         assert entry is not None
-        assert getattr(crowdveil, entry.class_name) is entry.load()
+        assert getattr(crowdveil, entry.class_name) is entry.import_class()
 
 
 def test_mechanisms_are_found_by_their_settings() -> None:

@@ -15,7 +15,7 @@ import crowdveil
 from crowdveil.campaign.document import Campaign
 from crowdveil.campaign.report import LABEL, WHOLE_REPORT, part_bytes, sealed_parts
 from crowdveil.errors import CampaignError, SettingsError
-from crowdveil.sealing import decrypt_part, new_key, private_key_pem, public_key_text, read_key, seal_body
+from crowdveil.sealing import decrypt_part, new_key, private_key_pem, read_key, seal_body, uncompressed_public_key_hex
 from tests.campaign.builders import build_campaign, relay_of_key
 
 MODULE = Path(crowdveil.__file__).parent / "service" / "static" / "hpke.mjs"
@@ -124,7 +124,7 @@ def test_a_key_is_read_from_its_file() -> None:
     """A private key survives the way through its text; other texts are refused and not shown."""
     key = new_key()
 
-    assert public_key_text(key) == public_key_text(read_key(private_key_pem(key)))
+    assert uncompressed_public_key_hex(key) == uncompressed_public_key_hex(read_key(private_key_pem(key)))
     for text in (b"", b"-----BEGIN PRIVATE KEY-----\nsecret\n-----END PRIVATE KEY-----\n"):
         with pytest.raises(SettingsError, match="PEM") as refused:
             read_key(text)

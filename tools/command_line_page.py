@@ -41,7 +41,7 @@ def section(name: str, command: click.Command, owners: dict[str, str]) -> str:
     text = command.full_text if isinstance(command, Verb) else inspect.cleandoc(command.help or "")
     example = f"```text\n{command.example}\n```\n\n" if isinstance(command, Verb) else ""
     plain = {"": [option for option in command.params if isinstance(option, click.Option)]}
-    sections = command.headings(context) if isinstance(command, Verb) else plain
+    sections = command.options_by_heading(context) if isinstance(command, Verb) else plain
     tables = list[str]()
     for heading, listed in sections.items():
         table = _table(heading, listed, context)

@@ -97,7 +97,7 @@ class _Run:
             self.skipped += [
                 Skipped(method=method, program=program, answers=size, reason=why) for program, why in absent.items()
             ]
-            self._advance(len(absent) * self.setup.rounds)
+            self._advance_quote_state(len(absent) * self.setup.rounds)
             running = [program for program in self.setup.programs if program not in absent]
             self.results += self._fits(method, running, folder, size)
 
@@ -117,7 +117,7 @@ class _Run:
         for _ in range(self.setup.rounds):
             for program in programs:
                 rounds[program].append(Measurement(**self._fit(program, method, folder)))
-                self._advance(1)
+                self._advance_quote_state(1)
         labels = {program: np.load(folder / f"{program}.npy") for program in programs}
         steps = 0 if method in WITHOUT_STEPS else self.setup.steps
         for program, measurements in rounds.items():
@@ -139,7 +139,7 @@ class _Run:
         python = sys.executable if program != PEER or self.setup.peer is None else str(self.setup.peer.python)
         return _run_program(python, program, method, str(self.setup.steps), str(folder), str(folder / f"{program}.npy"))
 
-    def _advance(self, fits: int) -> None:
+    def _advance_quote_state(self, fits: int) -> None:
         self.done += fits
         if self.progress is not None:
             self.progress(self.done, self.setup.most_fits)

@@ -26,9 +26,9 @@ from crowdveil.mechanisms import (
 )
 from crowdveil.privacy.audit.black_box import Pair
 from crowdveil.privacy.audit.exact_loss import Neighbours
-from crowdveil.privacy.audit.stated_claims import Audit, audit_mechanism, audit_pairs
+from crowdveil.privacy.audit.stated_claims import Audit, audit_claim_by_draws, audit_mechanism
 from crowdveil.randomness import secure
-from crowdveil.synthesis.claims import Claims, scale_claims
+from crowdveil.synthesis.claims import Claims, used_claims_in_unit_interval
 from crowdveil.synthesis.discrete_noise import noisy_counts
 from crowdveil.synthesis.private.histogram import Histogram, bin_counts
 from crowdveil.synthesis.private.pooled_shape import PooledShape
@@ -90,7 +90,7 @@ def mechanisms() -> Iterator[tuple[str, Mechanism, int, Neighbours | None, int]]
     )
     published = TwoLayer.as_published(alphabet=YES_NO, epsilon=1.0, participation="public", answers=50)
     yield "`two-layer` as published, 50 cells", published, 50, None, 1
-    yield "`two-layer`, 10 cells", TwoLayer.with_bounded_loss(alphabet=YES_NO, epsilon=1.0), 10, None, 1
+    yield "`two-layer`, 10 cells", TwoLayer.widest_for_cell_epsilon(alphabet=YES_NO, epsilon=1.0), 10, None, 1
     yield "`sun-two-layer`, 10 cells", SunTwoLayer(alphabet=YES_NO, epsilon=1.0, answers=10), 10, None, 1
     yield "`matrix-factorization`, 3 tasks", MatrixFactorization(alphabet=GRID, epsilon=1.0), 3, None, 1
     factors = MatrixFactorizationPublished(alphabet=Scale(0, 9), epsilon=1.0, tasks=8, dimensions=3, ridge=1e-6)
@@ -106,9 +106,9 @@ def measured() -> Iterator[Row]:
     for name, method, first, second in releases():
         moved = "one claim moved" if second else "one claim against none"
         pair = Pair.of_function(release_of(method), first, second, name=moved)
-        yield row_of(name, audit_pairs(name, [pair], epsilon=1.0, draws=RELEASES), RELEASES, exact=1.0)
+        yield row_of(name, audit_claim_by_draws(name, [pair], epsilon=1.0, draws=RELEASES), RELEASES, exact=1.0)
     yield row_of(
-        COUNTS, audit_pairs(COUNTS, [pair_of_counts()], epsilon=1.0, draws=COUNT_DRAWS), COUNT_DRAWS, exact=1.0
+        COUNTS, audit_claim_by_draws(COUNTS, [pair_of_counts()], epsilon=1.0, draws=COUNT_DRAWS), COUNT_DRAWS, exact=1.0
     )
 
 
@@ -119,7 +119,7 @@ def pair_of_counts() -> Pair:
         def counts(draws: int) -> NDArray[np.float64]:
             names = [str(number) for number in range(draws)]
             claims = Claims.from_arrays(names, np.zeros(draws), np.full(draws, value), bounds=(0, 100), tasks=names)
-            scaled = scale_claims(claims, np.arange(draws), np.ones(draws, dtype=bool))
+            scaled = used_claims_in_unit_interval(claims, np.arange(draws), np.ones(draws, dtype=bool))
             return noisy_counts(bin_counts(scaled, 8), Fraction(1), secure())[0]
 
         return counts

@@ -21,7 +21,7 @@ from crowdveil.campaign.token import Link, Token, token_hash
 from crowdveil.channels.alphabet import Categories
 from crowdveil.channels.certificate import refusals_as
 from crowdveil.cli import main
-from crowdveil.cli.privacy.audit import run_in_process
+from crowdveil.cli.privacy.audit import runner_of_own_commands
 from crowdveil.errors import DeviceError
 from crowdveil.mechanisms import RandomizedResponse
 from crowdveil.standalone import device as one_file
@@ -98,7 +98,7 @@ def requests(answers: Answers, level: int | None = None) -> dict[str, bytes]:
 
 def service(answers: Answers) -> dict[str, bytes]:
     """Return the results of a service after the device's report: collection, truths, page and statement."""
-    from crowdveil.service.campaign_registration import register
+    from crowdveil.service.campaign_registration import register_and_list_left_out_slots
     from crowdveil.service.curator.results import Results
     from crowdveil.service.store import Store
 
@@ -108,11 +108,13 @@ def service(answers: Answers) -> dict[str, bytes]:
         bodies = _sent(written, answers, folder)[-1].rpartition(b" ")[2], *OTHERS
         store = Store.open(f"sqlite:///{folder / 'reports.sqlite'}")
         try:
-            register(store, CampaignFolder(written.folder))
+            register_and_list_left_out_slots(store, CampaignFolder(written.folder))
             for token, body in zip(written.tokens, bodies, strict=True):
                 store.store_report(written.campaign.digest, token, f"{token.slot:032x}", body)
-            count = store.close_campaign(written.campaign.digest)
-            return {"count": str(count).encode()} | Results(store).compute(written.campaign.digest).files
+            count = store.close_and_count_reports(written.campaign.digest)
+            return {"count": str(count).encode()} | Results(store).result_computed_once_after_closing(
+                written.campaign.digest
+            ).files
         finally:
             store.close()
 
@@ -137,7 +139,7 @@ def _sent(written: Written, answers: Answers, folder: Path, level: int | None = 
 
 def without_service(answers: Answers) -> dict[str, bytes]:
     """Return what `campaign close` and `collect`, `infer` and `report` write and print, and the report's symbols."""
-    run = run_in_process(main)
+    run = runner_of_own_commands(main)
     with TemporaryDirectory(prefix="crowdveil-audit-") as name:
         folder = Path(name)
         written = Written(folder / "campaign", None)

@@ -17,10 +17,10 @@ from experiments.audit.bounds import Row, row_of
 
 import crowdveil.folder.synthesis
 from crowdveil.cli import main
-from crowdveil.cli.privacy.audit import run_in_process
+from crowdveil.cli.privacy.audit import runner_of_own_commands
 from crowdveil.privacy.audit.black_box import Pair
 from crowdveil.privacy.audit.command import CommandBox, run_process
-from crowdveil.privacy.audit.stated_claims import audit_pairs
+from crowdveil.privacy.audit.stated_claims import audit_claim_by_draws
 from crowdveil.synthesis.expected_error import ReleaseErrors
 
 EPSILON, DRAWS, RELAY_DRAWS = 0.5, 60, 4000
@@ -158,7 +158,7 @@ def command_pairs(case: Case) -> Iterator[list[Pair]]:
     with _folder() as work:
         box = _box(case.commands, work)
         with patch.object(crowdveil.folder.synthesis, "release_errors", lambda *_, **__: ReleaseErrors(None, None)):
-            yield [box.pair(Path(one), Path(two)) for one, two in case.pairs]
+            yield [box.pair_of_inputs(Path(one), Path(two)) for one, two in case.pairs]
 
 
 @contextmanager
@@ -171,7 +171,7 @@ def mechanism_pairs() -> Iterator[list[Pair]]:
             for options, pairs in EMPTY_AND_FULL.items()
             if case.name.startswith("`perturb`, `") and case.commands[0].startswith(f"{SENT} {options} --mechanism")
         ]
-        yield [box.pair(Path(one), Path(two)) for box, pairs in boxes for one, two in pairs]
+        yield [box.pair_of_inputs(Path(one), Path(two)) for box, pairs in boxes for one, two in pairs]
 
 
 @contextmanager
@@ -190,7 +190,7 @@ def reader_pairs() -> Iterator[list[Pair]]:
             for name, path in files.items():
                 form.write(path, readers.INPUTS[name])
             box = _box((readers.command(form, options),), work)
-            pairs.append(box.pair(files["nobody"], files["one"]))
+            pairs.append(box.pair_of_inputs(files["nobody"], files["one"]))
         yield pairs
 
 
@@ -206,7 +206,7 @@ def _folder() -> Iterator[Path]:
 
 
 def _box(commands: Sequence[str], work: Path) -> CommandBox:
-    own = run_in_process(main)
+    own = runner_of_own_commands(main)
     lines = tuple(tuple(line.split()) for line in commands)
     return CommandBox(lines, work, lambda words: (own if words[0] == "crowdveil" else run_process)(words))
 
@@ -230,12 +230,12 @@ def measured() -> Iterator[Row]:
     """Yield the audits of all commands, campaigns and relays; a call of a relay is fast."""
     for name, epsilon, pairs in every_box():
         draws = RELAY_DRAWS if name in RELAYS else DRAWS
-        yield row_of(name, audit_pairs(name, pairs, epsilon=epsilon, draws=draws), draws, exact=epsilon)
+        yield row_of(name, audit_claim_by_draws(name, pairs, epsilon=epsilon, draws=draws), draws, exact=epsilon)
 
 
 def measured_leaks() -> Iterator[Row]:
     """Yield the audits of the commands that show who answered: by a list, by a link."""
     for case in (LEAKING, LINKING):
         with command_pairs(case) as pairs:
-            result = audit_pairs(case.name, pairs, epsilon=EPSILON, draws=DRAWS)
+            result = audit_claim_by_draws(case.name, pairs, epsilon=EPSILON, draws=DRAWS)
         yield row_of(case.name, result, DRAWS, exact=math.inf)

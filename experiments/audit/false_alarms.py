@@ -42,7 +42,7 @@ def measured() -> Iterator[AlarmRate]:
         if math.isfinite(exact):
             audit = partial(audit_mechanism, mechanism, neighbours, tasks=tasks, rounds=rounds, draws=MECHANISM_DRAWS)
             audits = (audit(alpha=ALPHA, source=seeded(seed)) for seed in range(MECHANISM_AUDITS))
-            alarms = sum((result.bound or 0.0) > exact for result in audits)
+            alarms = sum((result.lower_bound_of_epsilon or 0.0) > exact for result in audits)
             yield AlarmRate(name, MECHANISM_AUDITS, alarms)
     for case in single_commands():
         with command_pairs(case) as pairs:

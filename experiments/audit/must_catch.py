@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from crowdveil.channels.alphabet import Scale
 from crowdveil.mechanisms import MatrixFactorizationPublished, Mechanism, RandomizedResponse, TwoLayer
 from crowdveil.privacy.audit.black_box import Pair
-from crowdveil.privacy.audit.stated_claims import audit_pairs
+from crowdveil.privacy.audit.stated_claims import audit_claim_by_draws
 from crowdveil.privacy.loss_distribution import channel_profile, composed_epsilon
 from crowdveil.privacy.shuffling import shuffled_cell_guarantee
 from crowdveil.randomness import seeded
@@ -245,6 +245,6 @@ def measured() -> Iterator[Row]:
     """Yield the audits of all false claims."""
     for claim in false_claims():
         pair = Pair.of_function(claim.function, claim.first, claim.second)
-        result = audit_pairs(claim.title, [pair], epsilon=claim.epsilon, delta=claim.delta, draws=claim.draws)
+        result = audit_claim_by_draws(claim.title, [pair], epsilon=claim.epsilon, delta=claim.delta, draws=claim.draws)
         yield row_of(f"`{claim.name}`: {claim.title}", result, claim.draws, exact=math.inf)
     yield from commands.measured_leaks()

@@ -11,7 +11,7 @@ from experiments.audit.campaigns import URL, asked
 
 from crowdveil.campaign.document import Campaign, Relay
 from crowdveil.campaign.report import body_parts, make_batches, parse_batch
-from crowdveil.sealing import PrivateKey, decrypt_part, new_key, public_key_text, seal_body
+from crowdveil.sealing import PrivateKey, decrypt_part, new_key, seal_body, uncompressed_public_key_hex
 
 EPSILON = 0.0
 Bodies = Sequence[Sequence[int]]
@@ -36,7 +36,7 @@ def _campaign(unit: str) -> tuple[Campaign, PrivateKey]:
     key = new_key()
     relay = Relay(
         operator="A data trust",
-        public_key=public_key_text(key),
+        public_key=uncompressed_public_key_hex(key),
         least_batch=2,
         unit="cell" if unit == "cell" else "report",
     )

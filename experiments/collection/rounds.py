@@ -22,7 +22,7 @@ from experiments.methods.against_constants import sample
 from numpy.typing import NDArray
 
 from crowdveil import Categories, ChannelTable, HierarchicalDawidSkene, RandomizedResponse, Reports, Scale
-from crowdveil.channel_design import design_channel, normal_worker_model, one_coin_worker_model
+from crowdveil.channel_design import design_channel, normal_worker_model, one_coin_answer_given_truth
 from crowdveil.channels.alphabet import Alphabet
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import table_by_cell
@@ -55,8 +55,8 @@ def designs(groups: list[DesignObjective], epsilon: float, plain: Channel) -> tu
     """Return the channel designed for each group, and the information of a report through it and through `plain`."""
     channels = [design_channel(objective, epsilon) for objective in groups]
     pairs = zip(groups, channels, strict=True)
-    own = np.array([objective.score(channel.probabilities) for objective, channel in pairs])
-    return channels, own, np.array([objective.score(plain.probabilities) for objective in groups])
+    own = np.array([objective.objective_of_channel(channel.probabilities) for objective, channel in pairs])
+    return channels, own, np.array([objective.objective_of_channel(plain.probabilities) for objective in groups])
 
 
 def weights(name: str, error: Table) -> Table:
@@ -91,7 +91,7 @@ def label_run(answers: Reports, gold: dict[str, Any], epsilon: float, share: flo
     first, half = order[: count // 2], count // 2
     before = fitted(first, sent[:half], single)
     group, priors = posterior_groups(before.posterior)
-    model = one_coin_worker_model(answers.alphabet.size, float(np.clip(before.workers.quality.mean(), 0.4, 0.95)))
+    model = one_coin_answer_given_truth(answers.alphabet.size, float(np.clip(before.workers.quality.mean(), 0.4, 0.95)))
     channels, own, usual = designs(objectives(answers.alphabet, priors, model), epsilon, plain)
     chosen = np.tile(1 + group, (len(workers), 1))
     chosen[answers.worker[first], answers.task[first]] = 0

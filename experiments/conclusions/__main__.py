@@ -21,10 +21,10 @@ from experiments.methods.comparison import SETS
 from experiments.rows import read_rows, write_rows
 
 from crowdveil import HierarchicalDawidSkene, Reports
-from crowdveil.crowd_review.conclusions import conclude_from
+from crowdveil.crowd_review.conclusions import conclude_from_drawn_gold
 from crowdveil.data import datasets
 from crowdveil.em.estimate import Estimate
-from crowdveil.evaluation.gold_draw import drawn_tasks
+from crowdveil.evaluation.gold_draw import tasks_in_draw_order
 from crowdveil.folder.evidence import Evidence
 
 RESULTS = Path(__file__).parent / "results" / "conclusions.csv"
@@ -67,15 +67,17 @@ def measured(evidence: Evidence, estimate: Estimate, gold: dict[str, Any], numbe
     """Return by quantity: intervals that hold the value, those of gold alone that do, and both widths; means."""
     counts = np.bincount(evidence.reports.worker, minlength=len(evidence.reports.workers))
     first, second = (str(evidence.reports.workers[code]) for code in np.argsort(-counts, kind="stable")[:2])
-    every = conclude_from(evidence, estimate, gold, seed=0, compare=[(first, second)])
+    every = conclude_from_drawn_gold(evidence, estimate, gold, seed=0, compare=[(first, second)])
     common = common_tasks(evidence.reports, first, second)
     exact = {(row.quantity, row.name): row.found.estimate for row in every.rows}
     found: dict[str, list[tuple[float, ...]]] = defaultdict(list)
     for seed in range(DRAWS):
-        order = drawn_tasks(estimate.tasks, np.asarray(estimate.reports_per_task), seed)
+        order = tasks_in_draw_order(estimate.tasks, np.asarray(estimate.reports_per_task), seed)
         sample = {task: gold[task] for task in order[:number]}
         both = len(common.intersection(sample)) >= 5
-        for row in conclude_from(evidence, estimate, sample, seed=seed, compare=[(first, second)] if both else []).rows:
+        for row in conclude_from_drawn_gold(
+            evidence, estimate, sample, seed=seed, compare=[(first, second)] if both else []
+        ).rows:
             value = exact[row.quantity, row.name]
             held = [one.low - 1e-9 <= value <= one.high + 1e-9 for one in (row.found, row.gold_alone)]
             found[row.quantity].append((*held, *(one.high - one.low for one in (row.found, row.gold_alone))))

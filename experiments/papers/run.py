@@ -18,7 +18,7 @@ from experiments.papers.page import page_text
 
 from crowdveil.channels.rounding import format_bound
 from crowdveil.data import datasets
-from crowdveil.data.published_sets import where_to_get
+from crowdveil.data.published_sets import sentence_on_getting_datasets
 from crowdveil.errors import SettingsError
 from crowdveil.files.atomic_write import Outputs, write_outputs
 
@@ -145,7 +145,7 @@ def reproduce(
     _require_data(exhibit)
     folder = out or (None if size == "quick" else PAPERS / name.partition("/")[0] / "results")
     outputs = None if folder is None else _outputs(folder, name.partition("/")[2])
-    replaced = [] if outputs is None else outputs.check()
+    replaced = [] if outputs is None else outputs.check_and_list_replaced_files()
     rows = measured_rows(exhibit, size, cache or default_cache(), progress)
     verdict = exhibit.verdict(rows)
     if outputs is not None:
@@ -234,7 +234,7 @@ def _require_data(exhibit: Exhibit) -> None:
         raise SettingsError(
             f"{exhibit.name} needs the data sets {', '.join(exhibit.data)}",
             value=str(datasets.data_directory()),
-            hint=f"Missing: {', '.join(missing)}. {where_to_get(missing)}",
+            hint=f"Missing: {', '.join(missing)}. {sentence_on_getting_datasets(missing)}",
         )
 
 

@@ -56,7 +56,7 @@ def kernel_curve(density: WeightedKernelDensity) -> DensityCurve:
 
 def histogram_curve(densities: HistogramDensities, row: int) -> DensityCurve:
     """Return one of the piecewise constant densities."""
-    edges = densities.edges(slice(row, row + 1))[0]
+    edges = densities.cell_edges(slice(row, row + 1))[0]
     return DensityCurve(partial(_step_function, edges, densities.mass[row]), np.unique(edges))
 
 
@@ -98,9 +98,9 @@ def basic_release(claims: Claims, epsilon: float, source: Seeded) -> Reports:
     SIMULATION ONLY, in floating point. With an exact sampler it would be epsilon per claim for public bounds; `epsilon`
     per claim times the claims of a worker per worker. Numbers may leave the bounds.
     """
-    scale = (claims.high - claims.low)[claims.task] / epsilon
+    scale = (claims.high - claims.low)[claims.task_of_each_claim] / epsilon
     noisy = claims.value + scale * source.generator.laplace(size=len(claims))
-    return Reports(claims.task.astype(np.int32), claims.worker, noisy, claims.tasks, claims.workers)
+    return Reports(claims.task_of_each_claim.astype(np.int32), claims.worker, noisy, claims.tasks, claims.workers)
 
 
 class TruthGap(NamedTuple):

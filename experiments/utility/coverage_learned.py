@@ -19,7 +19,7 @@ from crowdveil import Gaussian, QuantizedResponse, RandomizedResponse, Scale
 from crowdveil.channel_design import design_channel
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.guarantee import Participation
-from crowdveil.estimators.gaussian.discretization import answer_table
+from crowdveil.estimators.gaussian.discretization import answer_probabilities_by_sigma_and_truth
 from crowdveil.mechanisms import DesignObjective, Laplace
 from crowdveil.randomness import seeded
 from crowdveil.simulate import numeric_crowd, perturb_cells
@@ -74,7 +74,7 @@ def channel_of(name: str, epsilon: float, participation: Participation) -> Chann
     """Return the channel of the mechanism of this name; quantized response has the cuts 3 and 6."""
     if name == "designed":
         truths = np.linspace(0, 9, 37)
-        answers = answer_table(truths, np.array([1.0]), SCALE.values, 1.0)
+        answers = answer_probabilities_by_sigma_and_truth(truths, np.array([1.0]), SCALE.values, 1.0)
         objective = DesignObjective(
             alphabet=SCALE, prior=np.full(37, 1 / 37), worker_model=answers, participation_rate=0.5
         )
@@ -101,7 +101,9 @@ def figures(
     error = np.abs(found.truth - crowd.truth)[known].mean()
     constant = np.abs(crowd.truth - np.median(crowd.truth)).mean()
     width, expected = (found.high - found.low)[known].mean(), found.baseline.estimate_error
-    return tuple(map(float, (inside[known].mean(), error, constant, expected, width, not found.identified)))
+    return tuple(
+        map(float, (inside[known].mean(), error, constant, expected, width, not found.intervals_narrower_than_scale))
+    )
 
 
 def rows(plan: tuple[tuple[str, str, str, Participation, float, float], ...]) -> Iterator[Row]:

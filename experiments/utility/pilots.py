@@ -23,7 +23,7 @@ from scipy.special import expit, logit
 
 from crowdveil import Reports
 from crowdveil.data.datasets import load
-from crowdveil.planning import predict, with_pilot
+from crowdveil.planning import predict_campaign_error, with_crowd_of_pilot
 from crowdveil.planning.shared_mistakes import LEVEL, SMALLEST, Pilot, ReplayedSet, SharedMistakes
 from crowdveil.randomness import seeded
 
@@ -104,9 +104,9 @@ def replay(name: str) -> Iterable[Row]:
         for gold in (data.gold, None):
             pilot = Pilot.of(part, gold)
             for (participation, epsilon), line in zip(CONDITIONS, measured, strict=True):
-                campaign = with_pilot(campaign_of(answers, participation), pilot)
+                campaign = with_crowd_of_pilot(campaign_of(answers, participation), pilot)
                 found = replace(campaign, shared_mistakes=None)
-                error = predict(found, mechanism_of(found, epsilon), seeds=1).error
+                error = predict_campaign_error(found, mechanism_of(found, epsilon), seeds=1).error
                 yield Row(
                     set=name,
                     gold="no" if gold is None else "yes",
@@ -158,7 +158,7 @@ def coverage(found: Iterable[Row], sets: Iterable[ReplayedSet], gold: str, level
     for row in chosen:
         others = tuple(one for one in known if one.name != row.set)
         model = SharedMistakes(pilot=row.pilot, relative=row.pilot_planned, sets=others)
-        error, low, high = model.expected_error_interval(row.planned, row.tasks, level)
+        error, low, high = model.expected_error_with_interval_ends(row.planned, row.tasks, level)
         inside += low <= row.measured <= high
         widths.append(high - low)
         errors.append(row.measured - error)

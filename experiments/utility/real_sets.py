@@ -16,13 +16,13 @@ import numpy as np
 from experiments.rows import four_digits, write_rows
 
 from crowdveil import Categories, DawidSkene, Gaussian, RandomizedResponse, Reports, Scale
-from crowdveil.channel_design import normal_worker_model, one_coin_worker_model
+from crowdveil.channel_design import normal_worker_model, one_coin_answer_given_truth
 from crowdveil.channels.guarantee import Participation
 from crowdveil.data.datasets import Dataset, load
 from crowdveil.demo.crowds import every_nth_task
 from crowdveil.evaluation.metrics import score
 from crowdveil.mechanisms import DesignObjective
-from crowdveil.planning import Campaign, LabelCrowd, NumberCrowd, beta_abilities, predict
+from crowdveil.planning import Campaign, LabelCrowd, NumberCrowd, beta_abilities, predict_campaign_error
 from crowdveil.planning.population import AssumedCrowd
 from crowdveil.randomness import seeded
 from crowdveil.simulate import perturb
@@ -102,7 +102,7 @@ def campaign_of(answers: Reports, participation: Participation) -> Campaign:
         crowd, table = NumberCrowd(alphabet=alphabet, prior=prior, sigmas=sigmas), normal_worker_model(alphabet, sigmas)
     else:
         crowd = LabelCrowd(alphabet=alphabet, prior=prior, abilities=beta_abilities(ABILITY))
-        table = one_coin_worker_model(alphabet.size, ABILITY)
+        table = one_coin_answer_given_truth(alphabet.size, ABILITY)
     tasks, workers = len(answers.tasks), len(answers.workers)
     objective = DesignObjective(
         alphabet=alphabet,
@@ -140,7 +140,7 @@ def rows_of(name: str) -> list[Row]:
     answers = answers_of(name, data)
     for participation, epsilon in CONDITIONS:
         campaign = campaign_of(answers, participation)
-        planned = predict(campaign, mechanism_of(campaign, epsilon))
+        planned = predict_campaign_error(campaign, mechanism_of(campaign, epsilon))
         error, constant, gold = measured(campaign, answers, data, epsilon)
         rows.append(
             Row(

@@ -20,12 +20,22 @@ from crowdveil.em.gold import as_gold
 from crowdveil.em.model import Progress
 from crowdveil.em.worker_history import as_history
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.folder.answers import absent_notes, spelling_notes
+from crowdveil.folder.answers import spelling_notes, warnings_of_labels_meaning_no_answer
 from crowdveil.folder.evidence import Evidence, refuse_numbers_outside
-from crowdveil.inference.confidence import Fit, fit_evidence, vote_note
-from crowdveil.inference.inference import skipped_warning
-from crowdveil.inference.methods import AnyEstimator, Method, build_estimator, default_method, slow_fit
-from crowdveil.inference.truths_on_another_scale import check_truths, fit_panel
+from crowdveil.inference.confidence import (
+    Fit,
+    fit_discounting_copies_and_dependence,
+    warning_if_truths_differ_from_plurality,
+)
+from crowdveil.inference.inference import warning_on_unknown_tasks
+from crowdveil.inference.methods import (
+    AnyEstimator,
+    Method,
+    default_method,
+    estimator_of_method_or_default,
+    warning_if_fit_is_slow,
+)
+from crowdveil.inference.truths_on_another_scale import fit_panel, truths_as_ordered_labels
 from crowdveil.registry import ESTIMATOR_ENTRIES
 
 Frame = TypeVar("Frame")
@@ -149,28 +159,29 @@ def aggregate(
     evidence = evidence_of(answers, method, channel, assignment, options, truths)
     gold = evidence.in_label_spelling(known)
     if truths is None:
-        _warn_of_time(evidence, method)
+        _warn_of_long_fit(evidence, method)
         given: Any = {"history": history, "progress": progress, "engine": engine, "memory": memory}
-        fit = fit_method(evidence, method, gold=gold, prior=prior, **given)
+        fit = fit_evidence_by_method(evidence, method, gold=gold, prior=prior, **given)
         estimate, notes = fit.estimate, fit.notes
     else:
-        refuse_with_truths(method, prior, history, engine, memory)
+        refuse_if_fit_option_with_truths(method, prior, history, engine, memory)
         panel = fit_panel(evidence, truths, gold=gold)
         estimate, notes = panel.estimate, panel.notes
-    for note in (*_label_notes(evidence.reports, channel, options), *notes, *_fit_notes(evidence, estimate, history)):
+    of_labels = _warnings_about_inferred_labels(evidence.reports, channel, options)
+    for note in (*of_labels, *notes, *_fit_notes(evidence, estimate, history)):
         warnings.warn(note, UserWarning, stacklevel=2)
     tasks = estimate.to_frame(answers)
     return (tasks, estimate.to_frame(answers, "workers")) if with_workers else tasks
 
 
-def _warn_of_time(evidence: Evidence, method: str | AnyEstimator | None) -> None:
+def _warn_of_long_fit(evidence: Evidence, method: str | AnyEstimator | None) -> None:
     """Warn before a fit that takes more than about ten seconds."""
     name = default_method(evidence) if method is None else method if isinstance(method, str) else method.name
-    if (note := slow_fit(evidence.reports, name)) is not None:
+    if (note := warning_if_fit_is_slow(evidence.reports, name)) is not None:
         warnings.warn(note, UserWarning, stacklevel=3)
 
 
-def refuse_with_truths(*given: object) -> None:
+def refuse_if_fit_option_with_truths(*given: object) -> None:
     """Refuse arguments of fits that have no truths of their own; None is not given."""
     for value in given:
         if value is not None:
@@ -194,7 +205,9 @@ def evidence_of(
     reports = answers
     if not isinstance(answers, Reports):
         _warn_of_reports(answers, channel)
-        reports = _read_with_channel_hint(channel, answers, _read_options(options, method, channel))
+        reports = _read_answers_hinting_at_channel_labels(
+            channel, answers, _options_with_channel_or_kind(options, method, channel)
+        )
         if "kind" not in options and _kind_of_method(method) == "categorical":
             _refuse_decimals(reports, method)
     if isinstance(scale, Scale):
@@ -206,7 +219,7 @@ def evidence_of(
         certificate=None,
         no_channel_reason="" if channel is not None else "no channel was given",
         assignment=assignment,
-        truths=() if truths is None else check_truths(truths).names,
+        truths=() if truths is None else truths_as_ordered_labels(truths).names,
         merge_labels=options.get("merge_labels", False),
     )
 
@@ -219,7 +232,9 @@ def _warn_of_reports(answers: Any, channel: Channel | ChannelTable | None) -> No
         warnings.warn(note, UserWarning, stacklevel=4)
 
 
-def _read_with_channel_hint(channel: Channel | ChannelTable | None, answers: Any, options: ColumnKeywords) -> Reports:
+def _read_answers_hinting_at_channel_labels(
+    channel: Channel | ChannelTable | None, answers: Any, options: ColumnKeywords
+) -> Reports:
     """Return the answers of a frame; where they do not have the labels of the channel, the hint says so."""
     try:
         return read_answers(answers, options)
@@ -251,13 +266,13 @@ def column_keyword_names() -> tuple[str, ...]:
     return (*ColumnKeywords.__annotations__,)
 
 
-def fit_method(evidence: Evidence, method: str | AnyEstimator | None, **inputs: Any) -> Fit:
+def fit_evidence_by_method(evidence: Evidence, method: str | AnyEstimator | None, **inputs: Any) -> Fit:
     """Return the fit of a method, as of `crowdveil infer`; inputs and errors as `Estimator.fit`."""
     inputs = {"gold": None, **inputs, "channel": evidence.channel, "assignment": evidence.assignment}
-    return fit_evidence(_estimator(method, evidence), evidence, inputs)
+    return fit_discounting_copies_and_dependence(_given_or_built_estimator(method, evidence), evidence, inputs)
 
 
-def _read_options(
+def _options_with_channel_or_kind(
     given: ColumnKeywords, method: str | AnyEstimator | None, channel: Channel | ChannelTable | None
 ) -> ColumnKeywords:
     """Return the options with the alphabet of the channel, or else the kind of the method, unless one is given."""
@@ -295,27 +310,27 @@ def _refuse_decimals(reports: Reports, method: str | AnyEstimator | None) -> Non
         )
 
 
-def _estimator(method: str | AnyEstimator | None, evidence: Evidence) -> AnyEstimator:
-    return method if isinstance(method, Estimator) else build_estimator(Method(name=method), evidence)
+def _given_or_built_estimator(method: str | AnyEstimator | None, evidence: Evidence) -> AnyEstimator:
+    return method if isinstance(method, Estimator) else estimator_of_method_or_default(Method(name=method), evidence)
 
 
-def _label_notes(reports: Reports, channel: object, options: ColumnKeywords) -> list[str]:
+def _warnings_about_inferred_labels(reports: Reports, channel: object, options: ColumnKeywords) -> list[str]:
     """Return warnings about labels that were taken from the answers, with the names of arguments."""
     if channel is not None or "alphabet" in options:
         return []
-    notes = (*spelling_notes(reports), *absent_notes(reports))
+    notes = (*spelling_notes(reports), *warnings_of_labels_meaning_no_answer(reports))
     return [note.replace("--merge-labels merges", "merge_labels=True merges") for note in notes]
 
 
 def _fit_notes(evidence: Evidence, estimate: Estimate, history: Any) -> list[str]:
     """Return warnings about an estimate."""
-    found = vote_note(evidence, estimate)
+    found = warning_if_truths_differ_from_plurality(evidence, estimate)
     notes = [] if found is None else [found]
     if estimate.gold_unknown:
-        notes.append(skipped_warning("gold tasks", estimate.gold_used, estimate.gold_unknown))
+        notes.append(warning_on_unknown_tasks("gold tasks", estimate.gold_used, estimate.gold_unknown))
     if not estimate.converged and not evidence.truths:
         notes.append(f"{estimate.method} did not converge in {estimate.steps:,} steps: raise max_steps.")
-    if history is not None and as_history(history).aligned(estimate.worker_names) is None:
+    if history is not None and as_history(history).earlier_answers_by_worker_order(estimate.worker_names) is None:
         names = ", ".join(map(repr, map(str, estimate.worker_names[:3])))
         notes.append(f"No worker has a history: names such as {names} must be those of the history, letter by letter.")
     return notes

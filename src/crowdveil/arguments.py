@@ -120,16 +120,16 @@ def require_list(name: str, value: Any, *, example: str) -> None:
 
 def did_you_mean(name: object, known: Iterable[str]) -> str:
     """Return the question whether a known name was meant, also by its initials, or an empty text if none is near."""
-    by_key = {_key(one): one for one in known}
+    by_key = {_without_case_and_separators(one): one for one in known}
     if SAME.get(str(name)) in by_key.values():
         return f"Did you mean {SAME[str(name)]!r}?"
     initials = {"".join(part[:1] for part in one.lower().split("-")): one for one in by_key.values()}
-    near = get_close_matches(_key(str(name)), by_key, n=1)
-    meant = by_key[near[0]] if near else initials.get(_key(str(name)))
+    near = get_close_matches(_without_case_and_separators(str(name)), by_key, n=1)
+    meant = by_key[near[0]] if near else initials.get(_without_case_and_separators(str(name)))
     return f"Did you mean {meant!r}?" if meant else ""
 
 
-def _key(name: str) -> str:
+def _without_case_and_separators(name: str) -> str:
     """Return a name without case, hyphens and underscores."""
     return name.lower().replace("-", "").replace("_", "")
 

@@ -77,15 +77,15 @@ def design_channel(objective: DesignObjective, epsilon: float, *, null_apart: bo
     sets = _candidate_sets(objective, quantized.partition)
     if null_apart and objective.participation == "protected":
         sets, closed_form = sets[:, ~sets[-1] | (sets.sum(axis=0) == 1)], closed_form[:2]
-    best = max(closed_form, key=lambda channel: objective.score(channel.probabilities))
+    best = max(closed_form, key=lambda channel: objective.objective_of_channel(channel.probabilities))
     found = _optimal_channel(objective, epsilon, sets, null_apart=null_apart)
     if found is not None:
-        least = objective.score(best.probabilities) * (1 + MIN_RELATIVE_GAIN)
-        best = found if objective.score(found.probabilities) > least else best
+        least = objective.objective_of_channel(best.probabilities) * (1 + MIN_RELATIVE_GAIN)
+        best = found if objective.objective_of_channel(found.probabilities) > least else best
     return replace(best, mechanism=Designed.name)
 
 
-def one_coin_worker_model(labels: int, ability: float) -> NDArray[np.float64]:
+def one_coin_answer_given_truth(labels: int, ability: float) -> NDArray[np.float64]:
     """Return P(answer | truth) of the one-coin model, shape (labels, labels): correct with probability `ability`."""
     if labels < 2 or not 0 <= ability <= 1:
         hint = "An ability is the probability of a right answer."
@@ -189,7 +189,7 @@ def _solve_linear_program(objective: DesignObjective, epsilon: float, sets: Sets
     from scipy.optimize import linprog
 
     columns = _staircase_columns(sets, epsilon)
-    gains = objective.gains(columns)
+    gains = objective.objective_term_of_each_column(columns)
     gain_scale = float(gains.max())
     if gain_scale <= MIN_GAIN:
         return None
@@ -203,7 +203,7 @@ def _solve_linear_program(objective: DesignObjective, epsilon: float, sets: Sets
 def _reduced_costs(objective: DesignObjective, epsilon: float, program: _Solution, sets: Sets) -> NDArray[np.float64]:
     """Return what a small weight on the column of each set adds to the optimum, relative to `gain_scale`."""
     columns = _staircase_columns(sets, epsilon)
-    return objective.gains(columns) / program.gain_scale - program.dual @ columns
+    return objective.objective_term_of_each_column(columns) / program.gain_scale - program.dual @ columns
 
 
 def _improving_sets(
@@ -246,26 +246,27 @@ def _candidate_sets(objective: DesignObjective, blocks: Blocks) -> Sets:
     """Return the candidate sets: all sets, or if a size has too many, all of the other sizes and structured ones."""
     inputs = objective.input_count
     sizes = _enumerable_sizes(inputs)
-    candidates = [_sets_of_size(inputs, size) for size in sizes]
+    candidates = [_membership_of_all_sets_of_size(inputs, size) for size in sizes]
     if len(sizes) < inputs - 1:
         merged = np.zeros((inputs, len(blocks)), dtype=bool)
         for number, block in enumerate(blocks):
             merged[list(block), number] = True
-        candidates += [merged, _principal_axis_sets(objective)]
+        candidates += [merged, _sets_at_principal_axis_ends(objective)]
         if objective.alphabet.ordered:
-            intervals = _interval_sets(objective)
+            intervals = _label_intervals_with_and_without_null(objective)
             candidates += [intervals, ~intervals]
     sets = np.unique(np.hstack(candidates), axis=1)
     return sets[:, sets.any(axis=0) & ~sets.all(axis=0)]
 
 
-def _principal_axis_sets(objective: DesignObjective) -> Sets:
+def _sets_at_principal_axis_ends(objective: DesignObjective) -> Sets:
     """Return the lower and upper ends of the inputs sorted along each principal axis of the worker model.
 
     For small epsilon mutual information is a quadratic form of the column; these are its principal axes.
     """
     spread = [
-        np.sqrt(objective.prior)[:, None] * (inputs - objective.prior @ inputs) for inputs in objective.input_model
+        np.sqrt(objective.prior)[:, None] * (inputs - objective.prior @ inputs)
+        for inputs in objective.input_given_truth
     ]
     axes = np.linalg.svd(np.vstack(spread), full_matrices=False)[2][:MAX_AXES]
     places = axes.argsort(axis=1).argsort(axis=1).T
@@ -274,10 +275,10 @@ def _principal_axis_sets(objective: DesignObjective) -> Sets:
     return np.hstack((lower, ~lower))
 
 
-def _interval_sets(objective: DesignObjective) -> Sets:
+def _label_intervals_with_and_without_null(objective: DesignObjective) -> Sets:
     """Return intervals of ordered labels, each without and with NULL."""
     labels, inputs = objective.alphabet.size, objective.input_count
-    reached = np.cumsum(objective.answer_distribution)
+    reached = np.cumsum(objective.marginal_answer_distribution)
     ends = np.unique(np.searchsorted(reached, np.linspace(0, 1, MAX_INTERVAL_ENDS)[1:-1]) + 1)
     ends = np.unique(np.clip(np.concatenate(([0, 1], ends, [labels])), 0, labels))
     sets = np.zeros((inputs, math.comb(len(ends), 2)), dtype=bool)
@@ -295,7 +296,7 @@ def _enumerable_sizes(inputs: int) -> list[int]:
     return [size for size in range(1, inputs) if size == 1 or math.comb(inputs, size) <= MAX_COLUMNS]
 
 
-def _sets_of_size(inputs: int, size: int) -> Sets:
+def _membership_of_all_sets_of_size(inputs: int, size: int) -> Sets:
     """Return all sets of one size, shape (inputs, sets)."""
     members = np.array(list(combinations(range(inputs), size)))
     sets = np.zeros((inputs, len(members)), dtype=bool)

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from crowdveil.aggregation import ColumnKeywords, read_answers
 from crowdveil.arguments import require_instance, require_list, require_whole_number
-from crowdveil.channels.alphabet import Scale, short_list
+from crowdveil.channels.alphabet import Scale, first_names_and_count_of_others
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.guarantee import Participation
 from crowdveil.channels.rounding import format_bound
@@ -26,9 +26,9 @@ from crowdveil.estimators.weighted_mean import WeightedMean
 from crowdveil.evaluation.metrics import ErrorName, score
 from crowdveil.figures import line_plot
 from crowdveil.folder.evidence import Evidence
-from crowdveil.inference.methods import AnyEstimator, Method, build_estimator
+from crowdveil.inference.methods import AnyEstimator, Method, estimator_of_method_or_default
 from crowdveil.mechanisms import MatrixFactorization, MatrixFactorizationPublished, Mechanism
-from crowdveil.presentation.html import card, table
+from crowdveil.presentation.html import notebook_card, table
 from crowdveil.presentation.progress import ProgressDisplay
 from crowdveil.presentation.svg_pictures import line_chart
 from crowdveil.privacy.accounting import account
@@ -168,8 +168,8 @@ def _simulated_reports(trial: Trial, mechanism: Mechanism) -> Reports:
 
 def _mean_of_sums(answers: Reports, mechanism: MatrixFactorization, seed: int) -> Estimate:
     tasks, workers = len(answers.tasks), len(answers.workers)
-    summed = mechanism.simulate_sum(answers.task, answers.value, tasks, workers, seeded(seed))
-    totals = mechanism.totals(summed, tasks=tasks, workers=workers)
+    summed = mechanism.simulate_sum_of_reports(answers.task, answers.value, tasks, workers, seeded(seed))
+    totals = mechanism.totals_in_answer_units(summed, tasks=tasks, workers=workers)
     return FactorizationMean().fit(totals, tasks=answers.tasks, workers=answers.workers)
 
 
@@ -283,7 +283,8 @@ class Comparison(ArrowRows):
 
     def __repr__(self) -> str:
         """Return the number of rows, and the mechanisms."""
-        return f"<Comparison: {len(self.rows):,} rows; {short_list(dict.fromkeys(row.mechanism for row in self.rows))}>"
+        mechanisms = dict.fromkeys(row.mechanism for row in self.rows)
+        return f"<Comparison: {len(self.rows):,} rows; {first_names_and_count_of_others(mechanisms)}>"
 
     def __str__(self) -> str:
         """Return the facts and one line per row."""
@@ -298,7 +299,7 @@ class Comparison(ArrowRows):
         picture = (
             line_chart(_error_axis(self.rows[0]), "epsilon", series[:MAX_LINES], self._limits()) if series else None
         )
-        return card(
+        return notebook_card(
             "Comparison of mechanisms", self._facts(), table(_HEADER, [_row_texts(row) for row in self.rows]), picture
         )
 
@@ -459,8 +460,11 @@ def _estimators(methods: Sequence[str | AnyEstimator], answers: Reports) -> tupl
     for one in methods:
         hint = "Such as 'dawid-skene', or DawidSkene()."
         require_instance("a method", one, (str, Estimator), what="a name or an estimator", hint=hint)
-    found = [one if not isinstance(one, str) else build_estimator(Method(name=one), evidence) for one in methods]
-    found = found or [build_estimator(Method(), evidence)]
+    found = [
+        one if not isinstance(one, str) else estimator_of_method_or_default(Method(name=one), evidence)
+        for one in methods
+    ]
+    found = found or [estimator_of_method_or_default(Method(), evidence)]
     mean = [] if not isinstance(alphabet, Scale) or MEAN.name in {one.name for one in found} else [MEAN]
     return (*found, *mean)
 

@@ -35,10 +35,10 @@ def _rebuild(error_type: type[CrowdveilError], args: tuple[object, ...], state: 
     return error
 
 
-def to_builtin(value: Any) -> Any:
+def numpy_scalars_to_python(value: Any) -> Any:
     """Return numpy scalars as Python values, in lists and tuples too; other values unchanged."""
     if type(value) in (list, tuple):
-        return type(value)(map(to_builtin, value))
+        return type(value)(map(numpy_scalars_to_python, value))
     return value.item() if getattr(value, "ndim", None) == 0 and hasattr(value, "item") else value
 
 
@@ -53,7 +53,7 @@ class SettingsError(CrowdveilError, ValueError):
     """
 
     def __init__(self, rule: str, *, value: object, hint: str = "", value_in_rule: bool = False) -> None:
-        self.rule, self.value, self.hint = rule, to_builtin(value), hint
+        self.rule, self.value, self.hint = rule, numpy_scalars_to_python(value), hint
         found = "" if value_in_rule else f", got {self.value!r}"
         super().__init__(f"{rule}{found}." + (f" {hint}" if hint else ""))
 
@@ -222,7 +222,7 @@ MEMORY_ERROR_TEXTS = (
 """Parts of messages of other exception classes that mean missing address space."""
 
 
-def memory_shortage(error: BaseException) -> MemoryShortageError | None:
+def memory_shortage_error_or_none(error: BaseException) -> MemoryShortageError | None:
     """Return a MemoryShortageError if `error` was caused by missing memory or address space; else None."""
     message = str(error).strip().rstrip(".")
     lacking = isinstance(error, MemoryError) or any(text in message.lower() for text in MEMORY_ERROR_TEXTS)

@@ -55,7 +55,7 @@ def bar_plot(ax: Axes | None, names: Sequence[str], values: Sequence[float], axi
     return ax
 
 
-def share_plot(ax: Axes | None, shares: Sequence[float], axis: str, counted: str) -> Axes:
+def histogram_of_shares(ax: Axes | None, shares: Sequence[float], axis: str, counted: str) -> Axes:
     """Draw a histogram of shares in ten classes from 0 to 1."""
     ax = axes_or_new(ax)
     ax.hist(shares, bins=BINS, range=(0, 1), color=COLOR, rwidth=0.9)

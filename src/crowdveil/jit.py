@@ -25,7 +25,7 @@ PREFETCH_READ, PREFETCH_LEVEL_2, PREFETCH_DATA = 0, 2, 1
 """Operands of `llvm.prefetch`: access, cache level (the first level is too small for lines that wait), cache kind."""
 
 
-def use_compiled_code(size: int, threshold: int) -> bool:
+def use_compiled_by_environment_or_size(size: int, threshold: int) -> bool:
     """Return whether work of this size runs on compiled code: from `threshold` on, unless the environment decides.
 
     Raises:
@@ -34,10 +34,10 @@ def use_compiled_code(size: int, threshold: int) -> bool:
     choice = os.environ.get(KERNELS_VARIABLE, "auto")
     if choice not in ("auto", "plain", "compiled"):
         raise SettingsError(f"{KERNELS_VARIABLE} must be auto, plain or compiled", value=choice)
-    return choice == "compiled" or (choice == "auto" and size >= threshold and _compiler_fits())
+    return choice == "compiled" or (choice == "auto" and size >= threshold and _has_address_space_to_compile())
 
 
-def _compiler_fits() -> bool:
+def _has_address_space_to_compile() -> bool:
     free = free_address_space()
     return free is None or free >= MIN_BYTES_TO_COMPILE
 
@@ -54,7 +54,7 @@ def free_address_space() -> int | None:
     return max(limit - int(STATM.read_text().split()[0]) * resource.getpagesize(), 0)
 
 
-def kernel(**options: Any) -> Callable[[Callable[..., Any]], Any]:
+def compile_with_numba(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     """Return a decorator that compiles a function without the interpreter lock; `options` are those of `numba.njit`."""
     from numba import njit
 
@@ -69,7 +69,7 @@ def kernel(**options: Any) -> Callable[[Callable[..., Any]], Any]:
 
 
 @cache
-def memory_intrinsics() -> tuple[Any, Any]:
+def prefetch_and_load_word_intrinsics() -> tuple[Any, Any]:
     """Return the intrinsics `prefetch(array, index)` and `load_word(text, offset)` for use in compiled code.
 
     `prefetch` requests the cache line of array[index]: a flat array, any unsigned index, also one beyond the end.
@@ -102,7 +102,7 @@ def memory_intrinsics() -> tuple[Any, Any]:
 
 
 @cache
-def row_additions() -> tuple[Any, Any]:
+def row_addition_intrinsics() -> tuple[Any, Any]:
     """Return the intrinsics `add_row(target, at, source, start, width, lanes)` and `add_product(target, at, one, i,
     other, j, width, lanes)` for use in compiled code.
 

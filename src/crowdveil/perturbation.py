@@ -9,10 +9,10 @@ from crowdveil.aggregation import PERTURBED, ColumnKeywords, read_answers
 from crowdveil.arguments import require_instance
 from crowdveil.channels.alphabet import Scale
 from crowdveil.data.frames import OriginalColumns, as_same_kind
-from crowdveil.data.public_lists import missing_lists, not_public_text
+from crowdveil.data.public_lists import missing_lists, why_missing_lists_void_privacy
 from crowdveil.data.read_options import IdentifierList
 from crowdveil.data.reports import Reports
-from crowdveil.data.write_reports import reports_table
+from crowdveil.data.write_reports import reports_table_in_task_order
 from crowdveil.errors import SettingsError
 from crowdveil.mechanisms import Mechanism
 from crowdveil.randomness import Secure, Seeded, Source, secure
@@ -58,7 +58,7 @@ def perturb(answers: Any, mechanism: Mechanism, source: Source | None = None, **
     missing = missing_lists(given.public_lists, mechanism.participation)
     if isinstance(drawn, Secure) and missing:
         hint = f"Give {' and '.join(f'{name}=' for name in missing)}, or source=seeded(n) for a simulation."
-        raise SettingsError(not_public_text(missing), value=", ".join(missing), hint=hint)
+        raise SettingsError(why_missing_lists_void_privacy(missing), value=", ".join(missing), hint=hint)
     reports = perturb_reports(given, mechanism, drawn)
     if isinstance(answers, Reports):
         return reports
@@ -74,7 +74,7 @@ def _reports_as_frame(answers: Any, original: OriginalColumns | None, reports: R
     Tasks and workers have the type of their list where it is given: no type or category follows from answers then.
     """
     assert original is not None
-    columns = [column.cast(column.type.value_type) for column in reports_table(reports).columns]
+    columns = [column.cast(column.type.value_type) for column in reports_table_in_task_order(reports).columns]
     if isinstance(reports.alphabet, Scale):
         columns[2] = columns[2].cast(pa.float64())
     names, sources = [original.task, original.worker, original.label_name], {}
@@ -83,11 +83,11 @@ def _reports_as_frame(answers: Any, original: OriginalColumns | None, reports: R
             columns[place] = columns[place].cast((original.task_type, original.worker_type)[place])
             sources[names[place]] = names[place]
         else:
-            columns[place] = _as_list_elements(columns[place], listed)
+            columns[place] = _names_as_elements_of_list(columns[place], listed)
     return as_same_kind(answers, pa.table(columns, names=names), sources)
 
 
-def _as_list_elements(column: Any, listed: IdentifierList) -> Any:
+def _names_as_elements_of_list(column: Any, listed: IdentifierList) -> Any:
     """Return names as the elements of the list that names them all; as text, if these have no common type."""
     try:
         places = pc.index_in(column, pa.array([str(name) for name in listed]))

@@ -6,21 +6,21 @@ from typing import Any, Unpack
 
 import pyarrow as pa
 
-from crowdveil.aggregation import ColumnKeywords, evidence_of, fit_method, refuse_with_truths
+from crowdveil.aggregation import ColumnKeywords, evidence_of, fit_evidence_by_method, refuse_if_fit_option_with_truths
 from crowdveil.arguments import require_bool, require_list, require_number, require_whole_number
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
-from crowdveil.crowd_review.agreement import agreement_columns, agreement_of, worker_columns
-from crowdveil.crowd_review.conclusions import conclude_from
-from crowdveil.crowd_review.gold_tasks import draw_from
-from crowdveil.crowd_review.next_answers import purchase_of, require_next_answers_possible
-from crowdveil.crowd_review.workers import review_columns, review_of, review_of_panel
+from crowdveil.crowd_review.agreement import agreement_columns, agreement_corrected_for_channel, worker_columns
+from crowdveil.crowd_review.conclusions import conclude_from_drawn_gold
+from crowdveil.crowd_review.gold_tasks import draw_tasks_without_known
+from crowdveil.crowd_review.next_answers import purchase_from_fit, require_labels_for_next_answers
+from crowdveil.crowd_review.workers import review_columns, review_of_panel, workers_to_review_from_fit
 from crowdveil.data.assignment import Assignment
 from crowdveil.data.frames import as_same_kind
-from crowdveil.data.identifiers import Identifiers, as_arrow
+from crowdveil.data.identifiers import Identifiers, identifiers_as_arrow
 from crowdveil.data.reports import Reports
 from crowdveil.em.estimate import Estimate
-from crowdveil.em.gold import as_drawn_gold, as_gold
+from crowdveil.em.gold import as_gold, gold_and_seed_of_draw
 from crowdveil.errors import SettingsError
 from crowdveil.folder.evidence import Evidence
 from crowdveil.inference.methods import AnyEstimator
@@ -59,7 +59,7 @@ def agreement(
     """
     require_bool("with_workers", with_workers)
     evidence = evidence_of(answers, None, channel, assignment, options)
-    found = agreement_of(evidence)
+    found = agreement_corrected_for_channel(evidence)
     overall = _columns_as_frame(answers, evidence.reports, agreement_columns(found))
     return (overall, _columns_as_frame(answers, evidence.reports, worker_columns(found))) if with_workers else overall
 
@@ -104,9 +104,11 @@ def review(
     evidence = evidence_of(answers, method, channel, assignment, options, truths)
     known = evidence.in_label_spelling(as_gold(gold))
     if truths is None:
-        found = review_of(fit_method(evidence, method, gold=known, history=history).estimate, evidence, bound=below)
+        found = workers_to_review_from_fit(
+            fit_evidence_by_method(evidence, method, gold=known, history=history).estimate, evidence, bound=below
+        )
     else:
-        refuse_with_truths(method, history, below)
+        refuse_if_fit_option_with_truths(method, history, below)
         found = review_of_panel(evidence, known)
     return _columns_as_frame(answers, evidence.reports, review_columns(found))
 
@@ -153,20 +155,20 @@ def next_answers(
     require_whole_number("budget", budget, least=1, example="100")
     if per_worker is not None:
         require_whole_number("per_worker", per_worker, least=1)
-    names = None if candidates is None else _candidate_names(candidates)
+    names = None if candidates is None else _require_nonempty_candidates(candidates)
     evidence = evidence_of(answers, method, channel, assignment, options, truths)
     known = evidence.in_label_spelling(as_gold(gold))
-    require_next_answers_possible(evidence, known)
-    estimate, estimator = _estimate_and_estimator(evidence, method, history, known)
+    require_labels_for_next_answers(evidence, known)
+    estimate, estimator = _estimate_and_estimator_or_none(evidence, method, history, known)
     names = estimate.worker_names.tolist() if names is None else names
-    bought = purchase_of(estimate, evidence, estimator, names, budget=budget, per_worker=per_worker)
+    bought = purchase_from_fit(estimate, evidence, estimator, names, budget=budget, per_worker=per_worker)
     if not len(bought.chosen.task):
         note = f"0 of {budget:,}: every worker who can be asked has answered every task. Ask others: candidates=[...]."
         warnings.warn(note, UserWarning, stacklevel=2)
     return _columns_as_frame(answers, evidence.reports, bought.columns())
 
 
-def _candidate_names(candidates: Sequence[Any]) -> list[Any]:
+def _require_nonempty_candidates(candidates: Sequence[Any]) -> list[Any]:
     """Return the workers who can be asked; refuse none, and one without a name."""
     require_list("candidates", candidates, example="['ann', 'bob']")
     names = list(candidates)
@@ -175,14 +177,14 @@ def _candidate_names(candidates: Sequence[Any]) -> list[Any]:
     return names
 
 
-def _estimate_and_estimator(
+def _estimate_and_estimator_or_none(
     evidence: Evidence, method: str | AnyEstimator | None, history: Any, gold: Mapping[Any, Any] | None = None
 ) -> tuple[Estimate, AnyEstimator | None]:
     """Return an estimate and its estimator; None where truths have labels of their own."""
     if evidence.truths:
-        refuse_with_truths(method, history)
+        refuse_if_fit_option_with_truths(method, history)
         return fit_panel(evidence, evidence.truths, gold=gold).estimate, None
-    fit = fit_method(evidence, method, gold=gold, history=history)
+    fit = fit_evidence_by_method(evidence, method, gold=gold, history=history)
     return fit.estimate, fit.estimator
 
 
@@ -210,7 +212,7 @@ def draw_gold(answers: Any, number: int, *, seed: int | None = None, **options: 
     if seed is not None:
         require_whole_number("seed", seed, least=0)
     reports = evidence_of(answers, None, None, None, options).reports
-    return _columns_as_frame(answers, reports, draw_from(reports, number, seed=seed).columns())
+    return _columns_as_frame(answers, reports, draw_tasks_without_known(reports, number, seed=seed).gold_form_columns())
 
 
 def conclude(
@@ -252,7 +254,7 @@ def conclude(
     >>> found["name"][:2], [round(share, 2) for share in found["estimate"][:2]]
     (['n', 'y'], [0.75, 0.25])
     """
-    known, drawn = as_drawn_gold(gold)
+    known, drawn = gold_and_seed_of_draw(gold)
     if seed is not None:
         require_whole_number("seed", seed, least=0)
     require_list("compare", compare, example="[('ann', 'bob')]")
@@ -260,9 +262,9 @@ def conclude(
         require_list("a pair to compare", pair, example="('ann', 'bob')")
     pairs = [(str(first), str(second)) for first, second in compare]
     evidence = evidence_of(answers, None, channel, assignment, options, truths)
-    estimate, _ = _estimate_and_estimator(evidence, None, None)
+    estimate, _ = _estimate_and_estimator_or_none(evidence, None, None)
     seed = drawn if seed is None else seed
-    found = conclude_from(
+    found = conclude_from_drawn_gold(
         evidence, estimate, evidence.in_label_spelling(known), seed=seed, stated_random=random, compare=pairs
     )
     return _columns_as_frame(answers, evidence.reports, found.columns())
@@ -270,8 +272,11 @@ def conclude(
 
 def _columns_as_frame(answers: Any, reports: Reports, columns: Mapping[str, Identifiers]) -> Any:
     """Return columns as the kind of frame of the answers; tasks and workers have their own names and types."""
-    table, original = pa.table({name: as_arrow(column) for name, column in columns.items()}), reports.original
+    table, original = (
+        pa.table({name: identifiers_as_arrow(column) for name, column in columns.items()}),
+        reports.original,
+    )
     if isinstance(answers, Reports) or original is None:
         return table
-    table, given = original.with_own_identifiers(table)
+    table, given = original.with_original_identifiers_and_names(table)
     return as_same_kind(answers, table, given)

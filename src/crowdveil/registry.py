@@ -48,7 +48,7 @@ class Entry:
     module: str
     class_name: str
 
-    def load(self) -> Any:
+    def import_class(self) -> Any:
         """Import the module and return the class."""
         return getattr(import_module(f"crowdveil.{self.module}"), self.class_name)
 
@@ -76,7 +76,7 @@ class MechanismEntry(Entry):
 Registered = TypeVar("Registered", bound=Entry)
 
 
-def by_name(*entries: Registered) -> Mapping[str, Registered]:
+def entries_by_command_line_name(*entries: Registered) -> Mapping[str, Registered]:
     """Return the entries by their name on the command line, in this order."""
     return {entry.name: entry for entry in entries}
 
@@ -88,7 +88,7 @@ NUMBERS = Capabilities(kind="numeric", uses_prior=False)
 NUMBERS_BY_CHANNEL = Capabilities(kind="numeric", reads_channel=True, reads_label_blocks=True, needs_alphabet=True)
 """What most methods of a kind have: for labels, votes without a prior, and numbers; through a channel or as answers."""
 
-ESTIMATOR_ENTRIES: Mapping[str, EstimatorEntry] = by_name(
+ESTIMATOR_ENTRIES: Mapping[str, EstimatorEntry] = entries_by_command_line_name(
     EstimatorEntry(
         "majority-vote", "estimators.majority_vote", "MajorityVote", replace(LABELS_BY_CHANNEL, iterative=False)
     ),
@@ -150,7 +150,7 @@ ESTIMATOR_ENTRIES: Mapping[str, EstimatorEntry] = by_name(
 SUMS_ESTIMATOR = Entry("factorization-mean", "estimators.factorization_mean", "FactorizationMean")
 """Estimator of the sums of matrix factorization, which hold no single reports."""
 
-MECHANISM_ENTRIES: Mapping[str, MechanismEntry] = by_name(
+MECHANISM_ENTRIES: Mapping[str, MechanismEntry] = entries_by_command_line_name(
     MechanismEntry("laplace", "mechanisms.laplace", "Laplace", ("null_value",)),
     MechanismEntry("randomized-response", "mechanisms.randomized_response", "RandomizedResponse"),
     MechanismEntry("one-layer", "mechanisms.randomized_response", "OneLayer"),
@@ -170,7 +170,7 @@ MECHANISM_ENTRIES: Mapping[str, MechanismEntry] = by_name(
 )
 """Mechanisms, in the order of help texts."""
 
-ENGINE_ENTRIES: Mapping[str, Entry] = by_name(
+ENGINE_ENTRIES: Mapping[str, Entry] = entries_by_command_line_name(
     Entry("threads", "em.executor", "Threads"),
     Entry("dask", "engines.dask", "Dask"),
 )

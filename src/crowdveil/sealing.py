@@ -53,7 +53,7 @@ def read_key(text: bytes) -> PrivateKey:
     return key
 
 
-def public_key_text(key: PrivateKey) -> str:
+def uncompressed_public_key_hex(key: PrivateKey) -> str:
     """Return the public key of a private key, as an uncompressed point in hexadecimal."""
     return key.public_key().public_bytes(Encoding.X962, PublicFormat.UncompressedPoint).hex()
 

@@ -99,7 +99,7 @@ def test_the_constant_is_what_errors_are_compared_with() -> None:
     assert ("G", 0) == (estimate.baseline.constant, estimate.baseline.moved)
     assert "differs from the constant G" in str(estimate.baseline)
     assert pytest.approx(CONSTANT, abs=5e-4) == score.baseline == score.error
-    assert (0.0, "G") == (score.gain, score.constant)
+    assert (0.0, "G") == (score.gain_over_constant, score.constant)
 
 
 @pytest.mark.parametrize("epsilon", [0.001, 0.1, 0.3])

@@ -113,9 +113,9 @@ def build_campaign(
 
 def relay_of_key(key: Any, unit: str = "report", *, least_batch: int = 2) -> Relay:
     """Return a relay that forwards reports encrypted to a curator's private key."""
-    from crowdveil.sealing import public_key_text
+    from crowdveil.sealing import uncompressed_public_key_hex
 
-    return Relay("The library", public_key_text(key), least_batch, unit)  # type: ignore[arg-type]
+    return Relay("The library", uncompressed_public_key_hex(key), least_batch, unit)  # type: ignore[arg-type]
 
 
 def build_questions(

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 from crowdveil.campaign.assignment_part import AssignmentPart
 from crowdveil.campaign.canonical import canonical_bytes, parse_canonical
-from crowdveil.campaign.document import Campaign, characters_to_compare
+from crowdveil.campaign.document import Campaign, spaced_name_to_compare
 from crowdveil.campaign.report import make_receipt
 from crowdveil.campaign.token import Link, Token, token_hash
 from crowdveil.cli import main
 from crowdveil.errors import CampaignError
 from crowdveil.folder.campaign.invitations import render_link_sheet
-from crowdveil.planning.settings.creation import write_campaign
+from crowdveil.planning.settings.creation import write_new_campaign_folder
 from crowdveil.standalone import device as one_file
 from crowdveil.standalone.checks import Refused, parse_link
 from tests.device_vectors import read_vectors
@@ -89,7 +89,7 @@ def written(vector: dict[str, Any], folder: Path) -> Campaign:
     """Write the folder of a campaign and return the campaign."""
     campaign = Campaign.from_bytes(vector["campaign"].encode())
     parts = [AssignmentPart.from_bytes(vector["part"].encode(), campaign, 0)]
-    write_campaign(folder, campaign, parts)
+    write_new_campaign_folder(folder, campaign, parts)
     return campaign
 
 
@@ -99,8 +99,8 @@ def test_a_forged_campaign_has_another_code() -> None:
 
     assert one.name[:8] == other.name[:8]
     assert (0.7, 20.0) == pytest.approx((one.epsilon, other.epsilon), rel=1e-6)
-    assert characters_to_compare(one.name) != characters_to_compare(other.name)
-    assert all(characters_to_compare(campaign.name) == one_file.compared(campaign.name) for campaign in (one, other))
+    assert spaced_name_to_compare(one.name) != spaced_name_to_compare(other.name)
+    assert all(spaced_name_to_compare(campaign.name) == one_file.compared(campaign.name) for campaign in (one, other))
 
 
 @pytest.mark.parametrize("vector", FORGED, ids=lambda vector: vector["name"])
@@ -108,7 +108,7 @@ def test_every_place_shows_at_least_128_bits(vector: dict[str, Any], tmp_path: P
     """Device, sheet and commands show one code of at least 128 bits, which begins the campaign's name."""
     campaign, folder = written(vector, tmp_path / "survey"), tmp_path / "survey"
     link = Link(None, campaign.name, Token.new(0))
-    code = characters_to_compare(campaign.name)
+    code = spaced_name_to_compare(campaign.name)
     with one_file.Device(link.text, tmp_path / "home", folder) as device:
         device.open()
         shown = {"device": one_file.promise(device), "sheet": render_link_sheet(campaign, [link])}
@@ -138,7 +138,7 @@ def test_the_page_shows_at_least_128_bits(tmp_path: Path) -> None:
             await_screen(page, "intro")
             found.append(page.inner_text("dd.code"))
 
-    assert [characters_to_compare(vector["campaign_name"]) for vector in FORGED] == found
+    assert [spaced_name_to_compare(vector["campaign_name"]) for vector in FORGED] == found
     assert 2 == len(set(found))
 
 

@@ -36,7 +36,7 @@ def folder(tmp_path):
 def test_a_folder_gives_back_the_campaign(folder):
     """Campaign, parts, tasks and tokens are those that were written."""
     assert BUILT.campaign.name == folder.campaign.name
-    assert BUILT.parts[1].to_bytes() == folder.part_bytes(1)
+    assert BUILT.parts[1].to_bytes() == folder.checked_part_bytes(1)
     assert BUILT.parts[1] == folder.part(1)
     assert (149 % 4,) == folder.tasks(149)
     assert tuple(ENTRIES) == folder.tokens
@@ -46,7 +46,7 @@ def test_a_changed_part_is_refused(folder):
     """A part of a folder that is not the campaign's is refused."""
     (folder.path / "parts" / "0001.json").write_bytes(BUILT.parts[0].to_bytes())
     with pytest.raises(CampaignError, match="hash"):
-        folder.part_bytes(1)
+        folder.checked_part_bytes(1)
 
 
 def test_a_missing_file_is_named(tmp_path):

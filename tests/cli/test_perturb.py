@@ -9,7 +9,7 @@ import pytest
 from crowdveil.channels.alphabet import Categories
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.rounding import format_bound
-from crowdveil.cli.display import format_number
+from crowdveil.cli.display import number_with_six_digits
 from crowdveil.mechanisms import TwoLayer
 from tests.cli.conftest import LABELS, LISTS, Run, RunJson, rows, written
 
@@ -82,7 +82,8 @@ def test_json_and_table_say_the_same_numbers(run: Run, run_json: RunJson, extra:
 
     for row in data["accounts"]:
         assert (
-            f"exact {format_bound(row['exact'])}, claimed {format_number(row['claimed'])} (per {row['unit']}" in table
+            f"exact {format_bound(row['exact'])}, claimed {number_with_six_digits(row['claimed'])} (per {row['unit']}"
+            in table
         )
         assert f"participation {row['participation']})" in table
     answered = f"{data['answers']:,}" if extra else "not counted, since participation is protected;"

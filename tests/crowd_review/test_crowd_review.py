@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 import crowdveil as cv
-from crowdveil.aggregation import evidence_of, fit_method
+from crowdveil.aggregation import evidence_of, fit_evidence_by_method
 from crowdveil.channels.alphabet import Categories
-from crowdveil.crowd_review.conclusions import conclude_from
+from crowdveil.crowd_review.conclusions import conclude_from_drawn_gold
 from crowdveil.crowd_review.workers import review_workers
-from crowdveil.data.ingest.gold_files import load_drawn_gold
+from crowdveil.data.ingest.gold_files import load_gold_with_draw_seed
 from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.folder.crowd import Crowd
@@ -97,12 +97,12 @@ def gold_of(seed: int, number: int = 50) -> dict[str, Any]:
 def test_intervals_hold_about_nine_times_in_ten() -> None:
     """Over 150 draws of 50 gold tasks, 85 to 97 % of intervals hold; those of differences may be wider than needed."""
     evidence = evidence_of(CROWD.answers, None, None, None, {})
-    estimate = fit_method(evidence, None).estimate
-    every = conclude_from(evidence, estimate, TRUTHS, stated_random=True, compare=PAIRS)
+    estimate = fit_evidence_by_method(evidence, None).estimate
+    every = conclude_from_drawn_gold(evidence, estimate, TRUTHS, stated_random=True, compare=PAIRS)
     exact = {(row.quantity, row.name, row.other): row.found.estimate for row in every.rows}
     held: dict[str, list[bool]] = {}
     for seed in range(150):
-        for row in conclude_from(evidence, estimate, gold_of(seed), seed=seed, compare=PAIRS).rows:
+        for row in conclude_from_drawn_gold(evidence, estimate, gold_of(seed), seed=seed, compare=PAIRS).rows:
             inside = row.found.low <= exact[row.quantity, row.name, row.other] <= row.found.high
             held.setdefault(row.quantity, []).append(inside)
 
@@ -160,10 +160,10 @@ def test_a_file_of_gold_is_filled_from_the_top(tmp_path: Path) -> None:
     path = tmp_path / "gold.csv"
     path.write_text("task,truth,seed\nb,yes,5\na,no,5\nc,,5\n")
 
-    assert ({"a": "no", "b": "yes"}, 5) == load_drawn_gold(path)
+    assert ({"a": "no", "b": "yes"}, 5) == load_gold_with_draw_seed(path)
     path.write_text("task,truth\nb,yes\nc,\n")
     with pytest.raises(ReportsError, match="needs a truth"):
-        load_drawn_gold(path)
+        load_gold_with_draw_seed(path)
     for text, rule in (
         ("b,yes,5\na,no,6\n", "one seed"),
         ("b,yes,\n", "one seed"),
@@ -171,4 +171,4 @@ def test_a_file_of_gold_is_filled_from_the_top(tmp_path: Path) -> None:
     ):
         path.write_text("task,truth,seed\n" + text)
         with pytest.raises(ReportsError, match=rule):
-            load_drawn_gold(path)
+            load_gold_with_draw_seed(path)

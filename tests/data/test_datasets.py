@@ -9,7 +9,12 @@ from experiments.papers.run import load_exhibit
 
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.data import datasets
-from crowdveil.data.published_sets import PUBLISHED, converted_files, converted_outputs, state_of
+from crowdveil.data.published_sets import (
+    PUBLISHED,
+    convert_published_files,
+    converted_outputs,
+    missing_measured_or_other_state,
+)
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.files.atomic_write import write_outputs
 from tests.data.test_reports import cells
@@ -32,7 +37,7 @@ def test_real_sets_have_the_stated_counts(name) -> None:
     crowd = {"workers": len(data.answers.workers), "tasks": len(data.answers.tasks)}
     counted = {"rows": data.rows, "pairs": data.pairs, "gold": data.gold_with_answers, "left_out": data.left_out}
 
-    assert name not in PUBLISHED or state_of(name, REAL) == "as measured"
+    assert name not in PUBLISHED or missing_measured_or_other_state(name, REAL) == "as measured"
     assert COUNTS[name] == {"kind": data.kind, **crowd, **counted}
 
 
@@ -158,7 +163,7 @@ def write_sample(name: str, folder: Path) -> None:
 def test_published_files_become_a_data_set(name: str, tmp_path: Path) -> None:
     """Answers, truths, kind and labels are those of the sample; the set can be loaded, and is not taken for ours."""
     write_sample(name, tmp_path / "published")
-    files = converted_files(name, tmp_path / "published")
+    files = convert_published_files(name, tmp_path / "published")
     write_outputs(converted_outputs(name, tmp_path / "data"), files)
     meta = json.loads(files["meta.json"])
     loaded = datasets.load(name, directory=tmp_path / "data", duplicates="all")
@@ -167,7 +172,9 @@ def test_published_files_become_a_data_set(name: str, tmp_path: Path) -> None:
     assert "task,truth\n" + SAMPLES[name]["truths"] == files["truth.csv"]
     assert (loaded.kind, PUBLISHED[name].licence) == (meta["kind"], meta["licence"])
     assert SAMPLES[name]["answers"].count("\n") == len(loaded.answers)
-    assert ("other contents", "missing") == tuple(state_of(name, tmp_path / place) for place in ("data", "none"))
+    assert ("other contents", "missing") == tuple(
+        missing_measured_or_other_state(name, tmp_path / place) for place in ("data", "none")
+    )
 
 
 def test_every_set_that_an_exhibit_reads_is_published() -> None:
@@ -178,9 +185,9 @@ def test_every_set_that_an_exhibit_reads_is_published() -> None:
 def test_published_files_that_lack_something_are_refused(tmp_path: Path) -> None:
     """A missing file and a line with too few cells are errors that name file, row and publisher."""
     with pytest.raises(SettingsError, match=r"groundTruth\.txt.*pmaglione"):
-        converted_files("duchenne", tmp_path)
+        convert_published_files("duchenne", tmp_path)
     for name, file in (("duchenne", "groundTruth.txt"), ("population_tf", "population-gd.txt")):
         write_sample(name, tmp_path)
         (tmp_path / file).write_text("2001\n")
         with pytest.raises(ReportsError, match=rf"{file}, row 1: a line must"):
-            converted_files(name, tmp_path)
+            convert_published_files(name, tmp_path)

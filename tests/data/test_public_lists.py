@@ -12,11 +12,11 @@ from crowdveil.channels.alphabet import Categories
 from crowdveil.channels.certificate import LISTS_MARK
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.channels.guarantee import Guarantee
-from crowdveil.data.assignment import Assignment, assignment_with_gold, workers_per_task
+from crowdveil.data.assignment import Assignment, affordable_workers_per_task, assignment_with_gold
 from crowdveil.data.public_lists import ALL_LISTS, join_words, missing_lists
 from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.folder.crowd import describe_crowd, read_crowd
+from crowdveil.folder.crowd import contents_of_crowd_json, read_crowd
 from crowdveil.folder.write_collection import write_reports
 from crowdveil.mechanisms import RandomizedResponse
 from crowdveil.randomness import secure, seeded
@@ -102,15 +102,15 @@ def test_the_library_refuses_what_the_command_refuses(missing: str, tmp_path: Pa
 
 
 def test_a_crowd_describes_no_guarantee_that_its_lists_do_not_carry() -> None:
-    """Whatever guarantee a program passes, `describe_crowd` says why there is none: missing lists, or a simulation."""
+    """Whatever guarantee is passed, `contents_of_crowd_json` says why there is none: missing lists, or a simulation."""
     protected, public = Guarantee(epsilon=1.0), Guarantee(epsilon=1.0, participation="public")
-    hidden = describe_crowd(answers("alphabet"), mechanism="mine", guarantee=protected, simulation=False)
-    seen = describe_crowd(answers("alphabet"), mechanism="mine", guarantee=public, simulation=False)
-    mixed = describe_crowd(
+    hidden = contents_of_crowd_json(answers("alphabet"), mechanism="mine", guarantee=protected, simulation=False)
+    seen = contents_of_crowd_json(answers("alphabet"), mechanism="mine", guarantee=public, simulation=False)
+    mixed = contents_of_crowd_json(
         answers("alphabet"), mechanism="mine", guarantee=public, participation="protected", simulation=False
     )
     held = answers("tasks", "workers", "alphabet")
-    made_up = describe_crowd(held, mechanism="mine", guarantee=protected, simulation=True)
+    made_up = contents_of_crowd_json(held, mechanism="mine", guarantee=protected, simulation=True)
 
     assert hidden["guarantee"].startswith("none: tasks and workers were taken from the answers")
     assert (str(public), []) == (seen["guarantee"], seen["lists_from_answers"])
@@ -125,13 +125,15 @@ def test_lists_from_answers_are_not_written_with_a_certificate_of_privacy(tmp_pa
     table = ChannelTable(channels=(channel,), choice=((0,),))
     marked = replace(channel, mechanism=channel.mechanism + LISTS_MARK)
     for one in (channel, table):
-        crowd = describe_crowd(
+        crowd = contents_of_crowd_json(
             held, mechanism="mine", guarantee=one.guarantee, simulation=False, certificate=one.certificate()
         )
         with pytest.raises(SettingsError, match="must be marked as without privacy"):
             write_reports(tmp_path, held, one.certificate(), crowd)
     sealed = marked.certificate()
-    crowd = describe_crowd(held, mechanism="mine", guarantee=marked.guarantee, simulation=False, certificate=sealed)
+    crowd = contents_of_crowd_json(
+        held, mechanism="mine", guarantee=marked.guarantee, simulation=False, certificate=sealed
+    )
     write_reports(tmp_path, held, sealed, crowd)
 
     assert ["tasks", "workers"] == read_crowd(tmp_path / "crowd.json")["lists_from_answers"]
@@ -181,9 +183,9 @@ def test_cells_are_put_into_other_lists() -> None:
     """Aligned cells count task-major in the other lists' order; a name they lack is refused."""
     assignment = Assignment.from_arrays(["t", "u"], ["a", "b"])
 
-    assert [1, 4] == assignment.aligned(np.array(["u", "x", "t"]), np.array(["a", "b"])).tolist()
+    assert [1, 4] == assignment.cells_in_codes_of_lists(np.array(["u", "x", "t"]), np.array(["a", "b"])).tolist()
     with pytest.raises(ReportsError, match=r"every assigned worker must be listed.*b"):
-        assignment.aligned(np.array(["t", "u"]), np.array(["a"]))
+        assignment.cells_in_codes_of_lists(np.array(["t", "u"]), np.array(["a"]))
 
 
 @given(budget=st.floats(0.5, 30), epsilon=st.floats(0.1, 5), tasks=st.integers(1, 60), workers=st.integers(1, 60))
@@ -192,7 +194,7 @@ def test_an_assignment_within_a_budget_overspends_for_nobody(
 ) -> None:
     """The worker with the most tasks spends at most the budget; one more worker for each task would overspend."""
     try:
-        per_task = workers_per_task(budget, epsilon, tasks=tasks, workers=workers)
+        per_task = affordable_workers_per_task(budget, epsilon, tasks=tasks, workers=workers)
     except SettingsError:
         assert workers * int(budget / epsilon + 1e-9) < tasks
         return

@@ -16,14 +16,20 @@ from crowdveil.demo.crowds import (
     POINTS_PER_STEP,
     VOTES,
     DemoCrowd,
+    channel_aware_demo_estimators,
     demo_crowds,
-    demo_mechanisms,
-    demo_models,
-    design_objective,
+    demo_mechanisms_at_several_epsilons,
     every_nth_task,
+    objective_from_public_numbers,
     simulated_ratings,
 )
-from crowdveil.demo.page import bound_text, chart_lines, claim_text, comparison_with_constant, page_html
+from crowdveil.demo.page import (
+    chart_lines,
+    claimed_epsilon_text,
+    comparison_with_constant,
+    exact_epsilon_text,
+    page_html,
+)
 from crowdveil.errors import SettingsError
 from crowdveil.estimators import DawidSkene, Gaussian
 from crowdveil.evaluation.metrics import score
@@ -90,7 +96,7 @@ def test_numbers_are_inferred_with_their_public_prior() -> None:
 def test_the_design_objective_has_the_public_prior() -> None:
     """The design objective is the normal prior rounded to the scale, and the mean participation rate."""
     crowd = simulated_ratings()
-    question = design_objective(Scale(0, 9), crowd)
+    question = objective_from_public_numbers(Scale(0, 9), crowd)
 
     assert pytest.approx([0.6915, 0.2417, 0.0606], abs=1e-4) == question.prior[:3].tolist()
     assert 80 / 800 == question.participation_rate
@@ -168,7 +174,7 @@ def test_every_nth_task_keeps_its_answers() -> None:
 def test_two_layer_is_omitted_without_a_setting_for_its_claim() -> None:
     """With four labels at epsilon 1 Theorem 6.3 has no hyper-distribution from 0, so there is no row."""
     crowd = small_crowd(Categories(("a", "b", "c", "d")))
-    requested = {m.epsilon for m in demo_mechanisms(crowd) if m.name == "two-layer"}
+    requested = {m.epsilon for m in demo_mechanisms_at_several_epsilons(crowd) if m.name == "two-layer"}
 
     assert 1.0 not in {round(epsilon, 6) for epsilon in requested}
     assert 3.0 in {round(epsilon, 6) for epsilon in requested}
@@ -199,8 +205,8 @@ def test_the_page_rounds_exact_epsilons_up() -> None:
     """Exact epsilons are rounded up, to four digits or to a whole number; claims are rounded to nearest."""
     exact = (None, float("inf"), 33084.2, 0.5, 1.0846045)
 
-    assert ("–", "infinite", "33,085", "0.5", "1.085") == tuple(map(bound_text, exact))
-    assert ("–", "1", "1.084") == tuple(map(claim_text, (None, 1.0, 1.0841)))
+    assert ("–", "infinite", "33,085", "0.5", "1.085") == tuple(map(exact_epsilon_text, exact))
+    assert ("–", "1", "1.084") == tuple(map(claimed_epsilon_text, (None, 1.0, 1.0841)))
 
 
 def test_markup_in_titles_is_escaped() -> None:
@@ -220,7 +226,7 @@ LABELS = Categories(("no", "yes"))
 def trial_of(crowd: DemoCrowd, mechanism: Mechanism | None, seed: int) -> Trial:
     """Return a trial with the methods of the demo."""
     plain = VOTES if crowd.error == "error_rate" else ()
-    return Trial(crowd=crowd, mechanism=mechanism, seed=seed, plain=plain, models=demo_models(crowd))
+    return Trial(crowd=crowd, mechanism=mechanism, seed=seed, plain=plain, models=channel_aware_demo_estimators(crowd))
 
 
 def small_crowd(labels: Categories = LABELS, title: str = "Small") -> DemoCrowd:

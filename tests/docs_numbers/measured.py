@@ -76,7 +76,7 @@ def answers_depend(data: str) -> bool:
     fit = default_fit(data, 0.25)
     assert fit.workers.confusion is not None
     found = measure_dependence(load_or_skip(data).answers, fit.workers.confusion, fit.state.shared["class_prior"])
-    return found.least_copied > 0
+    return found.lower_bound_of_copied_share > 0
 
 
 def discount_of_dependent_answers() -> Figures:

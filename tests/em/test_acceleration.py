@@ -81,11 +81,11 @@ def test_a_refused_step_goes_back_to_the_last_plain_one() -> None:
 
     model: Any = Line()
     state = Acceleration[float](model, acceleration.MIN_REPORTS)
-    first = state.next(acceleration.PLAIN_STEPS, 0.0, 0.5, 0.1)
-    limit = state.next(acceleration.PLAIN_STEPS + 1, 0.5, 0.75, 0.05)
+    first = state.next_or_extrapolated_parameters(acceleration.PLAIN_STEPS, 0.0, 0.5, 0.1)
+    limit = state.next_or_extrapolated_parameters(acceleration.PLAIN_STEPS + 1, 0.5, 0.75, 0.05)
 
     assert (0.5, 1.0) == (first, limit)
     assert 0.1 == state.remaining
-    assert not state.refuses([-2.0, -1.0])
-    assert state.refuses([-1.0, -2.0])
-    assert 0.75 == state.fall_back([-1.0, -2.0])
+    assert not state.last_extrapolation_lost([-2.0, -1.0])
+    assert state.last_extrapolation_lost([-1.0, -2.0])
+    assert 0.75 == state.parameters_before_refused_step([-1.0, -2.0])

@@ -15,8 +15,8 @@ from crowdveil.em.deconvolution import (
     estimate_frequencies,
     frequencies_of_counts,
     frequencies_of_reports,
-    input_pseudo_counts,
-    vote_shares,
+    pseudo_counts_of_each_input,
+    vote_shares_or_prior,
 )
 from tests.estimators.dense import (
     LABELS,
@@ -78,11 +78,11 @@ def test_participation_is_determined_if_null_is_no_mixture_of_answers(
     )
 
     if participation == "public":
-        assert 0 == few.participation_deviation
+        assert 0 == few.deviation_of_log_participation_estimate
     elif mechanism is Laplace:
-        assert np.inf == many.participation_deviation
+        assert np.inf == many.deviation_of_log_participation_estimate
     else:
-        ratio = few.participation_deviation / many.participation_deviation
+        ratio = few.deviation_of_log_participation_estimate / many.deviation_of_log_participation_estimate
         assert pytest.approx(10 * many.participation / few.participation) == ratio
 
 
@@ -106,7 +106,7 @@ def test_nothing_perturbed_gives_the_shares_of_votes(name: str) -> None:
     reports = random_reports(np.random.default_rng(2), LABELS, tasks=8, workers=6, share=0.5)
     summary = summary_of(reports, CHANNELS[name])
 
-    shares = vote_shares(one_block(reports), summary, frequencies_of_reports(summary))
+    shares = vote_shares_or_prior(one_block(reports), summary, frequencies_of_reports(summary))
 
     for task in range(8):
         mine = reports.value[reports.task == task]
@@ -122,8 +122,10 @@ def test_an_empty_task_has_the_base_rate_behind_a_channel() -> None:
     learned, public = summary_of(reports, channel), summary_of(reports, channel, prior)
     pool = frequencies_of_reports(learned)
 
-    np.testing.assert_allclose(vote_shares(one_block(reports), learned, pool)[-1], pool.label_shares, atol=1e-12)
-    np.testing.assert_allclose(vote_shares(one_block(reports), public, pool)[-1], prior, atol=1e-12)
+    np.testing.assert_allclose(
+        vote_shares_or_prior(one_block(reports), learned, pool)[-1], pool.label_shares, atol=1e-12
+    )
+    np.testing.assert_allclose(vote_shares_or_prior(one_block(reports), public, pool)[-1], prior, atol=1e-12)
 
 
 def test_a_public_prior_replaces_the_base_rate_among_answers() -> None:
@@ -141,7 +143,9 @@ def test_a_public_prior_replaces_the_base_rate_among_answers() -> None:
     expected = deconvolve(counts, channel.probabilities, base, weight=weight, steps=5000)[:, :3]
 
     np.testing.assert_allclose(
-        vote_shares(one_block(reports), summary, pool), expected / expected.sum(axis=1, keepdims=True), atol=1e-6
+        vote_shares_or_prior(one_block(reports), summary, pool),
+        expected / expected.sum(axis=1, keepdims=True),
+        atol=1e-6,
     )
 
 
@@ -170,7 +174,9 @@ def test_the_prior_is_kept_if_nulls_are_uninformative() -> None:
     truth = np.array([0.0076, 0.0012, 0.0005, 0.0008, 0.9899])
     counts = np.rint(9e6 * truth @ channel.probabilities)
 
-    shares = estimate_frequencies(counts, channel.probabilities, input_pseudo_counts(model_of(channel), counts.sum()))
+    shares = estimate_frequencies(
+        counts, channel.probabilities, pseudo_counts_of_each_input(model_of(channel), counts.sum())
+    )
 
     assert 1 - shares[-1] < 2 * (1 - truth[-1])
     assert 0 == shares[:-1].argmax()

@@ -57,10 +57,10 @@ def test_gold_of_labels_is_aligned() -> None:
     """Gold comes out as label codes in task order, NO_GOLD elsewhere; tasks that are not there are counted."""
     gold = align_gold(REPORTS, {3: "c", "5": "a", 77: "b", "task": "b"}, LABELS, numeric=False)
 
-    assert {3: 2, 5: 0} == {task: code for task, code in enumerate(gold.of(0, 12)) if code != NO_GOLD}
-    assert (2, 2) == (gold.used, gold.unknown)
-    assert [NO_GOLD, 0, NO_GOLD] == gold.of(4, 7).tolist()
-    assert align_gold(REPORTS, None, LABELS, numeric=False).of(0, 12).tolist() == [NO_GOLD] * 12
+    assert {3: 2, 5: 0} == {task: code for task, code in enumerate(gold.truths_of_tasks(0, 12)) if code != NO_GOLD}
+    assert (2, 2) == (gold.number_of_known_truths, gold.unknown)
+    assert [NO_GOLD, 0, NO_GOLD] == gold.truths_of_tasks(4, 7).tolist()
+    assert align_gold(REPORTS, None, LABELS, numeric=False).truths_of_tasks(0, 12).tolist() == [NO_GOLD] * 12
 
 
 def test_gold_on_a_scale_is_read_as_people_write_it() -> None:
@@ -69,20 +69,20 @@ def test_gold_on_a_scale_is_read_as_people_write_it() -> None:
     reports = Reports.from_arrays(["t"] * 2, ["a", "b"], [0.3, 0.4], alphabet=tenths)
 
     for written in (0.3, "0.3", "0.30"):
-        assert [3] == align_gold(reports, {"t": written}, tenths, numeric=False).of(0, 1).tolist()
+        assert [3] == align_gold(reports, {"t": written}, tenths, numeric=False).truths_of_tasks(0, 1).tolist()
     for written in (0.35, 2, "x", None):
         with pytest.raises(ReportsError, match=r"gold of task 't' must be among"):
             align_gold(reports, {"t": written}, tenths, numeric=False)
-    assert [0.35] == align_gold(reports, {"t": 0.35}, tenths, numeric=True).of(0, 1).tolist()
+    assert [0.35] == align_gold(reports, {"t": 0.35}, tenths, numeric=True).truths_of_tasks(0, 1).tolist()
 
 
 def test_gold_of_numbers_is_aligned() -> None:
     """Numeric estimators get numbers with nan where unknown; ordered labels count by their position."""
     gold = align_gold(NUMBERS, {2: "3.5", 9: 1}, None, numeric=True)
 
-    np.testing.assert_array_equal(gold.of(0, 2), [np.nan, 3.5])
-    assert (1, 1) == (gold.used, gold.unknown)
-    assert [1.0] == align_gold(REPORTS, {0: "b"}, LABELS, numeric=True).of(0, 1).tolist()
+    np.testing.assert_array_equal(gold.truths_of_tasks(0, 2), [np.nan, 3.5])
+    assert (1, 1) == (gold.number_of_known_truths, gold.unknown)
+    assert [1.0] == align_gold(REPORTS, {0: "b"}, LABELS, numeric=True).truths_of_tasks(0, 1).tolist()
 
 
 def test_gold_that_is_no_number_is_named() -> None:

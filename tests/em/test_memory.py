@@ -105,7 +105,7 @@ def test_a_limit_below_one_block_is_refused() -> None:
 
 def test_memory_is_allotted_in_order() -> None:
     """Threads come first, then posteriors, then coded blocks; without a limit all are kept."""
-    one, two, posteriors = LOAD.working_set(1), LOAD.working_set(2), LOAD.posteriors
+    one, two, posteriors = LOAD.working_set_bytes(1), LOAD.working_set_bytes(2), LOAD.posterior_bytes
 
     assert MemoryPlan(4) == MemoryPlan.for_limit(None, 4, LOAD)
     assert MemoryPlan(1, 0, scratch=True) == MemoryPlan.for_limit(one, 4, LOAD)
@@ -154,7 +154,7 @@ def assert_within_limits(
     estimator: Estimator[Any, Any], crowd_folder: Path, monkeypatch: pytest.MonkeyPatch, channel: Any = None
 ) -> None:
     """Assert that fits allocate less than the smallest limit, and than larger ones."""
-    monkeypatch.setattr(loop, "block_reports", lambda reports, cells, compiled: 1 << 14)
+    monkeypatch.setattr(loop, "reports_per_reproducible_block", lambda reports, cells, compiled: 1 << 14)
     monkeypatch.setattr(loop, "BLOCK_REPORTS", 1 << 14)
     with in_blocks(1 << 14):
         with pytest.raises(SettingsError) as refused:
@@ -175,18 +175,18 @@ def assert_within_limits(
 def test_posteriors_are_put_together(scratch: bool) -> None:
     """Posteriors and intervals come back in the order of tasks, whatever the order of putting; the last one counts."""
     held = PosteriorStore(5, scratch=scratch)
-    assert held.get(0, 1) is None
+    assert held.stored_step_of_block(0, 1) is None
     held.store(2, 1, EStep(None, np.array([3.0, 4.0, 5.0]), np.full((3, 2), 0.5)))
     held.store(0, 1, EStep(None, np.array([9.0, 9.0]), np.zeros((2, 2))))
     held.store(0, 2, EStep(None, np.array([1.0, 2.0]), np.ones((2, 2))))
 
-    _, posterior, interval, *_ = held.assemble()
+    _, posterior, interval, *_ = held.assemble_all_blocks()
 
     assert [1.0, 2.0, 3.0, 4.0, 5.0] == posterior.tolist()
     assert interval is not None
     assert [1.0, 1.0, 0.5, 0.5, 0.5] == interval[:, 1].tolist()
-    assert [3.0, 4.0, 5.0] == [*getattr(held.get(2, 1), "posterior", [])]
-    assert held.get(0, 1) is None
+    assert [3.0, 4.0, 5.0] == [*getattr(held.stored_step_of_block(2, 1), "posterior", [])]
+    assert held.stored_step_of_block(0, 1) is None
 
 
 def test_scratch_files_leave_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -203,7 +203,7 @@ def test_a_scratch_file_without_a_place_is_refused(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "nowhere"))
 
     with pytest.raises(SettingsError, match=r"need 800 bytes .*TMPDIR"):
-        memory.scratch_array((50, 2))
+        memory.temporary_file_array((50, 2))
 
 
 @pytest.mark.skipif("posix_fallocate" not in dir(os), reason="this system reserves no disk space")
@@ -216,7 +216,7 @@ def test_a_full_disk_is_refused_at_once(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(os, "posix_fallocate", full)
 
     with pytest.raises(SettingsError, match=r"need 800 bytes .*No space left.*TMPDIR"):
-        memory.scratch_array((50, 2))
+        memory.temporary_file_array((50, 2))
 
 
 METHODS = (DawidSkene(), OneCoin(), WeightedVote(), WeightedMean())
@@ -226,7 +226,7 @@ def steps_of(work: FitTask[Any, Any], number: int) -> list[Step[Any, Any]]:
     """Return the first steps of a fit, from a worker of their own."""
     worker, steps = BlockWorker(work, MemoryPlan(1)), [Step(work.model, 1, work.initial)]
     while len(steps) < number:
-        parts = [worker.step(index, steps[-1]) for index in range(len(work.blocks))]
+        parts = [worker.run_step_on_block(index, steps[-1]) for index in range(len(work.blocks))]
         sums = [sum(fields) for fields in zip(*(statistics for statistics, _ in parts), strict=True)]
         parameters = work.model.m_step(type(parts[0][0])(*sums), steps[-1].parameters)
         steps.append(Step(work.model, len(steps) + 1, parameters))
@@ -245,22 +245,22 @@ def test_a_step_that_is_broken_off_is_taken_again(method: Any, scratch: bool, mo
     whole, broken = (BlockWorker(work, MemoryPlan(1, scratch=scratch)) for _ in range(2))
     for step in steps[:2]:
         for worker in (whole, broken):
-            worker.step(1, step)
+            worker.run_step_on_block(1, step)
     store = PosteriorStore.store
     monkeypatch.setattr(PosteriorStore, "store", failing)
     with pytest.raises(OSError, match="full"):
-        broken.step(1, steps[2])
+        broken.run_step_on_block(1, steps[2])
     monkeypatch.setattr(PosteriorStore, "store", store)
 
-    expected = whole.step(1, steps[2])
+    expected = whole.run_step_on_block(1, steps[2])
     for _ in range(2):
-        again = broken.step(1, steps[2], lambda: steps[1])
+        again = broken.run_step_on_block(1, steps[2], lambda: steps[1])
         assert expected[1] == again[1] < np.inf
         np.testing.assert_array_equal(again[0][0], expected[0][0])
-    last = [worker.step(1, steps[3]) for worker in (whole, broken)]
+    last = [worker.run_step_on_block(1, steps[3]) for worker in (whole, broken)]
 
     assert last[0][1] == last[1][1]
-    found = [worker.result(1, steps[3]).posterior for worker in (whole, broken)]
+    found = [worker.last_step_result_of_block(1, steps[3]).posterior for worker in (whole, broken)]
     np.testing.assert_array_equal(*found)
 
 

@@ -32,7 +32,7 @@ def some_fit(method: str = "one-coin") -> SavedFit:
     numbers = Scale(0, 9) if kind.capabilities.needs_alphabet else None
     alphabet = LABELS if kind.capabilities.kind == "categorical" else numbers
     reports = crowd(tasks=40, workers=8, per_task=3, alphabet=alphabet)
-    return SavedFit.of(kind(), reports, kind().fit(reports))
+    return SavedFit.of_estimate(kind(), reports, kind().fit(reports))
 
 
 @pytest.fixture(scope="module")
@@ -223,7 +223,7 @@ TOLERANCE = 2e-5
 
 def saved_fit(estimator: AnyEstimator, reports: Reports, **known: Any) -> SavedFit:
     """Return the saved fit of reports."""
-    return SavedFit.of(estimator, reports, estimator.fit(reports, **known), **known)
+    return SavedFit.of_estimate(estimator, reports, estimator.fit(reports, **known), **known)
 
 
 def resumed(estimator: AnyEstimator, reports: Reports, saved: SavedFit, **known: Any) -> Estimate:
@@ -246,7 +246,7 @@ def test_going_on_with_nothing_new_changes_nothing(name: str) -> None:
     reports = reports_for(estimator, tasks=60)
     before = estimator.fit(reports)
 
-    after = resumed(estimator, reports, SavedFit.of(estimator, reports, before))
+    after = resumed(estimator, reports, SavedFit.of_estimate(estimator, reports, before))
 
     assert after.steps <= 3
     np.testing.assert_allclose(after.posterior, before.posterior, atol=5 * estimator.tolerance)

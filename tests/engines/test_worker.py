@@ -123,9 +123,9 @@ def test_an_outdated_posterior_is_not_reused() -> None:
         step = Step(work.model, 1, work.initial)
         for number in range(1, 5):
             whole = list(first.map(step))
-            second._begin(step)
+            second._send_parameters_of_step(step)
             if number != 3:
-                away = next(second._run_all(run_step))
+                away = next(second._run_on_each_block(run_step))
             sums = [sum(parts) for parts in zip(*(statistics for statistics, _ in whole), strict=True)]
             parameters = work.model.m_step(type(whole[0][0])(*sums), step.parameters)
             step = Step(work.model, number + 1, parameters)

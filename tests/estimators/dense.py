@@ -14,7 +14,7 @@ from crowdveil.data.assignment import Assignment
 from crowdveil.data.reports import Reports
 from crowdveil.em.estimate import Estimate
 from crowdveil.em.estimator import coded_and_summarized
-from crowdveil.em.kernels.dispatch import encode
+from crowdveil.em.kernels.dispatch import encoded_block_for_kernels
 from crowdveil.em.model import GoldBlock, Summary
 from crowdveil.em.observation_model import ObservationModel, observation_model
 from crowdveil.estimators.confusion.parameters import CrowdParameters
@@ -74,7 +74,9 @@ def one_block(reports: Reports, gold: NDArray[Any] | None = None) -> GoldBlock:
     """Return all reports as one block; no gold by default."""
     (block,) = reports.blocks()
     known = np.full(block.tasks, -1) if gold is None else gold
-    return GoldBlock(block, known, encode(block, len(reports.workers), reports.labels, compiled=False))
+    return GoldBlock(
+        block, known, encoded_block_for_kernels(block, len(reports.workers), reports.labels, compiled=False)
+    )
 
 
 class Cell(NamedTuple):

@@ -36,8 +36,8 @@ def simulated(workers: int, share: float, mechanism: MatrixFactorization, seed: 
     truth = generator.normal(4.5, 2, tasks).clip(0, 9)
     worker, task = np.nonzero(generator.random((workers, tasks)) < share)
     codes = SCALE.encode(truth[task] + generator.normal(0, 1, len(worker)))
-    summed = mechanism.simulate_sum(task, codes, tasks, workers, seeded(seed))
-    return truth, mechanism.totals(summed, tasks=tasks, workers=workers)
+    summed = mechanism.simulate_sum_of_reports(task, codes, tasks, workers, seeded(seed))
+    return truth, mechanism.totals_in_answer_units(summed, tasks=tasks, workers=workers)
 
 
 def test_buckets_are_the_pseudo_inverse_of_unit_profiles():

@@ -8,7 +8,11 @@ import pytest
 
 from crowdveil import Categories, HierarchicalDawidSkene, MajorityVote, RandomizedResponse, Reports
 from crowdveil.em.estimator import validated_input
-from crowdveil.estimators.hierarchical_dawid_skene import answers_per_report, cap_unvoted, mix_votes
+from crowdveil.estimators.hierarchical_dawid_skene import (
+    effective_answers_per_report,
+    mean_of_posterior_and_vote_shares,
+    posterior_with_unvoted_labels_capped,
+)
 from crowdveil.randomness import seeded
 from crowdveil.simulate import categorical_crowd, perturb
 
@@ -105,7 +109,7 @@ def test_steps_are_the_equations(steps: int) -> None:
 
     estimate = own.fit(reports)
 
-    np.testing.assert_allclose(estimate.posterior, cap_unvoted(expected, voted), atol=1e-9)
+    np.testing.assert_allclose(estimate.posterior, posterior_with_unvoted_labels_capped(expected, voted), atol=1e-9)
     assert (steps, True, ()) == (estimate.steps, estimate.converged, estimate.log_likelihoods)
 
 
@@ -140,7 +144,7 @@ def test_confidence_is_discounted_after_the_fit() -> None:
 
     estimate = HierarchicalDawidSkene(vote_share=0.0).fit(reports)
 
-    expected = cap_unvoted(raised / raised.sum(axis=1, keepdims=True), voted)
+    expected = posterior_with_unvoted_labels_capped(raised / raised.sum(axis=1, keepdims=True), voted)
     np.testing.assert_allclose(estimate.posterior, expected, atol=1e-9)
     np.testing.assert_array_equal(estimate.truth, plain.truth)
 
@@ -153,8 +157,10 @@ def test_confidence_is_mixed_with_the_smoothed_votes() -> None:
     np.add.at(counts, (reports.task, reports.value), 1.0)
     plain = HierarchicalDawidSkene(vote_share=0.0).fit(reports).posterior
 
-    np.testing.assert_allclose(mix_votes(posterior, votes, 0.2), [[0.82, 0.18], [0.9, 0.1]])
-    np.testing.assert_allclose(HierarchicalDawidSkene().fit(reports).posterior, mix_votes(plain, counts, 0.2))
+    np.testing.assert_allclose(mean_of_posterior_and_vote_shares(posterior, votes, 0.2), [[0.82, 0.18], [0.9, 0.1]])
+    np.testing.assert_allclose(
+        HierarchicalDawidSkene().fit(reports).posterior, mean_of_posterior_and_vote_shares(plain, counts, 0.2)
+    )
 
 
 def test_ability_is_the_mean_posterior_of_the_own_answers() -> None:
@@ -194,7 +200,7 @@ def test_labels_without_a_vote_are_no_truths() -> None:
     posterior = np.array([[0.2, 0.7, 0.1], [0.2, 0.7, 0.1], [0.2, 0.7, 0.1]])
     votes = np.array([[2.0, 0.0, 1.0], [2.0, 0.05, 1.0], [0.0, 0.0, 0.0]])
 
-    capped = cap_unvoted(posterior, votes)
+    capped = posterior_with_unvoted_labels_capped(posterior, votes)
 
     np.testing.assert_allclose(capped[0], np.array([0.2, 0.1, 0.1]) / 0.4)
     np.testing.assert_allclose(capped[1:], posterior[1:])
@@ -215,7 +221,7 @@ def test_a_report_of_known_participants_is_worth_more() -> None:
         data, own = validated_input(HierarchicalDawidSkene(), reports, channel), HierarchicalDawidSkene()
         initial = own.initialize(data.summary)
         participation = np.repeat([1.0, 0.01], [20, 40]) if initial.pool.protected else initial.participation
-        found = answers_per_report(replace(initial, participation=participation))
+        found = effective_answers_per_report(replace(initial, participation=participation))
         return found, (1 - initial.pool.noise) ** 2
 
     one, noise = worth(public)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from crowdveil import OneCoin
-from crowdveil.estimators.confusion.parameters import candidate_abilities
+from crowdveil.estimators.confusion.parameters import candidate_mean_abilities_with_expected
 from tests.estimators.dense import LABELS, channels, one_block, random_reports, summary_of
 
 SMOOTHING = 0.01
@@ -71,7 +71,7 @@ def test_the_crowds_ability_is_learned_behind_a_channel() -> None:
     tables = np.array([np.where(np.eye(3, dtype=bool), p, (1 - p) / 2) for p in ability])
     noisy = replace(noisy, confusion=tables)
     best, most = None, -np.inf
-    for mean in candidate_abilities(0.7):
+    for mean in candidate_mean_abilities_with_expected(0.7):
         dirichlet_prior = model.dirichlet_prior(noisy.pool, mean)
         right = sum(dirichlet_prior[z, z] for z in range(3))
         wrong = dirichlet_prior.sum() - right
@@ -80,7 +80,7 @@ def test_the_crowds_ability_is_learned_behind_a_channel() -> None:
             density += right * log(p) + wrong * log(1 - p) - lgamma(right) - lgamma(wrong) + lgamma(right + wrong)
         best, most = (dirichlet_prior, density) if density > most else (best, most)
 
-    learned = model.update_prior(noisy)
+    learned = model.updated_dirichlet_prior(noisy)
 
     np.testing.assert_allclose(learned, best, rtol=1e-12)
     assert np.trace(learned) < np.trace(noisy.dirichlet_prior)

@@ -133,7 +133,7 @@ def test_m_step_is_the_loops(channel: Channel) -> None:
 def test_kinds_are_normal_errors_cut_half_way() -> None:
     """A table's entry is the normal mass between the cuts around a label, and tails belong to the ends."""
     noise, bias = 0.7, 0.25
-    table = ordinal.threshold_table(4, noise, bias)
+    table = ordinal.threshold_answer_given_truth(4, noise, bias)
     for truth in range(4):
         for answer in range(4):
             low = -np.inf if answer == 0 else answer - 0.5
@@ -196,7 +196,9 @@ def test_intervals_reach_abilities_near_one() -> None:
         seen = truth[task] + bias[worker] + noise[worker] * rng.standard_normal(len(task))
         value = np.clip(np.rint(seen), 0, 3).astype(int)
         answers = Reports(task, worker, value, np.arange(600), np.arange(60), Categories(tuple("abcd"), ordered=True))
-        exact = np.array([ordinal.threshold_table(4, s, b).diagonal().mean() for s, b in zip(noise, bias, strict=True)])
+        exact = np.array(
+            [ordinal.threshold_answer_given_truth(4, s, b).diagonal().mean() for s, b in zip(noise, bias, strict=True)]
+        )
 
         found = OrdinalDawidSkene(tolerance=1e-4).fit(answers).workers
 

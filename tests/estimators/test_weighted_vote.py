@@ -10,7 +10,7 @@ from crowdveil.channels.alphabet import Categories
 from crowdveil.data.reports import Reports
 from crowdveil.em.estimator import coded_and_summarized
 from crowdveil.em.gold import NO_GOLD
-from crowdveil.em.kernels.dispatch import encode
+from crowdveil.em.kernels.dispatch import encoded_block_for_kernels
 from crowdveil.em.model import GoldBlock
 from crowdveil.estimators.weighted_vote import VoteParameters, WeightedVote
 from crowdveil.evaluation import metrics
@@ -91,7 +91,7 @@ def test_only_rounding_is_a_tie(second: float, expected: list[float]) -> None:
     (block,) = reports.blocks()
 
     found = estimator.e_step(
-        GoldBlock(block, np.array([NO_GOLD]), encode(block, 2, 2, compiled=False)),
+        GoldBlock(block, np.array([NO_GOLD]), encoded_block_for_kernels(block, 2, 2, compiled=False)),
         VoteParameters(start.summary, np.array([1.0, second])),
     )
 

@@ -8,9 +8,9 @@ import crowdveil as cv
 from crowdveil import Categories, HierarchicalDawidSkene, Reports
 from crowdveil.data.blocks import Block
 from crowdveil.evaluation import copies, dependence
-from crowdveil.evaluation.copies import find_copies, once, with_copies
+from crowdveil.evaluation.copies import extend_estimate_to_copied_workers, find_copies, one_answer_per_copying_group
 from crowdveil.evaluation.dependence import LAGS, measure_dependence
-from crowdveil.evaluation.pair_abilities import listed_pairs
+from crowdveil.evaluation.pair_abilities import pairs_of_reports_on_each_task
 from crowdveil.jit import KERNELS_VARIABLE
 
 LABELS = Categories(("a", "b", "c"))
@@ -70,9 +70,11 @@ def test_compiled_sums_are_those_of_numpy(labels: int) -> None:
     worker, label = rng.integers(0, 30, pointers[-1], dtype=np.int32), rng.integers(0, labels, pointers[-1])
     block = Block(0, 5, pointers, worker, label)
 
-    found = dependence._compiled_sums(block, np.ascontiguousarray(tables), prior)
+    found = dependence._pair_agreement_sums_compiled(block, np.ascontiguousarray(tables), prior)
 
-    np.testing.assert_allclose(found, dependence._sums(block, tables, prior), rtol=1e-9, atol=0)
+    np.testing.assert_allclose(
+        found, dependence._pairs_equal_pairs_and_predicted(block, tables, prior), rtol=1e-9, atol=0
+    )
 
 
 def test_few_tasks_with_two_answers_say_nothing() -> None:
@@ -112,7 +114,9 @@ def test_a_poor_worker_who_is_copied_does_not_decide(tasks: int) -> None:
     assert [*range(5), *[5] * 10] == found.group.tolist()
     assert 9 == found.copied_workers
     own = HierarchicalDawidSkene()
-    estimate = with_copies(own.fit(once(reports, found.group)), reports, found.group)
+    estimate = extend_estimate_to_copied_workers(
+        own.fit(one_answer_per_copying_group(reports, found.group)), reports, found.group
+    )
     assert (own.fit(reports).posterior.argmax(axis=1) == truth).mean() < 0.6
     assert (estimate.posterior.argmax(axis=1) == truth).mean() > 0.8
     assert len(set(estimate.workers.quality[5:].tolist())) == 1
@@ -141,9 +145,9 @@ def test_compiled_counts_of_equal_answers_are_those_of_all_pairs() -> None:
     rng = np.random.default_rng(0)
     columns = (rng.integers(0, size, 4000) for size in (400, 8, 2))
     reports = Reports(*columns, np.arange(400), np.arange(8), LABELS)
-    pair, same = listed_pairs(next(reports.blocks(4000)), 8)
+    pair, same = pairs_of_reports_on_each_task(next(reports.blocks(4000)), 8)
 
-    found = copies._equal_answers(reports, 64)
+    found = copies._equal_answer_counts_by_pair_bucket(reports, 64)
 
     assert np.bincount(pair[same], minlength=64).max() > 255
     np.testing.assert_array_equal(found, np.minimum(np.bincount(pair[same], minlength=64), 255))
@@ -162,7 +166,7 @@ def test_one_answer_of_a_group_is_kept() -> None:
     arrays = (np.array(column, dtype) for column, dtype in zip(columns, (np.int32, np.int32, np.int16), strict=True))
     reports = Reports(*arrays, np.array(["t", "u"]), np.array(["v", "w", "x"]), LABELS)
 
-    kept = once(reports, np.array([0, 0, 2]))
+    kept = one_answer_per_copying_group(reports, np.array([0, 0, 2]))
 
     assert [(0, 0), (0, 2), (1, 1), (1, 2)] == list(zip(kept.task.tolist(), kept.worker.tolist(), strict=True))
 

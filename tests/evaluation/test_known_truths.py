@@ -12,18 +12,23 @@ from crowdveil.channels.alphabet import Categories
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError
-from crowdveil.evaluation.gold_draw import draw_order, drawn_tasks, require_drawn
+from crowdveil.evaluation.gold_draw import require_gold_is_start_of_draw, seeded_order_of_tasks, tasks_in_draw_order
 from crowdveil.evaluation.prediction_powered import (
     SQUARE,
     SampledValues,
-    difference_interval,
+    interval_of_mean_difference,
     regression_coefficient,
     rogan_gladen,
-    sample_interval,
     share_interval,
+    wilson_interval_of_binary_sample,
 )
-from crowdveil.evaluation.shares import label_shares, shares_of_counts
-from crowdveil.evaluation.stacking import Regression, by_label, fit_regression, worse_notes
+from crowdveil.evaluation.shares import label_shares, shares_and_interval_ends
+from crowdveil.evaluation.stacking import (
+    Regression,
+    features_with_weights_by_label,
+    fit_regression,
+    warning_if_gold_worsens_log_loss,
+)
 from crowdveil.mechanisms import RandomizedResponse
 from crowdveil.randomness import seeded
 
@@ -32,7 +37,7 @@ TASKS = [f"t{number}" for number in range(40)]
 
 def test_every_task_is_equally_likely() -> None:
     """Over 4,000 seeds each task is among the first 10 in 25 % of draws, within five standard errors (.7 %)."""
-    first = np.concatenate([draw_order(TASKS, seed)[:10] for seed in range(4000)])
+    first = np.concatenate([seeded_order_of_tasks(TASKS, seed)[:10] for seed in range(4000)])
     shares = np.bincount(first, minlength=40) / 4000
 
     assert np.abs(shares - 0.25).max() < 5 * (0.25 * 0.75 / 4000) ** 0.5
@@ -40,25 +45,25 @@ def test_every_task_is_equally_likely() -> None:
 
 def test_the_order_does_not_depend_on_the_order_of_tasks_or_on_new_ones() -> None:
     """Tasks keep their order in other lists and beside new tasks; those without reports are not drawn."""
-    order = [TASKS[place] for place in draw_order(TASKS, 7)]
+    order = [TASKS[place] for place in seeded_order_of_tasks(TASKS, 7)]
     shuffled = [*TASKS[::-1], "new"]
-    again = [shuffled[place] for place in draw_order(shuffled, 7)]
+    again = [shuffled[place] for place in seeded_order_of_tasks(shuffled, 7)]
 
     assert order == [task for task in again if task != "new"]
     reports = np.ones(40, dtype=np.int64)
     reports[TASKS.index(order[0])] = 0
-    assert order[1:] == drawn_tasks(TASKS, reports, 7)
+    assert order[1:] == tasks_in_draw_order(TASKS, reports, 7)
 
 
 def test_gaps_are_refused() -> None:
     """Gold without a task that was drawn before others is refused by name; tasks without reports do not count."""
-    order = [TASKS[place] for place in draw_order(TASKS, 7)]
+    order = [TASKS[place] for place in seeded_order_of_tasks(TASKS, 7)]
     gold = dict.fromkeys(order[:12], "yes")
 
-    require_drawn(gold | {"unasked": "no"}, order, 7)
+    require_gold_is_start_of_draw(gold | {"unasked": "no"}, order, 7)
     del gold[order[3]]
     with pytest.raises(ReportsError, match=f"1 are missing.*{order[3]}"):
-        require_drawn(gold, order, 7)
+        require_gold_is_start_of_draw(gold, order, 7)
 
 
 GENERATOR = np.random.default_rng(3)
@@ -105,7 +110,7 @@ def test_the_intervals_hold_and_are_shorter(share: float) -> None:
     for _ in range(2000):
         at = source.permutation(400)[:50]
         low, high = share_interval(SampledValues(truths[at], predicted[at], float(predicted.mean()), 400))[1:]
-        only = sample_interval(truths[at], 400)
+        only = wilson_interval_of_binary_sample(truths[at], 400)
         held += low <= share <= high
         widths, alone = widths + high - low, alone + only.high - only.low
 
@@ -127,7 +132,7 @@ def test_a_difference_follows_the_formula() -> None:
     residuals = values - weight * predicted
     error = math.sqrt((((residuals - residuals.mean()) ** 2).sum() + SQUARE) / 29 / 30 * (1 - 30 / 200))
 
-    found = difference_interval(SampledValues(values, predicted, 0.1, 200), weight)
+    found = interval_of_mean_difference(SampledValues(values, predicted, 0.1, 200), weight)
 
     assert found.estimate == pytest.approx(weight * 0.1 + residuals.mean())
     assert found.high - found.estimate == pytest.approx(float(t.ppf(0.95, 29)) * error)
@@ -168,7 +173,7 @@ def on_a_grid(likelihood: Any) -> tuple[float, NDArray[np.float64]]:
 def test_share_and_interval_are_those_of_a_grid_search(counts: tuple[int, ...]) -> None:
     """Maximum and both ends, each with one more report against it, equal a grid search over the simplex."""
     channel, y = table(2.0), np.array(counts, dtype=float)
-    share, low, high = shares_of_counts(y[None], channel, 2)[:, 0, 1]
+    share, low, high = shares_and_interval_ends(y[None], channel, 2)[:, 0, 1]
     no, yes = (on_a_grid(lambda f, more=more: np.log(f @ channel) @ (y + more)) for more in ONE_REPORT[:2])
 
     assert on_a_grid(lambda f: np.log(f @ channel) @ y)[0] == pytest.approx(share, abs=0.002)
@@ -224,7 +229,9 @@ WEIGHTS = np.array([1.5, -0.5, 0.7, 0.0, -0.7])
 def simulated(tasks: int) -> tuple[np.ndarray, np.ndarray]:
     """Return features of three labels, two shared and three class biases, and truths drawn from the model."""
     rng = np.random.default_rng(1)
-    features = np.concatenate([rng.normal(size=(tasks, 3, 2)), by_label(np.ones((tasks, 1)), 3)], axis=2)
+    features = np.concatenate(
+        [rng.normal(size=(tasks, 3, 2)), features_with_weights_by_label(np.ones((tasks, 1)), 3)], axis=2
+    )
     shares = Regression(WEIGHTS, 0.0).probabilities(features)
     return features, (shares.cumsum(axis=1) > rng.random((tasks, 1))).argmax(axis=1)
 
@@ -246,9 +253,12 @@ def test_gold_that_makes_probabilities_worse_is_named_with_what_to_do() -> None:
     bad = np.where(np.eye(2)[truths] > 0, 0.6, 0.4)
     noisy = np.where((np.arange(40) % 4 < 2)[:, None], good, 1 - good)
 
-    (note,) = worse_notes(bad, good, truths)
+    (note,) = warning_if_gold_worsens_log_loss(bad, good, truths)
     assert "log-loss 0.511 on gold tasks that are held out, 0.223 without" in note
     assert "Leave --gold out" in note
     assert (
-        () == worse_notes(good, bad, truths) == worse_notes(noisy, 1 - noisy, truths) == worse_notes(bad, bad, truths)
+        ()
+        == warning_if_gold_worsens_log_loss(good, bad, truths)
+        == warning_if_gold_worsens_log_loss(noisy, 1 - noisy, truths)
+        == warning_if_gold_worsens_log_loss(bad, bad, truths)
     )

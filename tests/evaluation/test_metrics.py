@@ -95,7 +95,7 @@ def test_a_score_carries_error_constant_and_correlation():
     assert (result.scored, result.missing, result.unknown) == (4, 1, 1)
     assert pytest.approx(np.corrcoef([0, 0.5, 1.5, 3], [0, 0, 3, 2])[0, 1]) == result.correlation
     assert pytest.approx(-np.mean(np.log([0.7, 0.4, 0.25, 0.2]))) == result.log_loss
-    assert pytest.approx(0.5 - result.error) == result.gain
+    assert pytest.approx(0.5 - result.error) == result.gain_over_constant
     assert "constant G: 0.5000" in str(result)
     assert "1 unknown left out" in str(result)
 

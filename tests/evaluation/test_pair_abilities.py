@@ -6,10 +6,10 @@ import pytest
 from crowdveil.data.reports import Reports
 from crowdveil.evaluation.pair_abilities import (
     WorkerPairs,
-    abilities_of_pairs,
-    listed_pairs,
-    pair_agreements,
-    trimmed_means,
+    abilities_from_pair_agreements,
+    chance_corrected_agreements_both_directions,
+    means_trimmed_around_own_value,
+    pairs_of_reports_on_each_task,
 )
 from tests.estimators.dense import LABELS, one_block, random_reports
 
@@ -25,7 +25,9 @@ def test_agreement_equals_loops_over_pairs() -> None:
             same = np.mean([answer[j, i] == answer[j, k] for j in both])
             expected.append((i, k, (3 * same - 1) / 2))
 
-    entries = pair_agreements(WorkerPairs.of(*listed_pairs(one_block(reports).block, 5)), 5, 3)
+    entries = chance_corrected_agreements_both_directions(
+        WorkerPairs.from_listed_pairs(*pairs_of_reports_on_each_task(one_block(reports).block, 5)), 5, 3
+    )
 
     np.testing.assert_allclose(np.stack(entries, axis=1), expected, atol=1e-12)
 
@@ -43,7 +45,7 @@ def test_trimmed_means_equal_loops(trimmed: int) -> None:
         if left:
             expected[i] = np.mean(left)
 
-    np.testing.assert_allclose(trimmed_means(row, ratio, own, trimmed), expected, atol=1e-12)
+    np.testing.assert_allclose(means_trimmed_around_own_value(row, ratio, own, trimmed), expected, atol=1e-12)
 
 
 def test_skills_are_found_again_and_liars_have_negative_ones() -> None:
@@ -55,6 +57,6 @@ def test_skills_are_found_again_and_liars_have_negative_ones() -> None:
     answer = np.where(rng.random(len(task)) < abilities[worker], truth[task], wrong)
     reports = Reports(task, worker, answer, np.arange(3000), np.arange(12), LABELS)
 
-    pairs = WorkerPairs.of(*listed_pairs(one_block(reports).block, 12))
+    pairs = WorkerPairs.from_listed_pairs(*pairs_of_reports_on_each_task(one_block(reports).block, 12))
 
-    np.testing.assert_allclose(abilities_of_pairs(pairs, reports), abilities, atol=0.05)
+    np.testing.assert_allclose(abilities_from_pair_agreements(pairs, reports), abilities, atol=0.05)

@@ -106,7 +106,9 @@ def test_losses_equal_those_of_the_mechanism(low: float, high: float, cells: int
     mine = uniform(low, high)
 
     assert pytest.approx(mechanism.guarantee.epsilon, abs=1e-8) == mine.cell_loss(cells)
-    assert pytest.approx(mechanism.flip_distribution(cells).worker_loss(), abs=1e-6) == mine.worker_loss(cells)
+    assert pytest.approx(
+        mechanism.distribution_of_shared_flips(cells).worker_privacy_loss(), abs=1e-6
+    ) == mine.worker_loss(cells)
 
 
 def test_losses_of_other_distributions_equal_enumeration() -> None:

@@ -16,7 +16,7 @@ from crowdveil.channels.alphabet import Categories
 from crowdveil.data.identifiers import index_of
 from crowdveil.data.reports import Reports
 from crowdveil.data.store_manifest import DATA_FILES, MANIFEST_FILE, NAMES_FILES
-from crowdveil.data.write_reports import reports_table
+from crowdveil.data.write_reports import reports_table_in_task_order
 from crowdveil.errors import ReportsError
 from crowdveil.estimators import MajorityVote
 from crowdveil.standalone.checks import digest
@@ -81,7 +81,12 @@ def read_all(folder: Path) -> None:
         assert len(block.worker) == len(block.value) == block.pointers[-1]
     if isinstance(reports.alphabet, Categories):
         MajorityVote().fit(reports).tasks_frame()
-    assert reports_table(reports).num_rows == len(reports) == reports.per_task.sum() == reports.per_worker.sum()
+    assert (
+        reports_table_in_task_order(reports).num_rows
+        == len(reports)
+        == reports.per_task.sum()
+        == reports.per_worker.sum()
+    )
 
 
 def run(folder: Path, count: int) -> dict[str, int]:

@@ -20,7 +20,7 @@ from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.files.atomic_write import write_atomically
 from crowdveil.files.output_record import RECORD_FILE
 from crowdveil.folder.answers import read_answers
-from crowdveil.folder.crowd import Crowd, describe_crowd, find_crowd, read_crowd
+from crowdveil.folder.crowd import Crowd, contents_of_crowd_json, find_crowd, read_crowd
 from crowdveil.folder.estimate_files import write_estimate
 from crowdveil.folder.evidence import EvidenceOptions, read_evidence
 from crowdveil.folder.write_collection import write_reports
@@ -34,7 +34,7 @@ AWKWARD = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\
 
 def crowd_of(reports: Reports, certificate: dict[str, str] | None = None, seed: int | None = 7) -> Crowd:
     """Describe reports as a simulation of a mechanism."""
-    return describe_crowd(
+    return contents_of_crowd_json(
         reports,
         mechanism="randomized-response",
         guarantee=Guarantee(epsilon=1.0),

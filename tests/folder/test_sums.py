@@ -14,9 +14,9 @@ from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.channels.guarantee import Guarantee
 from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.folder.crowd import describe_crowd, read_crowd
+from crowdveil.folder.crowd import contents_of_crowd_json, read_crowd
 from crowdveil.folder.evidence import read_evidence
-from crowdveil.folder.sums import answer_vectors, collect_sums, read_sums
+from crowdveil.folder.sums import answer_codes_of_each_worker, read_sums, sum_reports_of_all_devices
 from crowdveil.folder.synthesis import (
     GUARANTEE_FILE,
     SYNTHETIC_FILE,
@@ -54,7 +54,7 @@ def test_a_device_holds_its_own_answers_and_null_elsewhere() -> None:
     for task, worker, value in zip(CROWD.task, CROWD.worker, CROWD.value, strict=True):
         slow[worker, task] = value
 
-    assert slow.tolist() == [codes.tolist() for codes in answer_vectors(CROWD)]
+    assert slow.tolist() == [codes.tolist() for codes in answer_codes_of_each_worker(CROWD)]
 
 
 def test_secure_sums_are_the_sum_of_what_each_device_sends(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -62,9 +62,10 @@ def test_secure_sums_are_the_sum_of_what_each_device_sends(monkeypatch: pytest.M
     streams = [seeded(7), seeded(7)]
     monkeypatch.setattr(Secure, "words", lambda self, count: streams[0].words(count))
     done: list[tuple[int, int]] = []
-    sums = collect_sums(CROWD, MECHANISM, Secure(), lambda *step: done.append(step))
+    sums = sum_reports_of_all_devices(CROWD, MECHANISM, Secure(), lambda *step: done.append(step))
     slow = [
-        sum(column) for column in zip(*(MECHANISM.perturb(v, streams[1]) for v in answer_vectors(CROWD)), strict=True)
+        sum(column)
+        for column in zip(*(MECHANISM.perturb(v, streams[1]) for v in answer_codes_of_each_worker(CROWD)), strict=True)
     ]
 
     assert slow == sums.summed.tolist()
@@ -130,7 +131,7 @@ def test_sums_and_reports_of_one_folder_are_not_mixed_up(sent: Path) -> None:
     with pytest.raises(ReportsError, match="belongs to sums"):
         read_evidence(sent / "reports.csv")
     labels = Reports([0], [0], [0], np.array(["t"]), np.array(["w"]), Categories(("a", "b")))  # type: ignore[arg-type]
-    crowd = describe_crowd(labels, mechanism="one-layer", guarantee=Guarantee(epsilon=1.0), simulation=True)
+    crowd = contents_of_crowd_json(labels, mechanism="one-layer", guarantee=Guarantee(epsilon=1.0), simulation=True)
     with pytest.raises(ReportsError, match="another mechanism"):
         read_sums(sent / "sums.json", crowd)
 
@@ -171,7 +172,7 @@ def settings_of(**changes: Any) -> SynthesisSettings:
 )
 def test_settings_become_a_method(settings: dict[str, Any], method: Histogram | PooledShape) -> None:
     """Settings become the named method."""
-    assert settings_of(**settings).choose(crowd()) == method
+    assert settings_of(**settings).choose_private_method(crowd()) == method
 
 
 @pytest.mark.parametrize(
@@ -185,7 +186,7 @@ def test_settings_become_a_method(settings: dict[str, Any], method: Histogram | 
 )
 def test_the_more_accurate_method_is_the_default(claims: Claims, settings: dict[str, Any], method: str) -> None:
     """Where none is named, and no setting belongs to one, the expected errors decide."""
-    assert SynthesisSettings(epsilon=2.0, **settings).choose(claims).name == method
+    assert SynthesisSettings(epsilon=2.0, **settings).choose_private_method(claims).name == method
 
 
 def test_a_release_states_its_expected_error(tmp_path: Path) -> None:
@@ -225,7 +226,7 @@ def test_a_seed_carries_no_privacy() -> None:
     made = synthesize(crowd(), settings_of(), bounds=(0, 10), seed=5)
     said = made.to_json()
 
-    assert all(math.isinf(guarantee.epsilon) for guarantee in made.guarantees)
+    assert all(math.isinf(guarantee.epsilon) for guarantee in made.guarantees_infinite_if_simulated)
     assert said["guarantees"][0]["epsilon"] == "infinity"
     assert "with secure randomness it would be epsilon = 1 per cell" in said["guarantees"][0]["reason"]
     assert said["simulation"]

@@ -38,7 +38,7 @@ EXAMPLES: list[Mechanism] = [
     TwoLayer.as_published(alphabet=YES_NO, epsilon=1.0, participation="public", answers=40),
     TwoLayer.as_published(alphabet=YES_NO, epsilon=1.0, participation="public"),
     TwoLayer.calibrated(alphabet=RATINGS, epsilon=1.0),
-    TwoLayer.with_bounded_loss(alphabet=RATINGS, epsilon=2.0),
+    TwoLayer.widest_for_cell_epsilon(alphabet=RATINGS, epsilon=2.0),
     SunTwoLayer(alphabet=RATINGS, epsilon=1.0),
     SunTwoLayer(alphabet=DIGITS, epsilon=3.0, answers=40),
     SunTwoLayer(alphabet=YES_NO, epsilon=2.0, low=1.5),

@@ -115,7 +115,7 @@ def test_information_is_the_double_sum_of_its_definition(seed, participation):
                 expected += 0.5 * p * row[report] * math.log(row[report] / marginal)
     expected *= 0.3 if participation == "public" else 1.0
 
-    assert expected == pytest.approx(objective.score(table), abs=1e-12)
+    assert expected == pytest.approx(objective.objective_of_channel(table), abs=1e-12)
 
 
 def test_tiny_information_does_not_drown_in_rounding():
@@ -126,7 +126,7 @@ def test_tiny_information_does_not_drown_in_rounding():
         keep, flip = (Decimal(entry) / response.denominator for entry in response.rows[0])
         exact = keep * (2 * keep).ln() + flip * (2 * flip).ln()
 
-    assert float(exact) == pytest.approx(objective.score(response.probabilities), rel=1e-6)
+    assert float(exact) == pytest.approx(objective.objective_of_channel(response.probabilities), rel=1e-6)
 
 
 def test_a_channel_without_noise_gives_all_there_is():
@@ -136,7 +136,7 @@ def test_a_channel_without_noise_gives_all_there_is():
         alphabet=labels, prior=[0.5, 0.5, 0.0], worker_model=[[1, 0, 0], [0, 1, 0], [0, 1, 0]], participation="public"
     )
 
-    assert math.log(2) == pytest.approx(objective.score(np.eye(3)))
+    assert math.log(2) == pytest.approx(objective.objective_of_channel(np.eye(3)))
 
 
 def test_gains_do_not_depend_on_batches():
@@ -144,7 +144,10 @@ def test_gains_do_not_depend_on_batches():
     objective = random_question(0)
     columns = np.random.default_rng(1).uniform(size=(3, COLUMNS_PER_BATCH + 7))
 
-    assert objective.gains(columns)[-1] == objective.gains(columns[:, -1:])[0]
+    assert (
+        objective.objective_term_of_each_column(columns)[-1]
+        == objective.objective_term_of_each_column(columns[:, -1:])[0]
+    )
 
 
 def test_one_table_is_one_worker_type():
@@ -153,8 +156,8 @@ def test_one_table_is_one_worker_type():
     twice = DesignObjective(alphabet=YES_NO, prior=[0.2, 0.8], worker_model=np.stack([one.worker_model[0]] * 2))
     table = np.eye(3)
 
-    assert one.score(table) == pytest.approx(twice.score(table))
-    assert [0.42, 0.58] == pytest.approx(one.answer_distribution)
+    assert one.objective_of_channel(table) == pytest.approx(twice.objective_of_channel(table))
+    assert [0.42, 0.58] == pytest.approx(one.marginal_answer_distribution)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from crowdveil.channels.alphabet import NULL, Categories, Scale
 from crowdveil.mechanisms import Laplace
-from crowdveil.mechanisms.laplace import clipped_geometric
+from crowdveil.mechanisms.laplace import clipped_geometric_channel
 from tests.mechanisms.test_mechanism_contract import below_exp
 
 DIGITS = Scale(0, 9)
@@ -26,7 +26,7 @@ def test_table_is_geometric_noise_clipped_into_the_domain(scale, epsilon):
             y = min(max(x + z, 0), scale.size - 1)
             expected[x, y] += (1 - decay) / (1 + decay) * decay ** abs(z)
 
-    np.testing.assert_allclose(clipped_geometric(scale.size, epsilon), expected, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(clipped_geometric_channel(scale.size, epsilon), expected, rtol=0, atol=1e-12)
     table = Laplace(alphabet=scale, epsilon=epsilon, participation="public").channel().probabilities
     np.testing.assert_allclose(table, expected, rtol=0, atol=1e-12)
 

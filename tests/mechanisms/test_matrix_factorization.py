@@ -151,7 +151,7 @@ def test_simulated_sum_has_the_exact_part_of_the_sum_of_reports(mechanism, no_no
     answers = np.random.default_rng(1).integers(0, mechanism.alphabet.size + 1, size=(6, 4))
     worker, task = np.nonzero(answers < mechanism.alphabet.size)
 
-    simulated = mechanism.simulate_sum(task, answers[worker, task], 4, 6, seeded(0))
+    simulated = mechanism.simulate_sum_of_reports(task, answers[worker, task], 4, 6, seeded(0))
 
     assert sum(mechanism.perturb(row, secure()) for row in answers).tolist() == simulated.tolist()
 
@@ -161,7 +161,7 @@ def test_simulated_sum_has_the_noise_of_all_workers():
     mechanism = MatrixFactorization(alphabet=SCALE, epsilon=1.0, dimensions=2000)
     empty = np.array([], dtype=int)
 
-    noise = mechanism.simulate_sum(empty, empty, 2000, 30, seeded(2))
+    noise = mechanism.simulate_sum_of_reports(empty, empty, 2000, 30, seeded(2))
 
     expected = 30 * discrete_laplace_variance(mechanism.noise_scale)
     assert abs(noise.var() / expected - 1) < 6 * math.sqrt(2.2 / 4000)
@@ -175,7 +175,7 @@ def test_totals_are_in_the_units_of_the_answers(mechanism, no_noise):
     table = np.zeros((mechanism.dimensions or 4, 4))
     table[np.arange(4) % len(table), np.arange(4)] = 1
 
-    totals = mechanism.totals(mechanism.perturb(np.array(answers), secure()), tasks=4, workers=9)
+    totals = mechanism.totals_in_answer_units(mechanism.perturb(np.array(answers), secure()), tasks=4, workers=9)
 
     np.testing.assert_allclose(totals.numerators, [float(value) for value in values], atol=1e-12)
     deviation = 3 * math.sqrt(discrete_laplace_variance(mechanism.noise_scale))
@@ -189,7 +189,7 @@ def test_totals_are_in_the_units_of_the_answers(mechanism, no_noise):
 def test_totals_refuse_a_sum_of_another_length():
     """A sum that does not belong to the campaign is refused."""
     with pytest.raises(SettingsError, match="6 numbers"):
-        MatrixFactorization(alphabet=SCALE, epsilon=1.0).totals(np.zeros(4), tasks=3, workers=1)
+        MatrixFactorization(alphabet=SCALE, epsilon=1.0).totals_in_answer_units(np.zeros(4), tasks=3, workers=1)
 
 
 def test_a_campaign_without_tasks_has_an_empty_report():

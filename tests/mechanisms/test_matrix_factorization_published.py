@@ -40,7 +40,7 @@ def test_gradient_of_the_papers_loss_is_zero(profiles, ridge):
     answers = crowd_answers(1, 12, 8, seed=1)[0]
     eta, table = mechanism.noise(seeded(5)), mechanism.profile_table
 
-    u = mechanism.worker_profile(answers, seeded(5))
+    u = mechanism.noisy_worker_profile(answers, seeded(5))
 
     for k in range(3):
         gradient = 2 * eta[k] + 2 * ridge * u[k]
@@ -58,7 +58,7 @@ def test_a_report_is_a_made_up_number_for_every_task():
 
     report = mechanism.perturb(answers, seeded(7))
 
-    np.testing.assert_allclose(report, mechanism.worker_profile(answers, seeded(7)) @ mechanism.profile_table)
+    np.testing.assert_allclose(report, mechanism.noisy_worker_profile(answers, seeded(7)) @ mechanism.profile_table)
     assert (12,) == report.shape
 
 
@@ -138,7 +138,7 @@ def test_the_mechanism_itself_shows_the_counterexample():
 
     def share(answers: list[int]) -> float:
         codes = np.array(answers)
-        return float(np.mean([abs(mechanism.worker_profile(codes, source)[0]) > kink for _ in range(4000)]))
+        return float(np.mean([abs(mechanism.noisy_worker_profile(codes, source)[0]) > kink for _ in range(4000)]))
 
     delta = share([NULL, 0]) - math.e * share([0, 0])
 

@@ -116,24 +116,24 @@ def test_chosen_cuts_are_the_best_of_all(seed, epsilon, participation):
     for number in range(1, 5):
         for cuts in combinations(range(1, 5), number):
             other = QuantizedResponse(alphabet=scale, epsilon=epsilon, cuts=cuts, participation=participation)
-            scores.append(objective.score(other.channel().probabilities))
+            scores.append(objective.objective_of_channel(other.channel().probabilities))
 
     chosen = QuantizedResponse.for_objective(objective, epsilon)
 
     assert (epsilon, participation) == (chosen.epsilon, chosen.participation)
-    assert max(scores) == pytest.approx(objective.score(chosen.channel().probabilities), rel=1e-9)
+    assert max(scores) == pytest.approx(objective.objective_of_channel(chosen.channel().probabilities), rel=1e-9)
 
 
 def test_labels_without_order_are_cut_from_frequent_to_rare():
     """Unordered labels: the best of all ways to cut their line by frequency, given as blocks of ascending codes."""
     objective = random_question(5, COLOURS)
-    line = np.argsort(-objective.answer_distribution).tolist()
+    line = np.argsort(-objective.marginal_answer_distribution).tolist()
     scores = {}
     for number in range(1, 4):
         for cuts in combinations(range(1, 4), number):
             blocks = tuple(tuple(sorted(line[a:b])) for a, b in pairwise((0, *cuts, 4)))
             other = QuantizedResponse(alphabet=COLOURS, epsilon=1.0, blocks=blocks)
-            scores[blocks] = objective.score(other.channel().probabilities)
+            scores[blocks] = objective.objective_of_channel(other.channel().probabilities)
 
     assert max(scores, key=scores.get) == QuantizedResponse.for_objective(objective, 1.0).blocks
 

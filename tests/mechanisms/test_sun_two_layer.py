@@ -31,14 +31,14 @@ def few_budgets(monkeypatch):
     """Leave eight budgets, so that the distribution of a device can be written out as fractions."""
     monkeypatch.setattr(sun_two_layer, "BUDGETS", 8)
     monkeypatch.setattr(sun_two_layer, "BUDGET_BITS", 3)
-    sun_two_layer._flip_weights.cache_clear()
+    sun_two_layer._flip_weights_by_budget.cache_clear()
     yield
-    sun_two_layer._flip_weights.cache_clear()
+    sun_two_layer._flip_weights_by_budget.cache_clear()
 
 
 def report_probability(mechanism: SunTwoLayer, answers: tuple[int, ...], report: tuple[int, ...]) -> Fraction:
     """P(report | answers) as the paper describes it: a budget for the labels, another for NULL, then equation 8."""
-    null, shares = mechanism.alphabet.size, [Fraction(int(t), DENOMINATOR) for t in mechanism.flip_weights]
+    null, shares = mechanism.alphabet.size, [Fraction(int(t), DENOMINATOR) for t in mechanism.flip_weight_by_budget]
     total = Fraction(1)
     for cells in ([j for j, x in enumerate(answers) if x != null], [j for j, x in enumerate(answers) if x == null]):
         over_budgets = Fraction(0)
@@ -84,9 +84,11 @@ def test_flip_weights_are_those_of_equation_8_at_the_middle_of_each_part():
     mechanism = make(1.5, labels=5)
     budgets = 3.0 * (np.arange(65536) + 0.5) / 65536
 
-    np.testing.assert_allclose(mechanism.budget_distribution.flip, 1 / (5 + np.exp(budgets)), rtol=1e-12)
-    np.testing.assert_allclose(mechanism.budget_distribution.keep, np.exp(budgets) / (5 + np.exp(budgets)), rtol=1e-12)
-    assert mechanism.budget_distribution.keep.min() >= mechanism.budget_distribution.flip.max()
+    np.testing.assert_allclose(mechanism.randomized_response_by_budget.flip, 1 / (5 + np.exp(budgets)), rtol=1e-12)
+    np.testing.assert_allclose(
+        mechanism.randomized_response_by_budget.keep, np.exp(budgets) / (5 + np.exp(budgets)), rtol=1e-12
+    )
+    assert mechanism.randomized_response_by_budget.keep.min() >= mechanism.randomized_response_by_budget.flip.max()
 
 
 @pytest.mark.parametrize(("epsilon", "low", "labels"), [(1.0, 0.0, 2), (0.5, 0.2, 5), (3.0, 0.0, 10)])
@@ -142,7 +144,7 @@ def test_loss_grows_with_the_number_of_cells_up_to_the_bound(epsilon, share, lab
 def test_single_cell_channel_is_the_exact_average_over_budgets(few_budgets):
     """One cell alone: the integer table holds the mean of the device's own shares, and its epsilon is the guarantee."""
     mechanism = make(2.0, labels=3, answers=1)
-    channel = mechanism.single_cell_channel()
+    channel = mechanism.marginal_channel_of_one_cell()
     rows = [[report_probability(mechanism, (x,), (y,)) for y in range(4)] for x in range(4)]
 
     assert rows == [[Fraction(entry, channel.denominator) for entry in row] for row in channel.rows]
@@ -167,7 +169,7 @@ def test_reports_follow_the_shared_distribution(few_budgets):
     counts = np.bincount(sampled(mechanism, codes, 200_000, seed=3) @ 3 ** np.arange(4), minlength=81)
     vectors = np.array(np.unravel_index(np.arange(81), (3,) * 4, order="F")).T
     distribution = np.array([float(report_probability(mechanism, tuple(codes), tuple(y))) for y in vectors.tolist()])
-    alone = mechanism.single_cell_channel().probabilities
+    alone = mechanism.marginal_channel_of_one_cell().probabilities
     independent = np.prod([alone[x, vectors[:, j]] for j, x in enumerate(codes)], axis=0)
 
     assert chi_square_p_value(counts, distribution) > 1e-5
@@ -185,7 +187,7 @@ def test_the_device_draws_as_the_simulation_does():
 @pytest.mark.parametrize("alphabet", [YES_NO, Scale(0, 4)])
 def test_a_narrow_budget_is_randomized_response(alphabet: Alphabet):
     """As `low` tends to epsilon one cell's distribution tends to the table of randomized response."""
-    narrow = SunTwoLayer(alphabet=alphabet, epsilon=1.0, low=1 - 1e-9).single_cell_channel().probabilities
+    narrow = SunTwoLayer(alphabet=alphabet, epsilon=1.0, low=1 - 1e-9).marginal_channel_of_one_cell().probabilities
     response = RandomizedResponse(alphabet=alphabet, epsilon=1.0).channel().probabilities
 
     np.testing.assert_allclose(narrow, response, atol=1e-9)
@@ -230,7 +232,7 @@ def test_the_table_of_two_layer_is_rounded_up(cells):
         OneLayer(**TWO_LABELS),
         TwoLayer.as_published(**TWO_LABELS, answers=cells),
         TwoLayer.calibrated(**TWO_LABELS, answers=cells),
-        TwoLayer.with_bounded_loss(**TWO_LABELS),
+        TwoLayer.widest_for_cell_epsilon(**TWO_LABELS),
     )
 
     assert [rounded_up(one, cells) for one in settings] == table("two-layer.md", "| answers | one-layer |")[cells]

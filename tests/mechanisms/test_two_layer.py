@@ -175,12 +175,12 @@ def test_rounding_of_the_secret_is_accounted_for(monkeypatch, low, high, labels,
         sum((q / (labels - 1)) ** h * (1 - q) ** (cells - h) for q in p) / len(p) for h in range(cells + 1)
     ]  # fmt: skip
     cell = max(log_fraction(g[h] / g[h + 1]) for h in range(cells))
-    distribution, rounding = mechanism.flip_distribution(cells), mechanism.numerical_error(cells)
+    distribution, rounding = mechanism.distribution_of_shared_flips(cells), mechanism.numerical_error(cells)
 
     assert Fraction(low) <= min(p) <= max(p) <= Fraction(high)
     assert 0 < abs(cell - distribution.cell_loss()) <= rounding
-    assert abs(log_fraction(max(g) / min(g)) - distribution.worker_loss()) <= rounding
-    single = mechanism.single_cell_channel()
+    assert abs(log_fraction(max(g) / min(g)) - distribution.worker_privacy_loss()) <= rounding
+    single = mechanism.marginal_channel_of_one_cell()
     assert sum(p) / len(p) == 1 - Fraction(single.rows[0][0], single.denominator)
 
 
@@ -205,7 +205,7 @@ def test_one_answer_loses_what_theorem_6_3_says():
 
 def test_single_cell_channel_is_one_layer_with_the_mean_flip():
     """One cell alone is one-layer with flip probability (a + b) / 2 (Theorem 6.4)."""
-    table = TwoLayer(alphabet=YES_NO, low=0.1, high=0.5).single_cell_channel().probabilities
+    table = TwoLayer(alphabet=YES_NO, low=0.1, high=0.5).marginal_channel_of_one_cell().probabilities
     one_layer = OneLayer.from_flip_probability(alphabet=YES_NO, flip_probability=0.3).channel().probabilities
 
     np.testing.assert_allclose(table, one_layer, rtol=0, atol=1e-13)
@@ -234,7 +234,7 @@ def test_infeasible_calibration_is_refused(low):
 @given(st.floats(1e-4, 20), st.integers(2, 8))
 def test_sound_setting_keeps_epsilon_for_any_number_of_answers(epsilon, labels):
     """From one-layer's flip to the uniform report: the exact figure is at most what was asked."""
-    mechanism = TwoLayer.with_bounded_loss(alphabet=Scale(1, labels), epsilon=epsilon)
+    mechanism = TwoLayer.widest_for_cell_epsilon(alphabet=Scale(1, labels), epsilon=epsilon)
 
     assert mechanism.guarantee.epsilon <= epsilon
     assert epsilon == pytest.approx(mechanism.guarantee.epsilon, rel=1e-4)
@@ -254,7 +254,7 @@ def test_sound_setting_is_a_garbling_of_one_layer():
 
 
 @pytest.mark.parametrize("epsilon", [0.0, -1.0, math.nan, 21.0])
-@pytest.mark.parametrize("build", [TwoLayer.calibrated, TwoLayer.as_published, TwoLayer.with_bounded_loss])
+@pytest.mark.parametrize("build", [TwoLayer.calibrated, TwoLayer.as_published, TwoLayer.widest_for_cell_epsilon])
 def test_absurd_epsilon_is_refused(build, epsilon):
     """Each calibration obeys the rule of every mechanism."""
     with pytest.raises(SettingsError, match="epsilon must be in"):
@@ -338,6 +338,9 @@ def test_quadrature_errs_by_less_than_what_is_added_for_it(low, high, labels, ce
         ratio = ((1 - a) ** (k + 1) - (1 - b) ** (k + 1)) / (b ** (k + 1) - a ** (k + 1))
         exact = k * Decimal(labels - 1).ln() + ratio.ln()
 
-        error = Decimal(SharedFlipDistribution(low=low, high=high, symbols=labels, cells=cells).worker_loss()) - exact
+        error = (
+            Decimal(SharedFlipDistribution(low=low, high=high, symbols=labels, cells=cells).worker_privacy_loss())
+            - exact
+        )
 
         assert abs(error) < Decimal("1e-14") * (cells + 1)

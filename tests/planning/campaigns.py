@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from crowdveil.channel_design import normal_worker_model, one_coin_worker_model
+from crowdveil.channel_design import normal_worker_model, one_coin_answer_given_truth
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.channels.guarantee import Participation
 from crowdveil.mechanisms import DesignObjective
@@ -31,7 +31,7 @@ def of_labels(
     objective = DesignObjective(
         alphabet=alphabet,
         prior=shares,
-        worker_model=one_coin_worker_model(labels, float(np.mean(abilities))),
+        worker_model=one_coin_answer_given_truth(labels, float(np.mean(abilities))),
         participation_rate=rate,
         participation=participation,
     )

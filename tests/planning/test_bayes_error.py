@@ -25,7 +25,7 @@ def table_by_loops(campaign: Campaign, channel: Channel, kind: int, truth: int) 
     """P(report | truth) of one kind, symbol by symbol in the order of the reports' names, then NULL or silence."""
     answers, rate, table = (
         campaign.crowd.answer_probabilities()[kind, truth],
-        campaign.answer_rate,
+        campaign.answered_share_of_worker_cells,
         channel.probabilities,
     )
     found = []
@@ -41,8 +41,8 @@ def table_by_loops(campaign: Campaign, channel: Channel, kind: int, truth: int) 
 def test_report_table_equals_its_definition(make, participation) -> None:  # type: ignore[no-untyped-def]
     """Every entry is the sum over answers, and over protected NULL, written as loops."""
     campaign = make(participation=participation)
-    channel = QuantizedResponse.for_objective(campaign.cell_objective, 1.5).channel()
-    found = report_given_truth(campaign.crowd.answer_probabilities(), campaign.answer_rate, channel)
+    channel = QuantizedResponse.for_objective(campaign.design_objective_of_own_cell, 1.5).channel()
+    found = report_given_truth(campaign.crowd.answer_probabilities(), campaign.answered_share_of_worker_cells, channel)
 
     expected = [
         [table_by_loops(campaign, channel, kind, truth) for truth in range(found.shape[1])] for kind in range(2)
@@ -123,7 +123,7 @@ def test_exact_posterior_of_numbers_is_that_of_the_estimator() -> None:
     kind = np.searchsorted(crowd.qualities, made.quality)
     found = known_classes_error(campaign, mechanism.channel(), reports, kind, crowd.truths_of(made))
     fitted = fit_known(
-        campaign.estimator,  # type: ignore[attr-defined]
+        campaign.estimator_of_simulated_fits,  # type: ignore[attr-defined]
         reports,
         sigma=made.quality,
         participation=0.5,

@@ -14,15 +14,19 @@ from crowdveil.planning import (
     Plan,
     beta_abilities,
     candidates,
+    finding_sentences,
     plan,
-    plan_budgets,
-    predict,
-    verdict,
+    plan_of_worker_budgets,
+    predict_campaign_error,
 )
-from crowdveil.planning.candidates import ORDINAL_SUFFIX, channel_key, worker_cost
+from crowdveil.planning.candidates import ORDINAL_SUFFIX, channel_key_without_symbol_names, worker_cost
 from crowdveil.planning.plan import more_workers
-from crowdveil.planning.plan_sentences import privacy_loss
-from crowdveil.planning.worker_budget import largest_load, loads_to_compare, with_load
+from crowdveil.planning.plan_sentences import epsilon_text_per_answer_and_worker
+from crowdveil.planning.worker_budget import (
+    most_cells_of_a_worker,
+    task_loads_per_worker_to_compare,
+    with_most_tasks_per_worker,
+)
 from crowdveil.presentation.svg_pictures import svg_file
 from tests.planning.campaigns import of_labels, of_numbers
 
@@ -87,7 +91,7 @@ def test_alternatives_have_a_smaller_epsilon(met: Plan) -> None:
 @pytest.mark.slow
 def test_an_impossible_target_is_stated(missed: Plan) -> None:
     """If unprotected answers miss the target, the sentences name the number of workers needed."""
-    said = " ".join(verdict(missed))
+    said = " ".join(finding_sentences(missed))
 
     assert missed.recommended is None
     assert missed.workers_needed_unprotected is not None
@@ -99,7 +103,7 @@ def test_an_impossible_target_is_stated(missed: Plan) -> None:
 
 def test_guessing_workers_never_reach_a_target() -> None:
     """Workers who guess are not enough in any number."""
-    said = " ".join(verdict(plan(of_labels(abilities=(1 / 3,)), target=0.3, epsilons=(2.0,))))
+    said = " ".join(finding_sentences(plan(of_labels(abilities=(1 / 3,)), target=0.3, epsilons=(2.0,))))
 
     assert f"even {MAX_WORKERS:,} such workers would miss the target" in said
     assert f"at epsilon 2 per answer, even {MAX_WORKERS:,} are not enough" in said
@@ -109,7 +113,7 @@ def test_a_target_met_by_the_constant_needs_no_answers() -> None:
     """If the best constant meets the target, the verdict is a single sentence."""
     made = plan(of_labels(prior=(0.9, 0.05, 0.05)), target=0.2, epsilons=(2.0,))
 
-    assert ["No answers are needed"] == [sentence.split(":")[0] for sentence in verdict(made)]
+    assert ["No answers are needed"] == [sentence.split(":")[0] for sentence in finding_sentences(made)]
 
 
 def test_searches_continue_until_a_simulation_meets_the_target() -> None:
@@ -127,18 +131,18 @@ def test_searches_continue_until_a_simulation_meets_the_target() -> None:
 def test_changed_campaigns() -> None:
     """More workers keep the share of assigned tasks; public participation and assignment apply once."""
     campaign = of_labels(rate=0.2, assigned_per_task=10)
-    public = campaign.with_public_participation()
-    assigned = of_labels(rate=0.2).with_full_assignment()
+    public = campaign.public_unassigned_campaign()
+    assigned = of_labels(rate=0.2).with_as_many_assigned_as_answered()
 
-    assert 30 == campaign.with_workers(120).assigned_per_task
+    assert 30 == campaign.with_other_number_of_workers(120).assigned_per_task
     assert public is not None
     assert ("public", None) == (public.participation, public.assigned_per_task)
-    assert public.with_public_participation() is None
+    assert public.public_unassigned_campaign() is None
     assert assigned is not None
-    assert (8, 1.0) == (assigned.assigned_per_task, assigned.answer_rate)
-    assert assigned.with_full_assignment() is None
-    assert public.with_full_assignment() is None
-    assert of_labels(rate=1.0).with_full_assignment() is None
+    assert (8, 1.0) == (assigned.assigned_per_task, assigned.answered_share_of_worker_cells)
+    assert assigned.with_as_many_assigned_as_answered() is None
+    assert public.with_as_many_assigned_as_answered() is None
+    assert of_labels(rate=1.0).with_as_many_assigned_as_answered() is None
 
 
 @pytest.mark.parametrize(
@@ -180,7 +184,7 @@ def test_the_picture_shows_candidates_and_references(met: Plan) -> None:
 def test_candidates_keep_their_epsilon(campaign: Campaign) -> None:
     """All applicable types are present, keep the epsilon, and are no more informative than the designed channel."""
     made = candidates(campaign, 1.0)
-    said = {one.name: campaign.information(one.mechanism.channel()) for one in made}
+    said = {one.name: campaign.mutual_information_of_cell(one.mechanism.channel()) for one in made}
 
     assert [name for name in CANDIDATE_NAMES if name in said] == list(said)
     assert set(CANDIDATE_NAMES[:3]) <= said.keys()
@@ -204,7 +208,8 @@ def test_types_apply_to_their_campaigns(campaign: Campaign, ordinal: bool) -> No
 
     assert ordinal == any(one.name.endswith(ORDINAL_SUFFIX) for one in made)
     assert all(
-        ("ordinal-dawid-skene" == one.campaign.estimator.name) == one.name.endswith(ORDINAL_SUFFIX) for one in made
+        ("ordinal-dawid-skene" == one.campaign.estimator_of_simulated_fits.name) == one.name.endswith(ORDINAL_SUFFIX)
+        for one in made
     )
 
 
@@ -214,8 +219,10 @@ def test_channel_keys_ignore_names_of_symbols() -> None:
     response = RandomizedResponse(alphabet=alphabet, epsilon=1.0)
     blocks = QuantizedResponse(alphabet=alphabet, epsilon=1.0, blocks=((1,), (0,)))
 
-    assert channel_key(response.channel()) == channel_key(blocks.channel())
-    assert channel_key(response.channel()) != channel_key(RandomizedResponse(alphabet=alphabet, epsilon=2.0).channel())
+    assert channel_key_without_symbol_names(response.channel()) == channel_key_without_symbol_names(blocks.channel())
+    assert channel_key_without_symbol_names(response.channel()) != channel_key_without_symbol_names(
+        RandomizedResponse(alphabet=alphabet, epsilon=2.0).channel()
+    )
 
 
 @pytest.mark.parametrize("participation", ["protected", "public"])
@@ -237,7 +244,7 @@ def test_assigned_workers_report_their_own_cells_only() -> None:
 
     assert (15, 0.8, 10) == (
         campaign.cells_per_worker,
-        pytest.approx(campaign.answer_rate),
+        pytest.approx(campaign.answered_share_of_worker_cells),
         campaign.reporters_per_task,
     )
     assert worker_cost(campaign, mechanism).cells == 15
@@ -249,7 +256,7 @@ BUDGETS, TARGET = (1.0, 4.0, 12.0), 0.35
 @pytest.fixture(scope="module")
 def made() -> Plan:
     """Plan of 60 tasks and 40 workers for three budgets and both kinds of participation."""
-    return plan_budgets(of_labels(), BUDGETS, target=TARGET, participations=("protected", "public"))
+    return plan_of_worker_budgets(of_labels(), BUDGETS, target=TARGET, participations=("protected", "public"))
 
 
 @pytest.mark.slow
@@ -259,8 +266,8 @@ def test_every_budget_has_a_choice_that_keeps_it(made: Plan) -> None:
 
     assert [(budget, hidden) for budget in BUDGETS for hidden in ("protected", "public")] == pairs
     for one in (*made.results, *made.without_assignment):
-        assert one.cost.cells == largest_load(one.campaign)
-        assert one.cost.worker_epsilon <= one.axis_value
+        assert one.cost.cells == most_cells_of_a_worker(one.campaign)
+        assert one.cost.worker_epsilon <= one.budget_or_epsilon
         assert one.mechanism.guarantee.participation == one.campaign.participation
     for hidden in ("protected", "public"):
         errors = [one.prediction.error for one in made.results if one.campaign.participation == hidden]
@@ -274,12 +281,12 @@ def test_every_budget_has_a_choice_that_keeps_it(made: Plan) -> None:
 def test_the_choice_is_near_the_best_of_a_full_search() -> None:
     """Simulating every load finds an error at most .03 below that of the choice."""
     campaign = of_labels()
-    chosen = plan_budgets(campaign, (12.0,)).results[0]
+    chosen = plan_of_worker_budgets(campaign, (12.0,)).results[0]
     full = []
-    for load in loads_to_compare(campaign):
-        assigned = with_load(campaign, load)
-        for one in candidates(assigned, 12.0 / largest_load(assigned) * (1 - 1e-12), search_only=True):
-            full.append(predict(one.campaign, one.mechanism).error)
+    for load in task_loads_per_worker_to_compare(campaign):
+        assigned = with_most_tasks_per_worker(campaign, load)
+        for one in candidates(assigned, 12.0 / most_cells_of_a_worker(assigned) * (1 - 1e-12), without_designed=True):
+            full.append(predict_campaign_error(one.campaign, one.mechanism).error)
 
     assert min(full) >= chosen.prediction.error - 0.03
 
@@ -290,42 +297,45 @@ def test_the_least_budget_meets_the_target(made: Plan) -> None:
 
     assert least is not None
     assert least.prediction.error <= TARGET
-    smaller = [one for one in made.results if one.axis_value < least.axis_value]
+    smaller = [one for one in made.results if one.budget_or_epsilon < least.budget_or_epsilon]
     assert all(one.prediction.error > TARGET for one in smaller)
-    assert {one.axis_value for one in smaller} <= set(made.workers_needed)
+    assert {one.budget_or_epsilon for one in smaller} <= set(made.workers_needed)
     for budget, more in made.workers_needed.items():
         if more is not None and more.mechanism is not None:
             assert more.campaign.workers > made.campaign.workers
-            assert largest_load(more.campaign) * more.mechanism.guarantee.epsilon <= budget
+            assert most_cells_of_a_worker(more.campaign) * more.mechanism.guarantee.epsilon <= budget
 
 
 def test_sentences_name_the_worker_first(made: Plan) -> None:
     """The recommendation and the promise state epsilon per worker before epsilon per answer."""
     least = made.recommended
     assert least is not None
-    promise = privacy_loss(least)
+    promise = epsilon_text_per_answer_and_worker(least)
 
     assert promise.index("per worker") < promise.index("per answer")
-    assert promise in verdict(made)[0]
-    assert "Without assignment" in verdict(made)[1]
+    assert promise in finding_sentences(made)[0]
+    assert "Without assignment" in finding_sentences(made)[1]
 
 
 @pytest.mark.parametrize("budgets", [(), (0.0,), (-1.0,), (float("inf"),)])
 def test_a_budget_must_be_positive(budgets: tuple[float, ...]) -> None:
     """No budget, or one that is not positive and finite, is refused."""
     with pytest.raises(SettingsError, match="budgets per worker"):
-        plan_budgets(of_labels(), budgets)
+        plan_of_worker_budgets(of_labels(), budgets)
 
 
 def test_an_assigned_campaign_is_refused() -> None:
     """The search chooses the assignment itself."""
     with pytest.raises(SettingsError, match="over all assignments"):
-        plan_budgets(of_labels(assigned_per_task=5), BUDGETS)
+        plan_of_worker_budgets(of_labels(assigned_per_task=5), BUDGETS)
 
 
 @pytest.mark.parametrize("load", [2, 3, 7])
 def test_more_workers_have_no_more_tasks_each(load: int) -> None:
     """The epsilon of a cell is a share of the budget by the tasks of a worker, whatever the number of workers."""
-    assigned = with_load(of_labels(), load)
+    assigned = with_most_tasks_per_worker(of_labels(), load)
 
-    assert all(largest_load(assigned.with_workers(workers)) <= load for workers in range(assigned.workers, 400))
+    assert all(
+        most_cells_of_a_worker(assigned.with_other_number_of_workers(workers)) <= load
+        for workers in range(assigned.workers, 400)
+    )

@@ -14,7 +14,14 @@ from crowdveil import Reports
 from crowdveil.channels.alphabet import Scale
 from crowdveil.errors import CrowdveilError, SettingsError
 from crowdveil.mechanisms import RandomizedResponse
-from crowdveil.planning import Pilot, beta_abilities, coarsen_prior, coarsen_scale, predict, with_pilot
+from crowdveil.planning import (
+    Pilot,
+    beta_abilities,
+    coarsen_prior,
+    coarsen_scale,
+    predict_campaign_error,
+    with_crowd_of_pilot,
+)
 from crowdveil.planning.plan import more_workers
 from crowdveil.planning.population import NumberCrowd
 from crowdveil.planning.posterior_groups import FLOOR, MOST_GROUPS, posterior_groups
@@ -46,21 +53,24 @@ def test_the_grid_of_truths_has_the_prior() -> None:
     """
     crowd = of_numbers().crowd
     assert isinstance(crowd, NumberCrowd)
-    by_label = np.bincount(SCALE.encode(crowd.points), weights=crowd.weights)
+    by_label = np.bincount(SCALE.encode(crowd.grid_of_truths), weights=crowd.truth_probability_of_each_point)
     drawn = np.bincount(SCALE.encode(crowd.draw_truths(seeded(3).generator, 40_000))) / 40_000
 
     np.testing.assert_allclose(by_label, crowd.prior, atol=1e-12)
     assert (np.abs(drawn - crowd.prior) < 5 * np.sqrt(crowd.prior / 40_000)).all()
-    assert crowd.points[0] > SCALE.low - 1.5 * SCALE.step
-    assert crowd.points[-1] < SCALE.high + 1.5 * SCALE.step
+    assert crowd.grid_of_truths[0] > SCALE.low - 1.5 * SCALE.step
+    assert crowd.grid_of_truths[-1] < SCALE.high + 1.5 * SCALE.step
 
 
 def test_the_constant_is_optimal() -> None:
     """No constant has a smaller expected error than `constant_error`."""
     labels, numbers = of_labels(prior=(0.2, 0.7, 0.1)).crowd, of_numbers().crowd
     assert isinstance(numbers, NumberCrowd)
-    inside = np.clip(numbers.points, 0, 4)
-    errors = [float(numbers.weights @ np.abs(inside - constant)) for constant in np.linspace(0, 4, 401)]
+    inside = np.clip(numbers.grid_of_truths, 0, 4)
+    errors = [
+        float(numbers.truth_probability_of_each_point @ np.abs(inside - constant))
+        for constant in np.linspace(0, 4, 401)
+    ]
 
     assert labels.constant_error == pytest.approx(0.3)
     assert numbers.constant_error == pytest.approx(min(errors), abs=0.01)
@@ -71,11 +81,11 @@ def test_losses_are_mistakes_and_distances() -> None:
     labels, numbers = of_labels().crowd, of_numbers().crowd
     assert isinstance(numbers, NumberCrowd)
     certain = np.where(np.eye(3, dtype=bool), 0.0, -1e3)
-    at = np.where(np.eye(len(numbers.points), dtype=bool), 0.0, -1e3)
-    truths = np.clip(numbers.points, 0, 4)
+    at = np.where(np.eye(len(numbers.grid_of_truths), dtype=bool), 0.0, -1e3)
+    truths = np.clip(numbers.grid_of_truths, 0, 4)
 
     assert labels.losses(certain, np.array([0, 1, 1])).tolist() == [0, 0, 1]
-    assert labels.risks(certain, np.array([0, 1, 1])).tolist() == [0, 0, 0]
+    assert labels.posterior_expected_losses(certain, np.array([0, 1, 1])).tolist() == [0, 0, 0]
     np.testing.assert_allclose(numbers.losses(at, np.full(len(at), 1.0)), np.abs(truths - 1.0), atol=1e-9)
 
 
@@ -208,8 +218,10 @@ def test_a_pilot_finds_the_ability_from_answers_alone() -> None:
 
 def test_shared_mistakes_are_learned_from_gold() -> None:
     """With more wrong tasks the expected error is larger, and gold narrows the interval of the same answers."""
-    blind, few, many = (with_pilot(CAMPAIGN, Pilot.of(CROWD.answers, one)) for one in (None, gold(1), gold(15)))
-    found = [predict(one, None) for one in (blind, few, many)]
+    blind, few, many = (
+        with_crowd_of_pilot(CAMPAIGN, Pilot.of(CROWD.answers, one)) for one in (None, gold(1), gold(15))
+    )
+    found = [predict_campaign_error(one, None) for one in (blind, few, many)]
     widths = [one.real_high - one.real_low for one in found]
 
     assert widths[1] < widths[0]
@@ -221,7 +233,7 @@ def test_shared_mistakes_are_learned_from_gold() -> None:
 def test_more_workers_do_not_correct_shared_mistakes() -> None:
     """A target below the shared mistakes is out of reach of any number of workers; one without them is not."""
     mechanism = RandomizedResponse(alphabet=CAMPAIGN.crowd.alphabet, epsilon=1.0)
-    piloted = with_pilot(CAMPAIGN, Pilot.of(CROWD.answers, gold(15)))
+    piloted = with_crowd_of_pilot(CAMPAIGN, Pilot.of(CROWD.answers, gold(15)))
     found = [more_workers(one, mechanism.name, mechanism, 0.5, 0.05) for one in (CAMPAIGN, piloted)]
 
     assert found[0] is not None
@@ -232,7 +244,9 @@ def test_a_population_without_mistakes_leaves_the_planned_error() -> None:
     """With shares near 0, no shift and no residual, the expected error is that of the crowd as planned."""
     sets = tuple(replace(one, share=1e-6, shift=0.0, residual=0.0) for one in SETS)
     pilot = replace(Pilot.of(CROWD.answers), tasks=10**6, shares=np.array([0.5, 0.5]))
-    error, low, high = SharedMistakes(pilot=pilot, relative=0.1, sets=sets).expected_error_interval(0.2, 10**6)
+    error, low, high = SharedMistakes(pilot=pilot, relative=0.1, sets=sets).expected_error_with_interval_ends(
+        0.2, 10**6
+    )
 
     assert 0.1 == pytest.approx(error, abs=2e-3)
     assert (0.1, 0.1) == pytest.approx((low, high), abs=3e-3)
@@ -249,4 +263,4 @@ def test_wrong_pilots_are_refused() -> None:
         Pilot.of(CROWD.answers, {"1": "z"})
     for other in (of_labels(), of_numbers()):
         with pytest.raises(CrowdveilError, match="labels of the campaign"):
-            with_pilot(other, Pilot.of(CROWD.answers))
+            with_crowd_of_pilot(other, Pilot.of(CROWD.answers))

@@ -14,8 +14,8 @@ import pytest
 from crowdveil.data.assignment import Assignment
 from crowdveil.evaluation.metrics import score
 from crowdveil.mechanisms import RandomizedResponse
-from crowdveil.planning import Campaign, Prediction, predict, prediction
-from crowdveil.planning.plan_sentences import expected_error_text, real_interval_text, two_digits
+from crowdveil.planning import Campaign, Prediction, predict_campaign_error, prediction
+from crowdveil.planning.plan_sentences import expected_error_text, real_crowd_interval_rounded_outwards, two_digits
 from crowdveil.planning.prediction import (
     DEPARTURES,
     LABEL_DEPARTURES,
@@ -33,7 +33,10 @@ ASSIGNED = of_labels(tasks=120, rate=0.2, assigned_per_task=10)
 def measured(campaign: Campaign, mechanism: RandomizedResponse, seed: int) -> float:
     """Return the error of one complete campaign."""
     made = campaign.crowd.simulate(
-        workers=campaign.workers, tasks=campaign.tasks, rate=campaign.answer_rate, source=seeded(seed)
+        workers=campaign.workers,
+        tasks=campaign.tasks,
+        rate=campaign.answered_share_of_worker_cells,
+        source=seeded(seed),
     )
     answers, assignment, channel = made.answers, None, mechanism.channel()
     if campaign.assigned_per_task is not None:
@@ -44,7 +47,9 @@ def measured(campaign: Campaign, mechanism: RandomizedResponse, seed: int) -> fl
         columns = {name: getattr(answers, name)[inside] for name in ("task", "worker", "value")}
         answers = replace(answers, **columns)
     reports = perturb_cells(answers, channel, seeded(seed + 1), assignment=assignment)
-    estimate = campaign.estimator.fit(reports, channel=channel, assignment=assignment, prior=campaign.prior)
+    estimate = campaign.estimator_of_simulated_fits.fit(
+        reports, channel=channel, assignment=assignment, prior=campaign.prior
+    )
     return score(estimate, made.gold).error
 
 
@@ -57,7 +62,7 @@ def test_measured_errors_lie_in_the_interval(campaign: Campaign, epsilon: float)
     mechanism = RandomizedResponse(
         alphabet=campaign.crowd.alphabet, epsilon=epsilon, participation=campaign.participation
     )
-    found = predict(campaign, mechanism)
+    found = predict_campaign_error(campaign, mechanism)
     errors = [measured(campaign, mechanism, 500 + 3 * run) for run in range(40)]
 
     assert sum(found.low <= error <= found.high for error in errors) >= 30
@@ -71,8 +76,8 @@ def test_one_simulation_is_enough_if_the_target_is_out_of_reach() -> None:
     """One simulation is made if even known classes miss the target, with a wider interval and all callbacks."""
     campaign, calls = of_labels(workers=12), list[int]()
     mechanism = RandomizedResponse(alphabet=campaign.crowd.alphabet, epsilon=1.0)
-    whole = predict(campaign, mechanism, seeds=3)
-    found = predict(campaign, mechanism, target=0.01, on_simulation=lambda: calls.append(1))
+    whole = predict_campaign_error(campaign, mechanism, seeds=3)
+    found = predict_campaign_error(campaign, mechanism, target=0.01, on_simulation=lambda: calls.append(1))
 
     assert (3, 1, 3) == (whole.simulated, found.simulated, len(calls))
     assert found.low <= whole.error <= found.high
@@ -81,7 +86,7 @@ def test_one_simulation_is_enough_if_the_target_is_out_of_reach() -> None:
 def test_ends_of_an_interval_are_whole_tasks() -> None:
     """For labels both ends are whole numbers of wrong tasks, and the error lies between them."""
     campaign = of_labels()
-    found = predict(campaign, None, seeds=2)
+    found = predict_campaign_error(campaign, None, seeds=2)
 
     assert found.low * 60 == pytest.approx(round(found.low * 60))
     assert found.high * 60 == pytest.approx(round(found.high * 60))
@@ -92,9 +97,9 @@ def test_some_of_many_tasks_are_simulated(monkeypatch: pytest.MonkeyPatch) -> No
     """The limit on reports reduces the tasks, never below the minimum; the interval is then wider."""
     campaign = of_numbers(tasks=40)
     mechanism = RandomizedResponse(alphabet=campaign.crowd.alphabet, epsilon=2.0)
-    whole = predict(campaign, mechanism, seeds=2)
+    whole = predict_campaign_error(campaign, mechanism, seeds=2)
     monkeypatch.setattr(prediction, "MAX_REPORTS_NUMBERS", 1)
-    part = predict(campaign, mechanism, seeds=2)
+    part = predict_campaign_error(campaign, mechanism, seeds=2)
 
     assert (40, 10) == (whole.simulated_tasks, part.simulated_tasks)
     assert part.high - part.low > whole.high - whole.low
@@ -107,7 +112,9 @@ def test_predictions_without_simulation_lie_between_the_bayes_errors() -> None:
     ends = [predict_from_bayes_errors(campaign, channel, share) for share in (0.0, 1.0)]
 
     assert ends[0].error == ends[0].known_classes < ends[1].error == pytest.approx(ends[1].unknown_classes)
-    assert predict_from_bayes_errors(campaign, channel, 0.3).relative_excess == pytest.approx(0.3)
+    assert predict_from_bayes_errors(campaign, channel, 0.3).consensus_position_between_bayes_errors == pytest.approx(
+        0.3
+    )
     assert ends[0].simulated == 0
 
 
@@ -115,10 +122,12 @@ def test_groups_are_simulated_if_assignments_are_unsupported() -> None:
     """Numbers with 15 of 60 workers per task: one group of 15 workers and 5 tasks is simulated."""
     campaign = of_numbers(assigned_per_task=15, rate=0.2)
     mechanism = RandomizedResponse(alphabet=campaign.crowd.alphabet, epsilon=4.0)
-    found = predict(campaign, mechanism, seeds=2)
+    found = predict_campaign_error(campaign, mechanism, seeds=2)
 
-    assert campaign.fits_groups != campaign.estimator.capabilities.reads_channel_tables
-    assert found.simulated_tasks == (5 if campaign.fits_groups else 20)
+    assert (
+        campaign.fits_worker_groups_separately != campaign.estimator_of_simulated_fits.capabilities.reads_channel_tables
+    )
+    assert found.simulated_tasks == (5 if campaign.fits_worker_groups_separately else 20)
     assert found.error < campaign.crowd.constant_error
 
 
@@ -244,7 +253,7 @@ def test_numbers_have_two_digits(value: float, nearest: str, down: str, up: str)
 
 def test_unresolved_errors_are_bounds() -> None:
     """A bound replaces the error, rounded up; ends of intervals are rounded outwards."""
-    assert ("0.12", "0.012 to 0.46") == (expected_error_text(FOUND), real_interval_text(FOUND))
+    assert ("0.12", "0.012 to 0.46") == (expected_error_text(FOUND), real_crowd_interval_rounded_outwards(FOUND))
     assert "less than 0.0022" == expected_error_text(replace(FOUND, error=4.38e-10, less_than=0.00213))
     assert "< 0.0022" == expected_error_text(replace(FOUND, error=4.38e-10, less_than=0.00213), "<")
 
@@ -252,7 +261,7 @@ def test_unresolved_errors_are_bounds() -> None:
 def test_a_bound_follows_from_simulated_and_drawn_tasks() -> None:
     """Without a wrong task among n, the bound is 3 / n, or the Bayes error with unknown classes if that is less."""
     campaign = of_labels(workers=300)
-    found = predict(campaign, RandomizedResponse(alphabet=campaign.crowd.alphabet, epsilon=8.0))
+    found = predict_campaign_error(campaign, RandomizedResponse(alphabet=campaign.crowd.alphabet, epsilon=8.0))
     simulated = 2.9957 / (found.simulated * found.simulated_tasks)
 
     assert found.error < 1e-6

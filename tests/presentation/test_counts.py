@@ -2,7 +2,7 @@
 
 import pytest
 
-from crowdveil.presentation.counts import crowd_text, number_of, repeats_text, verb_of
+from crowdveil.presentation.counts import crowd_text, number_of, repeated_pairs_text, verb_of
 
 
 @pytest.mark.parametrize(("count", "text"), [(0, "0 gold tasks"), (1, "1 gold task"), (2000, "2,000 gold tasks")])
@@ -22,7 +22,7 @@ def test_one_thing_has_and_others_have(part: int, whole: int | None, verb: str) 
 @pytest.mark.parametrize(("count", "text"), [(1, "1 row repeats a"), (2000, "2,000 rows repeat a")])
 def test_noun_and_verb_of_repeats_agree(count: int, text: str) -> None:
     """Repeated answers are counted in one sentence form."""
-    assert f"{text} (task, worker) pair" == repeats_text(count, "row")
+    assert f"{text} (task, worker) pair" == repeated_pairs_text(count, "row")
 
 
 def test_a_crowd_has_both_nouns() -> None:

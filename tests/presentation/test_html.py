@@ -12,7 +12,7 @@ from markupsafe import Markup, escape
 from crowdveil import Categories, Guarantee, RandomizedResponse, Reports, Scale
 from crowdveil.estimators import DawidSkene, StudentT, WeightedVote
 from crowdveil.planning import Plan, plan
-from crowdveil.presentation.html import STYLE, Html, card, filled, table
+from crowdveil.presentation.html import STYLE, Html, filled, notebook_card, table
 from crowdveil.randomness import seeded
 from crowdveil.simulate import categorical_crowd, numeric_crowd
 from tests.planning.campaigns import of_labels
@@ -29,7 +29,7 @@ def test_values_are_escaped_and_html_is_not() -> None:
 
 def test_a_hostile_name_stays_text() -> None:
     """Titles, sentences, headers and cells of a card are text, whatever they hold."""
-    page = ElementTree.fromstring(card(HOSTILE, [HOSTILE], table([HOSTILE], [[HOSTILE]])))
+    page = ElementTree.fromstring(notebook_card(HOSTILE, [HOSTILE], table([HOSTILE], [[HOSTILE]])))
 
     assert [] == list(page.iter("script"))
     assert 4 == sum(HOSTILE == (node.text or "") for node in page.iter())
@@ -84,7 +84,9 @@ def test_pictures_say_what_they_show() -> None:
         svg_pictures.count_bars(None, "Counts", [str(k) for k in range(20)], list(range(20))),
         svg_pictures.share_histogram(None, "Shares", [0] * 9 + [12_345], "tasks"),
         svg_pictures.interval_chart(None, "Numbers", [("t", 1.0, 0.5, 2.0)]),
-        svg_pictures.shaded_table(None, "Cells", "a is kept", [("a", (0.75, 0.25)), ("b", (0.25, 0.75))], ["a", "b"]),
+        svg_pictures.table_shaded_by_probability(
+            None, "Cells", "a is kept", [("a", (0.75, 0.25)), ("b", (0.25, 0.75))], ["a", "b"]
+        ),
         svg_pictures.line_chart(
             "Lines", "epsilon", [("one", [(1, 0.5), (2, 0.25)]), ("two", [(1, 0.5)])], [("limit", 0.6)]
         ),

@@ -19,12 +19,12 @@ from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.mechanisms import MECHANISMS, MatrixFactorizationPublished, RandomizedResponse, SunTwoLayer, TwoLayer
 from crowdveil.privacy.accounting import Account, account, account_channel_table
 from crowdveil.privacy.campaign_sentences import level_guarantees, level_sentences
-from crowdveil.privacy.composition import composition, ledger_losses, pure_profile
+from crowdveil.privacy.composition import composed_loss_per_cell_and_worker, ledger_losses, profile_of_pure_epsilon
 from crowdveil.privacy.loss_distribution import channel_profile, composed_epsilon
-from crowdveil.privacy.mechanism_settings import MechanismSettings, build_mechanism, describe
+from crowdveil.privacy.mechanism_settings import MechanismSettings, build_mechanism, description_with_parameters
 from crowdveil.privacy.statement import campaign_statement, statement_sentences
 from crowdveil.simulate.channel_assignment import ChannelAssignment
-from crowdveil.simulate.perturbed_collection import expected_rows, perturb_collection
+from crowdveil.simulate.perturbed_collection import expected_rows_of_reports_file, perturb_collection
 from crowdveil.standalone.checks import Refused, canonical, epsilon
 from crowdveil.standalone.device import read_ledger
 from tests.campaign.builders import build_campaign, response
@@ -124,7 +124,7 @@ def test_counts_have_a_range(counts):
 def test_rows_are_cell_and_worker_over_all_rounds():
     """The sum is cells times rounds times epsilon; the exact figure of the worker is the smallest of the three."""
     mechanism = RandomizedResponse(alphabet=YES_NO, epsilon=0.5)
-    cell, worker = composition(mechanism, tasks=50, rounds=4, delta=1e-6)
+    cell, worker = composed_loss_per_cell_and_worker(mechanism, tasks=50, rounds=4, delta=1e-6)
 
     assert [("cell", 1, 4), ("worker", 50, 4)] == [(row.unit, row.cells, row.rounds) for row in (cell, worker)]
     assert (2.0, 100.0) == pytest.approx((cell.pure, worker.pure))
@@ -135,10 +135,10 @@ def test_rows_are_cell_and_worker_over_all_rounds():
 def test_a_pure_epsilon_alone_composes_over_rounds():
     """Of a mechanism without a channel, the pure loss per campaign composes as randomized response with that loss."""
     mechanism = TwoLayer(alphabet=YES_NO, low=0.2, high=0.7, answers=200)
-    worker = composition(mechanism, tasks=150, rounds=3, delta=1e-6)[1]
+    worker = composed_loss_per_cell_and_worker(mechanism, tasks=150, rounds=3, delta=1e-6)[1]
     epsilon = mechanism.guarantees(150)[1].epsilon
 
-    assert composed_epsilon([(pure_profile(epsilon), 3)], 1e-6) == worker.exact
+    assert composed_epsilon([(profile_of_pure_epsilon(epsilon), 3)], 1e-6) == worker.exact
     assert 3 * epsilon == pytest.approx(worker.pure)
 
 
@@ -146,7 +146,7 @@ def test_no_guarantee_stays_none():
     """What has infinite epsilon has no (epsilon, delta) either."""
     mechanism = MatrixFactorizationPublished(alphabet=Scale(0, 9), epsilon=1.0, tasks=4, dimensions=2)
 
-    assert {math.inf} == {row.exact for row in composition(mechanism, tasks=4, delta=1e-6)}
+    assert {math.inf} == {row.exact for row in composed_loss_per_cell_and_worker(mechanism, tasks=4, delta=1e-6)}
 
 
 def line(channel, cells, host="a.example.org"):
@@ -266,7 +266,7 @@ def test_every_registered_mechanism_is_built_by_name(name: str) -> None:
 
     assert MECHANISMS[name] is type(built)
     assert 1.5 == pytest.approx(built.epsilon, rel=1e-12)
-    assert describe(built).startswith(f"{name} (")
+    assert description_with_parameters(built).startswith(f"{name} (")
 
 
 def test_two_layer_takes_epsilon_or_both_ends() -> None:
@@ -339,7 +339,7 @@ def test_foreseen_rows_follow_from_the_lists_where_participation_is_protected() 
     for participation in ("protected", "public"):
         wanted = MechanismSettings(name="randomized-response", epsilon=1.0, participation=participation)  # type: ignore[arg-type]
         setup = ChannelAssignment(mechanism=build_mechanism(wanted, LABELS, tasks=4))
-        foreseen[participation] = [expected_rows(answers, setup) for answers in (one, four)]
+        foreseen[participation] = [expected_rows_of_reports_file(answers, setup) for answers in (one, four)]
 
     assert foreseen["protected"][0] == foreseen["protected"][1] > 4
     assert [1, 4] == foreseen["public"]

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crowdveil.campaign.document import Campaign
-from crowdveil.channel_design import normal_worker_model, one_coin_worker_model
+from crowdveil.channel_design import normal_worker_model, one_coin_answer_given_truth
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.channels.certificate import simulation_mark
 from crowdveil.channels.channel import Channel
@@ -22,8 +22,13 @@ from crowdveil.channels.guarantee import Guarantee, Participation
 from crowdveil.channels.rounding import percent_rounded_up
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.mechanisms import Designed, Laplace, QuantizedResponse, RandomizedResponse
-from crowdveil.privacy.largest_posterior import posterior_rows, posterior_sentences
-from crowdveil.privacy.mechanism_settings import Expectation, MechanismSettings, build_mechanism, parameters
+from crowdveil.privacy.largest_posterior import picture_rows_of_largest_posteriors, sentences_on_adversary_certainty
+from crowdveil.privacy.mechanism_settings import (
+    Expectation,
+    MechanismSettings,
+    build_mechanism,
+    mechanism_parameters_by_name,
+)
 from crowdveil.privacy.statement import (
     MARKED,
     UNPROTECTED,
@@ -100,22 +105,25 @@ def percent(text: str) -> Decimal:
 def test_a_lost_person_is_named() -> None:
     """A worker's loss that promises nothing is said to promise nothing; even odds stay even at epsilon near 0."""
     answer = Guarantee(epsilon=3.0, unit="cell", participation="protected")
-    sentences = posterior_sentences(answer, answer.per_worker(100))
+    sentences = sentences_on_adversary_certainty(answer, answer.per_worker(100))
 
     assert "95.3 %" in sentences[1]
     assert "promises nothing for the whole person" in sentences[0]
-    shown = [text for _, _, text in posterior_rows(answer, answer.per_worker(100))]
+    shown = [text for _, _, text in picture_rows_of_largest_posteriors(answer, answer.per_worker(100))]
     assert ["50.0 %", "95.3 %", "more than 99.9 %"] == shown
     assert "Who was surer before can be surer after." in sentences[0]
-    assert "50.1 %" in posterior_sentences(Guarantee(epsilon=1e-6, unit="cell", participation="public"), None)[0]
+    assert (
+        "50.1 %"
+        in sentences_on_adversary_certainty(Guarantee(epsilon=1e-6, unit="cell", participation="public"), None)[0]
+    )
 
 
 def test_shuffled_reports_name_delta() -> None:
     """The sentences of shuffled reports name the condition and delta."""
     shuffled = Guarantee(epsilon=0.5, delta=1e-6, unit="cell", participation="protected")
 
-    assert "nobody colludes" in posterior_sentences(shuffled, None, shuffled=True)[0]
-    assert "delta 1e-06" in posterior_sentences(shuffled, None, shuffled=True)[0]
+    assert "nobody colludes" in sentences_on_adversary_certainty(shuffled, None, shuffled=True)[0]
+    assert "delta 1e-06" in sentences_on_adversary_certainty(shuffled, None, shuffled=True)[0]
 
 
 LABELS = Categories(("no", "yes"))
@@ -201,7 +209,7 @@ def test_a_prior_is_read_in_the_order_of_the_labels(tmp_path: Path) -> None:
 
     assert [0.5, 0.25, 0.25] == objective.prior.tolist()
     assert (0.2, "protected") == (objective.participation_rate, objective.participation)
-    np.testing.assert_allclose(one_coin_worker_model(3, 0.9)[None], objective.worker_model)
+    np.testing.assert_allclose(one_coin_answer_given_truth(3, 0.9)[None], objective.worker_model)
 
 
 def test_the_default_prior_is_uniform() -> None:
@@ -246,4 +254,4 @@ def test_the_design_depends_on_the_expected_answers(tmp_path: Path) -> None:
 
     assert isinstance(built, Designed)
     assert ("0", "1..9", "NULL") == built.outputs
-    assert {"epsilon", "outputs"} == parameters(built).keys()
+    assert {"epsilon", "outputs"} == mechanism_parameters_by_name(built).keys()

@@ -14,14 +14,19 @@ from crowdveil.channels.alphabet import Categories
 from crowdveil.channels.channel import Channel
 from crowdveil.errors import SettingsError
 from crowdveil.privacy import loss_distribution
-from crowdveil.privacy.lattice_convolution import LatticeMeasure, half_width, tilted_moments, tilted_sum
+from crowdveil.privacy.lattice_convolution import (
+    LatticeMeasure,
+    bernstein_tail_distance,
+    log_scale_mean_variance_and_excess,
+    tilted_sum,
+)
 from crowdveil.privacy.loss_distribution import (
     advanced_epsilon,
     channel_profile,
-    compose,
+    compose_loss_distributions,
     composed_epsilon,
     dominating_distribution,
-    least_bound,
+    name_of_least_bound,
     pure_epsilon,
 )
 from tests.privacy.channels import randomized_response, table
@@ -76,7 +81,7 @@ def test_no_composition_is_below_enumeration(tables, epsilon):
     """Of up to three different tables, delta is never below the largest over all pairs of answer vectors."""
     channels = [table(rows) for rows in tables]
 
-    composed = compose([(channel_profile(channel), 1) for channel in channels], 1e-3)
+    composed = compose_loss_distributions([(channel_profile(channel), 1) for channel in channels], 1e-3)
 
     assert enumerated_delta(channels, epsilon) <= composed.delta(epsilon) + 1e-15
 
@@ -219,7 +224,7 @@ def test_the_least_bound_is_named(bounds, name):
     """A tie goes to the sum, for it needs no delta, then to advanced composition."""
     pure, advanced, exact = map(float, bounds)
 
-    assert name == least_bound(pure, advanced, exact)
+    assert name == name_of_least_bound(pure, advanced, exact)
 
 
 def positive_part(terms, tilt):
@@ -227,7 +232,7 @@ def positive_part(terms, tilt):
     total = tilted_sum(terms, tilt)
     positions = total.first + np.arange(len(total.masses), dtype=np.float64)
     above = positions[positions > 0]
-    return total.upper_mean(above, above, -1 - math.log(tilt))
+    return total.upper_bound_of_mean(above, above, -1 - math.log(tilt))
 
 
 @given(
@@ -271,12 +276,12 @@ def test_two_kinds_of_variables_are_summed():
     coin, die = LatticeMeasure(0, np.full(2, 0.5)), LatticeMeasure(1, np.full(6, 1 / 6))
 
     assert (0.0, 10 * 0.5 + 4 * 3.5, 10 * 0.25 + 4 * 35 / 12, 2.5) == pytest.approx(
-        tilted_moments([(coin, 10), (die, 4)], 0.0)
+        log_scale_mean_variance_and_excess([(coin, 10), (die, 4)], 0.0)
     )
 
 
 def test_the_window_leaves_less_than_the_stated_tail():
     """Of 1,000 coins, less than exp(-40) lies beyond the half width."""
-    width = half_width(250.0, 0.5)
+    width = bernstein_tail_distance(250.0, 0.5)
 
     assert binom.sf(500 + width - 1, 1000, 0.5) <= math.exp(-40)

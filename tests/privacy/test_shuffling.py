@@ -15,11 +15,11 @@ from crowdveil.mechanisms import Laplace
 from crowdveil.privacy.loss_distribution import channel_profile, composed_epsilon
 from crowdveil.privacy.shuffling import (
     BlanketPair,
-    _different_and_equal_pairs,
+    _pairs_of_different_and_equal_rows,
     blanket_delta,
     blanket_pairs,
-    message_sizes,
-    pairs_epsilon,
+    largest_shuffled_epsilon_of_pairs,
+    message_sizes_and_counts,
     shuffled_cell_guarantee,
     shuffled_profile,
     shuffled_worker_guarantee,
@@ -59,7 +59,13 @@ def upper_delta(channel: Channel, reports: int, epsilon: float) -> float:
 def homogeneous_pairs(channel: Channel) -> list[BlanketPair]:
     """Distinct pairs against others who all give the same answer: exact, for lower bounds."""
     rows = np.unique(channel.probabilities, axis=0)
-    return list({pair.key(): pair for others in rows for pair in _different_and_equal_pairs(rows, others)[0]}.values())
+    return list(
+        {
+            pair.bytes_equal_for_same_classes(): pair
+            for others in rows
+            for pair in _pairs_of_different_and_equal_rows(rows, others)[0]
+        }.values()
+    )
 
 
 def direct_delta(pair, reports: int, epsilon: float) -> float:
@@ -123,8 +129,8 @@ def test_central_epsilon_of_randomized_response(symbols, epsilon):
     """Upper bound and exact lower bound are those of an independent program to 0.002, and the first is the larger."""
     channel = randomized_response(symbols, epsilon)
     for reports, upper, lower in TABLE[symbols, epsilon]:
-        above = pairs_epsilon(blanket_pairs(channel), reports, 1e-6, channel.epsilon)
-        below = pairs_epsilon(homogeneous_pairs(channel), reports, 1e-6, channel.epsilon)
+        above = largest_shuffled_epsilon_of_pairs(blanket_pairs(channel), reports, 1e-6, channel.epsilon)
+        below = largest_shuffled_epsilon_of_pairs(homogeneous_pairs(channel), reports, 1e-6, channel.epsilon)
 
         assert (upper, lower) == pytest.approx((above, below), abs=0.002)
         assert below <= above + 1e-4
@@ -243,7 +249,7 @@ def test_linked_reports_are_the_enumerated_product():
 
 def test_a_remainder_of_linked_cells_is_its_own_message():
     """Seven cells in messages of three: two messages of three and one of one."""
-    assert [(3, 2), (1, 1)] == message_sizes(7, 3)
+    assert [(3, 2), (1, 1)] == message_sizes_and_counts(7, 3)
 
 
 def attack(shuffle, channel: Channel, reports: int, epsilon: float, looks_at) -> float:

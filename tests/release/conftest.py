@@ -9,11 +9,11 @@ from click.testing import CliRunner
 
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.cli import main
-from crowdveil.data.write_reports import reports_table, write_table
-from crowdveil.folder.campaign.campaign_reports import worker_name
+from crowdveil.data.write_reports import reports_table_in_task_order, write_table
+from crowdveil.folder.campaign.campaign_reports import exported_name_of_slot
 from crowdveil.randomness import seeded
 from crowdveil.release.conclusion import Conclusion
-from crowdveil.release.privacy_statement import find_reports, statement_of_results
+from crowdveil.release.privacy_statement import find_reports_with_recorded_crowd, statement_of_results
 from crowdveil.release.result_files import read_results
 from crowdveil.release.results_page import PageText, QuestionResults, write_page
 from crowdveil.simulate import Crowd, categorical_crowd, numeric_crowd
@@ -34,7 +34,9 @@ def command(*words: object) -> str:
 def write_results(folder: Path, reports: Path | None = None, **text: object) -> Conclusion:
     """Write `report.html` of a folder that `infer` wrote, and return its conclusion."""
     results = read_results(folder)
-    statement, evidence = statement_of_results(results.reports_sha256, reports or find_reports(folder))
+    statement, evidence = statement_of_results(
+        results.reports_sha256, reports or find_reports_with_recorded_crowd(folder)
+    )
     text_of_page = PageText(**text)  # type: ignore[arg-type]
     return write_page(folder / "report.html", [QuestionResults(results, statement, evidence, text_of_page)])[0]
 
@@ -42,7 +44,7 @@ def write_results(folder: Path, reports: Path | None = None, **text: object) -> 
 def write_answers(folder: Path, crowd: Crowd) -> None:
     """Write answers and the lists of tasks and workers."""
     with open(folder / "answers.csv", "wb") as stream:
-        write_table(stream, reports_table(crowd.answers))
+        write_table(stream, reports_table_in_task_order(crowd.answers))
     for name, most in (("task", TASKS), ("worker", WORKERS)):
         (folder / f"{name}s.csv").write_text(f"{name}\n" + "".join(f"{number}\n" for number in range(1, most + 1)))
 
@@ -94,7 +96,10 @@ def campaign_folder(tmp_path: Path) -> Folder:
     def collect(*, from_devices: bool = True, epsilon: float = 3.0) -> Path:
         built = build_campaign(channels=[response(Categories(LABELS), epsilon)], tasks=6, slots=WORKERS)
         campaign = built.campaign
-        names = {"task": [task.id for task in campaign.tasks], "worker": list(map(worker_name, range(WORKERS)))}
+        names = {
+            "task": [task.id for task in campaign.tasks],
+            "worker": list(map(exported_name_of_slot, range(WORKERS))),
+        }
         rows = [
             f"{task},{worker},{LABELS[i % 3]}" for i, task in enumerate(names["task"]) for worker in names["worker"]
         ]

@@ -42,7 +42,7 @@ def test_protected_reports_state_epsilon_per_answer_and_worker(collected: Folder
     assert pytest.approx(3.0) == statement.per_answer.epsilon
     assert pytest.approx(3.0 * TASKS) == statement.per_worker.epsilon
     assert ("cell", "worker") == (statement.per_answer.unit, statement.per_worker.unit)
-    assert "20.1" == statement.odds
+    assert "20.1" == statement.largest_odds_factor_text
     stated = "epsilon 45 for all answers of one worker (at most 15), epsilon 3 per single answer"
     assert stated in " ".join(statement_sentences(statement))
 
@@ -252,8 +252,8 @@ def test_results_name_what_was_chosen_or_the_range(tmp_path, levels, named, answ
     statement = levels_statement_of(tmp_path, levels, named=named)
     result = labelled((0.9, 0.1), (0.1, 0.9))
 
-    assert answer == statement.answer_epsilon
-    assert worker == statement.worker_range
+    assert answer == statement.answer_epsilon_text
+    assert worker == statement.worker_epsilon_range_text
     assert f"at epsilon {answer} per answer, {words} (participation protected)" in " ".join(
         conclude(result, statement).sentences
     )
@@ -263,7 +263,9 @@ def test_results_name_what_was_chosen_or_the_range(tmp_path, levels, named, answ
 def test_certificates_that_are_not_all_levels_in_order_are_refused(tmp_path, monkeypatch, kept):
     """An edited certificate without a level, or with the levels in another order, is not that of the campaign."""
     table = ChannelTable.by_worker([CHANNELS[k] for k in kept], {f"w{slot:04}": slot % len(kept) for slot in range(12)})
-    monkeypatch.setattr(campaign_reports, "exported_channel", lambda *_: table if len(kept) > 1 else CHANNELS[0])
+    monkeypatch.setattr(
+        campaign_reports, "channel_or_table_of_campaign", lambda *_: table if len(kept) > 1 else CHANNELS[0]
+    )
 
     with pytest.raises(ReportsError, match="other certificate"):
         levels_statement_of(tmp_path, [0] * 12, named=True)

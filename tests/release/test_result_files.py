@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from crowdveil.channels.alphabet import Categories
-from crowdveil.crowd_review.gold_tasks import draw_from
+from crowdveil.crowd_review.gold_tasks import draw_tasks_without_known
 from crowdveil.data.reports import Reports
 from crowdveil.em.gold import CrossValidation
 from crowdveil.errors import ReportsError, SettingsError
@@ -19,7 +19,7 @@ from crowdveil.evaluation.agreement import Agreement, Interval, agreement
 from crowdveil.files.output_record import RECORD_FILE
 from crowdveil.randomness import seeded
 from crowdveil.release.result_files import least_certain_tasks, read_results
-from crowdveil.release.review_sentences import _pairwise_sentence
+from crowdveil.release.review_sentences import _agreement_or_difference_sentence
 from crowdveil.simulate import Crowd, categorical_crowd
 from tests.release.conftest import LABELS, TASKS, Folder, command, write_answers, write_results
 
@@ -172,7 +172,7 @@ def test_a_drawn_sample_is_told_from_other_gold(tmp_path: Path) -> None:
     """Only the first tasks of a seed's draw make the cross-validated accuracy an estimate; page and command say it."""
     crowd = categorical_crowd(workers=30, tasks=60, labels=Categories(("no", "yes")), sparsity=0.5, source=seeded(3))
     write_answers(tmp_path, crowd)
-    drawn = draw_from(crowd.answers, 30, seed=4).tasks
+    drawn = draw_tasks_without_known(crowd.answers, 30, seed=4).tasks
     known = {str(task): truth for task, truth in crowd.gold.items()}
     gold, found = tmp_path / "gold.csv", tmp_path / "found"
     said = {}
@@ -266,5 +266,5 @@ def test_a_difference_that_no_two_answers_have_is_not_estimable() -> None:
         workers=None,
     )
 
-    assert "is 11.70 (90 % interval 9.00 to 14.00)." in _pairwise_sentence(known, 12.0)
-    assert _pairwise_sentence(known, 10.0).endswith("is not estimable from these reports.")
+    assert "is 11.70 (90 % interval 9.00 to 14.00)." in _agreement_or_difference_sentence(known, 12.0)
+    assert _agreement_or_difference_sentence(known, 10.0).endswith("is not estimable from these reports.")

@@ -10,7 +10,13 @@ import pytest
 from crowdveil.campaign.folder import read_campaign
 from crowdveil.channels.guarantee import Guarantee
 from crowdveil.privacy.statement import PrivacyStatement, Status
-from crowdveil.release.results_page import PageText, _privacy_class, _task_order, content_security_policy, style_sheet
+from crowdveil.release.results_page import (
+    PageText,
+    _campaign_then_natural_task_order,
+    _css_class_of_privacy_line,
+    content_security_policy,
+    style_sheet,
+)
 from tests.release.conftest import Folder, command, write_results
 from tests.service.browser import chromium, needs_chromium
 
@@ -167,8 +173,8 @@ def test_tasks_stand_in_the_order_of_the_campaign() -> None:
     """Tasks of a campaign come in its order, other tasks by their names, and numbers in names by their size."""
     names = ("essay 10", "b", "essay 9", "a", "essay 010")
 
-    assert [3, 1, 2, 4, 0] == _task_order(names, PageText())
-    assert [1, 4, 3, 2, 0] == _task_order(names, PageText(task_texts={"b": "", "essay 010": ""}))
+    assert [3, 1, 2, 4, 0] == _campaign_then_natural_task_order(names, PageText())
+    assert [1, 4, 3, 2, 0] == _campaign_then_natural_task_order(names, PageText(task_texts={"b": "", "essay 010": ""}))
 
 
 @pytest.mark.parametrize(
@@ -181,7 +187,7 @@ def test_the_line_on_privacy_is_green_where_a_person_is_protected(
     """Epsilon 2 of a person leaves 88 % certainty, epsilon 3 95.3 %; data without a guarantee give no alarm."""
     person = None if epsilon is None else Guarantee(epsilon=epsilon, participation="protected", unit="worker")
 
-    assert shown == _privacy_class(PrivacyStatement(status=status, per_worker=person))
+    assert shown == _css_class_of_privacy_line(PrivacyStatement(status=status, per_worker=person))
 
 
 LONG = "a label of more than forty-six characters, which no picture has room for beside a bar"

@@ -84,10 +84,10 @@ def built() -> BuiltCampaign:
 def store(built: BuiltCampaign, tmp_path: Path) -> Iterator[Any]:
     """A store that holds the campaign."""
     from crowdveil.campaign.folder import CampaignFolder
-    from crowdveil.service.campaign_registration import register
+    from crowdveil.service.campaign_registration import register_and_list_left_out_slots
     from crowdveil.service.store import Store
 
     opened = Store.open(f"sqlite:///{tmp_path / 'reports.sqlite'}")
-    register(opened, CampaignFolder(built.write(tmp_path / "campaign")))
+    register_and_list_left_out_slots(opened, CampaignFolder(built.write(tmp_path / "campaign")))
     yield opened
     opened.close()

@@ -13,7 +13,7 @@ from crowdveil.comparison import compare_with_unprotected, run_trial
 from crowdveil.demo.page import page_html
 from crowdveil.mechanisms import OneLayer, RandomizedResponse
 from crowdveil.service.app import create_app
-from crowdveil.service.campaign_registration import CURATOR_FILE, register
+from crowdveil.service.campaign_registration import CURATOR_FILE, register_and_list_left_out_slots
 from crowdveil.service.curator.pages import curator_routes
 from crowdveil.service.store import Store
 from tests.campaign.builders import BuiltCampaign, body_of, build_campaign, response
@@ -34,7 +34,7 @@ def campaign(tmp_path: Path) -> Iterator[tuple[BuiltCampaign, str]]:
     built = build_campaign(slots=SLOTS, url=f"http://127.0.0.1:{port}", content={"min_reports": SLOTS - 1})
     folder = built.write(tmp_path / "campaign")
     store = Store.open(f"sqlite:///{tmp_path / 'reports.sqlite'}")
-    register(store, CampaignFolder(folder))
+    register_and_list_left_out_slots(store, CampaignFolder(folder))
     for slot in range(1, SLOTS):
         body = body_of([slot % 3] * 4, built.campaign)
         store.store_report(built.campaign.digest, built.tokens[slot], secrets.token_hex(16), body)

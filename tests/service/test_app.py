@@ -17,7 +17,7 @@ from crowdveil.campaign.document import Task
 from crowdveil.campaign.folder import CampaignFolder
 from crowdveil.campaign.token import Token
 from crowdveil.service.app import create_app
-from crowdveil.service.campaign_registration import register
+from crowdveil.service.campaign_registration import register_and_list_left_out_slots
 from crowdveil.service.problems import PROBLEMS, REPORT_MEDIA_TYPE
 from crowdveil.service.store import Store
 from tests.campaign.builders import BuiltCampaign, build_campaign
@@ -133,7 +133,7 @@ def test_a_malformed_token_has_the_reply_of_an_unknown_one(
 
 def test_closed_and_purged_campaigns_are_gone(client: TestClient, store: Store, built: BuiltCampaign) -> None:
     """After closing, reports are refused and documents stay; after a purge, everything is gone."""
-    store.close_campaign(built.campaign.digest)
+    store.close_and_count_reports(built.campaign.digest)
     headers = report_headers(built.tokens[0])
 
     assert_problem(client.put(new_report(built), content=BODY, headers=headers), "closed")
@@ -209,7 +209,7 @@ def test_pictures_are_served_with_their_type(tmp_path: Path) -> None:
     (folder / "pictures").mkdir()
     (folder / "pictures" / digest).write_bytes(data)
     store = Store.open(f"sqlite:///{tmp_path / 'reports.sqlite'}")
-    register(store, CampaignFolder(folder))
+    register_and_list_left_out_slots(store, CampaignFolder(folder))
 
     with TestClient(create_app(store)) as client:
         response = client.get(address(built, f"/pictures/{digest}"))

@@ -14,7 +14,7 @@ from benchmarks.service_harness import Delivery, ServiceProcess, deliver, differ
 from sqlalchemy import event, text
 
 from crowdveil.campaign.folder import CampaignFolder
-from crowdveil.service.campaign_registration import register
+from crowdveil.service.campaign_registration import register_and_list_left_out_slots
 from crowdveil.service.problems import REPORT_MEDIA_TYPE, Problem
 from crowdveil.service.store import Store
 from tests.campaign.builders import BuiltCampaign, build_campaign
@@ -95,7 +95,7 @@ def test_a_full_disk_refuses_for_now_and_loses_nothing(tmp_path: Path) -> None:
     """On a full disk a report is refused as busy; with room again the same bytes are stored, and old receipts hold."""
     built = build_campaign(slots=400, tasks=64)
     store = Store.open(f"sqlite:///{tmp_path / 'reports.sqlite'}")
-    register(store, CampaignFolder(built.write(tmp_path / "campaign")))
+    register_and_list_left_out_slots(store, CampaignFolder(built.write(tmp_path / "campaign")))
     digest, body = built.campaign.digest, bytes(64)
     reasons: dict[int, str] = {}
     receipts: dict[int, bytes] = {}

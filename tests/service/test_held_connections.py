@@ -12,7 +12,7 @@ import uvicorn
 from crowdveil.campaign.folder import CampaignFolder
 from crowdveil.service import security
 from crowdveil.service.app import create_app
-from crowdveil.service.campaign_registration import register
+from crowdveil.service.campaign_registration import register_and_list_left_out_slots
 from crowdveil.service.curator.pages import curator_routes
 from crowdveil.service.rate_limit import RateLimit
 from crowdveil.service.security import HEADERS, MAX_REQUESTS, BoundedProtocol
@@ -33,7 +33,9 @@ Open = Callable[..., Awaitable[Streams]]
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
     """A store with a campaign of a number of tasks."""
     opened = Store.open(f"sqlite:///{tmp_path / 'reports.sqlite'}")
-    register(opened, CampaignFolder(build_campaign(tasks=request.param).write(tmp_path / "campaign")))
+    register_and_list_left_out_slots(
+        opened, CampaignFolder(build_campaign(tasks=request.param).write(tmp_path / "campaign"))
+    )
     yield opened
     opened.close()
 
@@ -129,7 +131,7 @@ def test_a_body_that_arrives_has_time(store: Store, monkeypatch: pytest.MonkeyPa
 def test_too_many_connections_end_the_oldest_waiting_one(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """Beyond the largest number the busiest address loses its oldest connection, and another client is answered."""
     monkeypatch.setattr(BoundedProtocol, "most_connections", 20)
-    monkeypatch.setattr(security, "network_of", lambda _: "attacker" if attacking else "client")
+    monkeypatch.setattr(security, "client_address_or_network", lambda _: "attacker" if attacking else "client")
     attacking: list[bool] = [True]
 
     async def attack() -> tuple[bytes, bytes, bytes]:
@@ -155,7 +157,7 @@ def test_too_many_connections_end_the_oldest_waiting_one(store: Store, monkeypat
 def test_a_response_that_is_not_read_is_ended(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """A client that asks for long documents and does not read them loses its connection."""
     monkeypatch.setattr(security, "WRITE_SECONDS", 0.2)
-    campaign = store.campaign(store.digests()[0])
+    campaign = store.campaign(store.digests_of_unpurged_campaigns()[0])
 
     async def attack() -> bytes:
         async with serving(store) as connect:

@@ -14,11 +14,11 @@ from crowdveil.campaign.folder import CampaignFolder
 from crowdveil.campaign.report import decode_body
 from crowdveil.errors import DeviceError, SettingsError
 from crowdveil.folder.campaign.campaign_reports import EXPORT_FILES
-from crowdveil.folder.campaign.report_files import read_report_files, write_collected
+from crowdveil.folder.campaign.report_files import read_report_files, write_collections_and_file_states
 from crowdveil.service import one_file_page as module
 from crowdveil.service.app import create_app
-from crowdveil.service.campaign_registration import register
-from crowdveil.service.export_and_purge import export_campaign
+from crowdveil.service.campaign_registration import register_and_list_left_out_slots
+from crowdveil.service.export_and_purge import export_closed_campaign
 from crowdveil.service.one_file_page import one_file_page
 from crowdveil.service.store import Store
 from crowdveil.standalone import device as one_file
@@ -154,7 +154,7 @@ def test_service_and_files_give_the_same_folder(tmp_path):
     built = build_campaign(url=f"http://127.0.0.1:{(port := free_port())}")
     folder = CampaignFolder(built.write(tmp_path / "campaign"))
     store = Store.open(f"sqlite:///{tmp_path / 'reports.sqlite'}")
-    register(store, folder)
+    register_and_list_left_out_slots(store, folder)
     digest = built.campaign.digest
     (tmp_path / "my.csv").write_text("task,label\nt0,narwhal\n")
     with served(create_app(store), port):
@@ -162,12 +162,14 @@ def test_service_and_files_give_the_same_folder(tmp_path):
         shutil.rmtree(tmp_path / "homes" / "0")  # another device of the same worker
         with pytest.raises(DeviceError, match="has been used"):
             answer_campaign(built.link(0).text, answers=tmp_path / "my.csv", home=tmp_path / "homes" / "0")
-        store.close_campaign(digest)
+        store.close_and_count_reports(digest)
         with pytest.raises(DeviceError, match="is closed"):
             answer_campaign(built.link(2).text, answers=tmp_path / "my.csv", home=tmp_path / "homes" / "2")
-    export_campaign(store, digest, tmp_path / "exported")
+    export_closed_campaign(store, digest, tmp_path / "exported")
     store.close()
-    write_collected(tmp_path / "collected", folder.campaign, read_report_files(tmp_path / "files", folder))
+    write_collections_and_file_states(
+        tmp_path / "collected", folder.campaign, read_report_files(tmp_path / "files", folder)
+    )
 
     for name in EXPORT_FILES:
         assert (tmp_path / "exported" / name).read_bytes() == (tmp_path / "collected" / name).read_bytes()

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from crowdveil.campaign.canonical import canonical_bytes
-from crowdveil.campaign.document import Picture, Task, name_of_digest
+from crowdveil.campaign.document import Picture, Task, base64url_of_digest
 from crowdveil.campaign.report import NOT_ANSWERED, decode_body
 from crowdveil.channels.alphabet import Scale
 from crowdveil.standalone.checks import digest, epsilon, shown
@@ -273,7 +273,7 @@ def test_closed_while_answering(browser: Any, service: Campaigning) -> None:
     """A campaign that closes in between draws nothing."""
     page = browser.new_context(locale="en-US").new_page()
     begin(page, service.link(0))
-    service.store.close_campaign(service.built.campaign.digest)
+    service.store.close_and_count_reports(service.built.campaign.digest)
     send(page)
 
     assert "closed" in sentence(page)
@@ -320,7 +320,7 @@ def test_a_forged_campaign(browser: Any, service: Campaigning, defect: str) -> N
     certificate["sha256"] = digest(certificate)
     forged = canonical_bytes(fields)
     other = defect == "another document"
-    name = service.built.campaign.name if other else name_of_digest(sha256(forged).digest())
+    name = service.built.campaign.name if other else base64url_of_digest(sha256(forged).digest())
     service.forger.replies[name] = (200, {}, forged)
     page = browser.new_context(locale="en-US").new_page()
     page.goto(f"{service.url}/a/#1.{name}.{service.built.tokens[0].text}")

@@ -15,12 +15,12 @@ from sqlalchemy.exc import OperationalError
 from crowdveil.campaign.folder import CampaignFolder
 from crowdveil.campaign.token import token_hash
 from crowdveil.cli import main
-from crowdveil.cli.campaign.serve import database_errors
+from crowdveil.cli.campaign.serve import database_errors_as_refusals
 from crowdveil.errors import SettingsError
 from crowdveil.service import schema
-from crowdveil.service.campaign_registration import register
+from crowdveil.service.campaign_registration import register_and_list_left_out_slots
 from crowdveil.service.curator.results import Results
-from crowdveil.service.export_and_purge import PurgeThread, purge_due
+from crowdveil.service.export_and_purge import PurgeThread, close_and_purge_due_campaigns
 from crowdveil.service.problems import Problem
 from crowdveil.service.schema import campaigns, engine_of, failure_kind, metadata, parts, reports, tokens
 from crowdveil.service.store import Purged, Store
@@ -38,7 +38,7 @@ class Filled:
         built = build_campaign(tasks=CELLS, slots=SLOTS)
         self.url, self.store, self.digest = url, store, built.campaign.digest
         self.file = built.write(folder / "campaign") / "campaign.json"
-        register(store, CampaignFolder(self.file.parent))
+        register_and_list_left_out_slots(store, CampaignFolder(self.file.parent))
         with store.engine.connect() as connection:
             self.secrets = [bytes(connection.execute(select(campaigns.c.receipt_key)).scalar_one())]
         for token in built.tokens:
@@ -63,7 +63,7 @@ class Filled:
     def purge(self) -> Purged:
         """Delete the rows and rewrite the files."""
         deleted = self.store.purge(self.digest)
-        self.store.rewrite_files()
+        self.store.rewrite_database_files_if_due()
         return deleted
 
 
@@ -73,7 +73,7 @@ def filled(database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(schema, "LOCK_SECONDS", 0.1)
     store = Store.open(database_url)
     made = Filled(database_url, tmp_path, store)
-    store.close_campaign(made.digest)
+    store.close_and_count_reports(made.digest)
     yield made
     store.close()
 
@@ -128,7 +128,7 @@ def test_an_old_transaction_keeps_no_deleted_row(sql_server: SqlServer, tmp_path
         store = Store.open(url)
         filled = Filled(url, tmp_path, store)
         with reader(url, "SELECT 1", isolation_level="REPEATABLE READ"):
-            store.close_campaign(filled.digest)
+            store.close_and_count_reports(filled.digest)
             filled.purge()
 
             assert set() == filled.held()
@@ -157,16 +157,16 @@ def test_the_service_repeats_a_purge_until_it_is_complete(filled: Filled, caplog
     until(lambda: not filled.held())
     retention.close()
 
-    assert 0 == purge_due(filled.store)
+    assert 0 == close_and_purge_due_campaigns(filled.store)
 
 
 @pytest.mark.slow
 def test_a_closing_that_a_reader_prevents_is_repeated(filled: Filled) -> None:
     """A campaign stays closed whose files could not be rewritten; the service or a repeat rewrites them."""
     with reader(filled.url), pytest.raises(SettingsError, match="order of arrival"):
-        filled.store.close_campaign(filled.digest)
+        filled.store.close_and_count_reports(filled.digest)
 
-    assert SLOTS == filled.store.close_campaign(filled.digest)
+    assert SLOTS == filled.store.close_and_count_reports(filled.digest)
 
 
 @pytest.mark.slow
@@ -176,7 +176,7 @@ def test_a_deletion_does_not_wait_for_a_locked_row(sql_server: SqlServer, tmp_pa
         patched.setattr(schema, "LOCK_SECONDS", 0.1)
         store = Store.open(url)
         filled = Filled(url, tmp_path, store)
-        store.close_campaign(filled.digest)
+        store.close_and_count_reports(filled.digest)
         with reader(filled.url, "SELECT 1 FROM campaign FOR SHARE"), pytest.raises(OperationalError) as refused:
             filled.purge()
 
@@ -191,7 +191,7 @@ def test_the_command_says_what_is_left_and_can_be_repeated(tmp_path: Path, monke
     url = f"sqlite:///{tmp_path / 'reports.sqlite'}"
     store = Store.open(url)
     filled = Filled(url, tmp_path, store)
-    store.close_campaign(filled.digest)
+    store.close_and_count_reports(filled.digest)
     words = ["campaign", "purge", str(filled.file), "--database", url, "--yes"]
     with reader(filled.url):
         refused = CliRunner().invoke(main, words)
@@ -210,7 +210,7 @@ def test_a_full_disk_is_named(tmp_path: Path) -> None:
     store = Store.open(f"sqlite:///{tmp_path / 'reports.sqlite'}")
     with store.engine.begin() as connection:
         connection.execute(text("PRAGMA max_page_count = 1"))
-        with pytest.raises(SettingsError, match="got 'a full disk'") as refused, database_errors():
+        with pytest.raises(SettingsError, match="got 'a full disk'") as refused, database_errors_as_refusals():
             connection.execute(text("CREATE TABLE large AS SELECT zeroblob(100000)"))
 
     assert "make room on the disk" in refused.value.hint
@@ -249,7 +249,7 @@ def built() -> BuiltCampaign:
 def store(database_url: str, built: BuiltCampaign, calendar: Calendar, tmp_path: Path) -> Iterator[Store]:
     """A store that holds the campaign with two reports."""
     opened = Store.open(database_url, today=calendar)
-    register(opened, CampaignFolder(built.write(tmp_path / "campaign")))
+    register_and_list_left_out_slots(opened, CampaignFolder(built.write(tmp_path / "campaign")))
     for slot in (0, 1):
         opened.store_report(built.campaign.digest, built.tokens[slot], f"{slot:032x}", b"\0\1\2\3")
     yield opened
@@ -267,23 +267,23 @@ def rows(store: Store) -> list[int]:
 def test_nothing_is_deleted_before_the_day_and_everything_on_it(store: Store, calendar: Calendar) -> None:
     """An open campaign whose day has come is closed and purged; the day before, nothing happens."""
     calendar.day = DUE - timedelta(1)
-    assert 0 == purge_due(store)
+    assert 0 == close_and_purge_due_campaigns(store)
     assert [2, 3, 1, 1] == rows(store)
 
     calendar.day = DUE
 
-    assert 1 == purge_due(store)
+    assert 1 == close_and_purge_due_campaigns(store)
     assert [0, 0, 0, 0] == rows(store)
-    assert 0 == purge_due(store)
+    assert 0 == close_and_purge_due_campaigns(store)
 
 
 def test_a_campaign_without_the_promise_stays(tmp_path: Path) -> None:
     """Without `purge_after_days` nothing is ever deleted."""
     built = build_campaign(closes=CLOSES, content={"purge_after_days": None})
     store = Store.open(f"sqlite:///{tmp_path / 'reports.sqlite'}", today=lambda: date.max)
-    register(store, CampaignFolder(built.write(tmp_path / "campaign")))
+    register_and_list_left_out_slots(store, CampaignFolder(built.write(tmp_path / "campaign")))
 
-    assert 0 == purge_due(store)
+    assert 0 == close_and_purge_due_campaigns(store)
     assert "open" == store.state(built.campaign.digest)
     store.close()
 
@@ -311,14 +311,14 @@ def test_results_and_documents_leave_the_memory_of_every_process(
     digest = built.campaign.digest
     other = Store.open(database_url, today=calendar)
     results = Results(other)
-    store.close_campaign(digest)
-    results.compute(digest)
+    store.close_and_count_reports(digest)
+    results.result_computed_once_after_closing(digest)
     calendar.day = DUE
-    assert 1 == purge_due(store)
+    assert 1 == close_and_purge_due_campaigns(store)
 
-    assert 0 == purge_due(other)
+    assert 0 == close_and_purge_due_campaigns(other)
 
-    assert None is results.find(digest)
+    assert None is results.computed_result_or_none(digest)
     for read in (other.campaign, lambda digest: other.tasks(digest, 0)):
         with pytest.raises(Problem, match="purged"):
             read(digest)

@@ -14,7 +14,7 @@ from crowdveil.campaign.report import decode_body
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.mechanisms import QuantizedResponse
 from crowdveil.service.app import create_app
-from crowdveil.service.campaign_registration import CURATOR_FILE, register
+from crowdveil.service.campaign_registration import CURATOR_FILE, register_and_list_left_out_slots
 from crowdveil.service.curator.pages import curator_routes
 from crowdveil.service.store import Store
 from crowdveil.standalone.checks import epsilon, shown, sure
@@ -50,7 +50,7 @@ def service(tmp_path: Path) -> Iterator[Running]:
     built = build_questions(CHANNELS, [2, 2], lists, url=f"http://127.0.0.1:{port}", min_reports=SLOTS)
     folder = built.write(tmp_path / "campaign")
     store = Store.open(f"sqlite:///{tmp_path / 'reports.sqlite'}")
-    register(store, CampaignFolder(folder))
+    register_and_list_left_out_slots(store, CampaignFolder(folder))
     for slot in range(1, SLOTS):
         body = body_of([1, 0, slot % 3, 2], built.campaign)
         store.store_report(built.campaign.digest, built.tokens[slot], secrets.token_hex(16), body)
@@ -109,8 +109,8 @@ def test_labels_and_numbers_from_the_first_page_to_the_results(service: Running,
 
 def stored(service: Running) -> list[tuple[int, bytes]]:
     """Close the campaign, and return slot and body of every report."""
-    service.store.close_campaign(service.built.campaign.digest)
-    return list(service.store.released_reports(service.built.campaign.digest))
+    service.store.close_and_count_reports(service.built.campaign.digest)
+    return list(service.store.reports_under_valid_links(service.built.campaign.digest))
 
 
 def check_results(service: Running, browser: Any) -> None:

@@ -23,8 +23,8 @@ from crowdveil.service.app import create_app
 from crowdveil.service.metrics import metrics_served
 from crowdveil.service.problems import PROBLEMS, REPORT_MEDIA_TYPE
 from crowdveil.service.rate_limit import BURST_SECONDS, REQUESTS_PER_SECOND, RateLimit
-from crowdveil.service.schema import VERSION, create_tables, engine_of, version_of
-from crowdveil.service.server import ServerSettings, bind
+from crowdveil.service.schema import VERSION, create_tables_or_require_version, engine_of, version_of
+from crowdveil.service.server import ServerSettings, open_listening_socket
 from crowdveil.service.store import Store
 from tests.campaign.builders import BuiltCampaign, build_campaign
 
@@ -70,7 +70,7 @@ def test_a_taken_address_is_refused() -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         settings = ServerSettings(database=DATABASE, port=other.getsockname()[1])
         with pytest.raises(SettingsError, match="must be free"):
-            bind(settings)
+            open_listening_socket(settings)
 
 
 @pytest.mark.slow
@@ -120,11 +120,11 @@ def test_metrics_count_requests_by_route_and_do_not_name_the_campaign(tmp_path: 
 def test_an_empty_database_gets_the_tables_once(database_url: str) -> None:
     """The database names the version of its tables, and a second preparation keeps their rows."""
     engine = engine_of(database_url)
-    create_tables(engine)
+    create_tables_or_require_version(engine)
     with engine.begin() as connection:
         connection.execute(text("INSERT INTO campaign (hash, state) VALUES (:h, 'purged')"), {"h": bytes(32)})
 
-    create_tables(engine)
+    create_tables_or_require_version(engine)
 
     with engine.connect() as connection:
         assert VERSION == version_of(connection)
@@ -135,12 +135,12 @@ def test_an_empty_database_gets_the_tables_once(database_url: str) -> None:
 def test_tables_of_another_version_are_refused(database_url: str) -> None:
     """A database of another version of the program is left as it is."""
     engine = engine_of(database_url)
-    create_tables(engine)
+    create_tables_or_require_version(engine)
     with engine.begin() as connection:
         connection.execute(text("UPDATE schema_version SET version = 0"))
 
     with pytest.raises(SettingsError, match="must have schema 1, got 0"):
-        create_tables(engine)
+        create_tables_or_require_version(engine)
     engine.dispose()
 
 
@@ -151,7 +151,7 @@ def test_a_database_of_something_else_is_refused(tmp_path: Path) -> None:
         connection.execute(text("CREATE TABLE campaign (name TEXT)"))
 
     with pytest.raises(SettingsError, match="empty or one of the service"):
-        create_tables(engine)
+        create_tables_or_require_version(engine)
     engine.dispose()
 
 
@@ -205,7 +205,7 @@ def request(client: str, **headers: str) -> Scope:
 
 def admitted(limit: RateLimit, scope: Scope, count: int) -> int:
     """The number of requests out of `count` that are answered."""
-    return sum(limit.admits(scope) for _ in range(count))
+    return sum(limit.admit_and_count(scope) for _ in range(count))
 
 
 def test_a_class_behind_one_address_passes_at_once(clock: Clock) -> None:
@@ -220,7 +220,7 @@ def test_a_flood_is_held_to_the_rate_and_others_are_not(clock: Clock) -> None:
     limit, flood, other = RateLimit(2, clock=clock), request("192.0.2.7"), request("192.0.2.8")
 
     assert 2 * BURST_SECONDS == admitted(limit, flood, 1000)
-    assert limit.admits(other)
+    assert limit.admit_and_count(other)
     clock.now += 3
     assert 6 == admitted(limit, flood, 1000)
     clock.now += 1000
@@ -233,9 +233,9 @@ def test_an_ipv6_network_counts_as_one_address(clock: Clock) -> None:
     admitted(limit, request("2001:db8::1"), 1000)
     admitted(limit, request("192.0.2.7"), 1000)
 
-    assert not limit.admits(request("2001:db8::ffff:1"))
-    assert limit.admits(request("2001:db8:0:1::1"))
-    assert not limit.admits(request("::ffff:192.0.2.7"))
+    assert not limit.admit_and_count(request("2001:db8::ffff:1"))
+    assert limit.admit_and_count(request("2001:db8:0:1::1"))
+    assert not limit.admit_and_count(request("::ffff:192.0.2.7"))
 
 
 def test_the_header_counts_only_where_it_was_named(clock: Clock) -> None:
@@ -243,11 +243,11 @@ def test_the_header_counts_only_where_it_was_named(clock: Clock) -> None:
     direct, behind = RateLimit(1, clock=clock), RateLimit(1, header="X-Forwarded-For", clock=clock)
 
     assert BURST_SECONDS == sum(
-        direct.admits(request("192.0.2.7", X_Forwarded_For=f"10.0.0.{n % 250}")) for n in range(1000)
+        direct.admit_and_count(request("192.0.2.7", X_Forwarded_For=f"10.0.0.{n % 250}")) for n in range(1000)
     )
     for forged in ("10.0.0.{}, 192.0.2.7", "127.0.0.{}, 192.0.2.8"):
         scopes = [request("127.0.0.1", X_Forwarded_For=forged.format(n % 250 + 1)) for n in range(1000)]
-        assert BURST_SECONDS == sum(map(behind.admits, scopes))
+        assert BURST_SECONDS == sum(map(behind.admit_and_count, scopes))
     assert BURST_SECONDS == admitted(behind, request("127.0.0.1", X_Forwarded_For="127.0.0.1"), 1000)
     assert BURST_SECONDS == admitted(behind, request("127.0.0.1", X_Forwarded_For="nonsense"), 1000)
 
@@ -264,13 +264,13 @@ def test_addresses_are_kept_under_a_keyed_hash_and_not_for_long(clock: Clock) ->
     """No bucket shows its address, keys differ by process, full buckets are dropped, and their number is bounded."""
     first, second = RateLimit(1, clock=clock), RateLimit(1, clock=clock)
     for limit in (first, second):
-        limit.admits(request("192.0.2.77"))
+        limit.admit_and_count(request("192.0.2.77"))
     held = [pickle.dumps(limit._buckets) for limit in (first, second)]
 
     assert all(b"192.0.2.77" not in one and bytes((192, 0, 2, 77)) not in one for one in held)
     assert set(first._buckets).isdisjoint(second._buckets)
     clock.now += BURST_SECONDS
-    first.admits(request("192.0.2.78"))
+    first.admit_and_count(request("192.0.2.78"))
     assert 1 == len(first)
 
 
@@ -280,7 +280,7 @@ def test_memory_is_bounded(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Non
     limit = RateLimit(1, clock=clock)
     for number in range(10):
         clock.now += 0.1
-        limit.admits(request(f"192.0.2.{number}"))
+        limit.admit_and_count(request(f"192.0.2.{number}"))
 
     assert 3 == len(limit)
 

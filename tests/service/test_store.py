@@ -12,7 +12,7 @@ from sqlalchemy import select, text
 from crowdveil.campaign.folder import CampaignFolder, TokenEntry, tokens_bytes
 from crowdveil.campaign.token import Token, token_hash
 from crowdveil.errors import SettingsError
-from crowdveil.service.campaign_registration import CURATOR_FILE, curator_hash, register
+from crowdveil.service.campaign_registration import CURATOR_FILE, curator_token_hash, register_and_list_left_out_slots
 from crowdveil.service.problems import Problem
 from crowdveil.service.schema import campaigns, reports
 from crowdveil.service.store import Purged, Store
@@ -36,7 +36,7 @@ def folder(built: BuiltCampaign, tmp_path: Path) -> CampaignFolder:
 def store(database_url: str, folder: CampaignFolder) -> Iterator[Store]:
     """A store that holds the campaign."""
     opened = Store.open(database_url)
-    register(opened, folder)
+    register_and_list_left_out_slots(opened, folder)
     yield opened
     opened.close()
 
@@ -84,7 +84,7 @@ def test_a_closed_campaign_accepts_no_new_report(store: Store, built: BuiltCampa
     digest, report_id = built.campaign.digest, new_id()
     first = store.store_report(digest, built.tokens[0], report_id, BODY)
 
-    assert store.close_campaign(digest) is None
+    assert store.close_and_count_reports(digest) is None
     assert "closed" == problem_of(store, built, built.tokens[1], new_id())
     assert first == store.store_report(digest, built.tokens[0], report_id, BODY)
 
@@ -95,7 +95,7 @@ def test_reports_are_accepted_on_the_days_of_the_campaign(
 ) -> None:
     """Before the first day and after the last one a report is refused."""
     store = Store.open(database_url, today=lambda: day)
-    register(store, folder)
+    register_and_list_left_out_slots(store, folder)
 
     assert expected == problem_of(store, built, built.tokens[0], new_id())
     store.close()
@@ -106,12 +106,12 @@ def test_nothing_is_released_while_open_or_below_the_least_number(store: Store, 
     digest = built.campaign.digest
     store.store_report(digest, built.tokens[0], new_id(), BODY)
 
-    assert store.count(digest) is None
+    assert store.report_count_if_above_minimum(digest) is None
     with pytest.raises(SettingsError, match="after the campaign was closed"):
-        store.released_reports(digest)
-    store.close_campaign(digest)
+        store.reports_under_valid_links(digest)
+    store.close_and_count_reports(digest)
     with pytest.raises(SettingsError, match=r"below min_reports, which is 2, got 'fewer than 2 reports'") as refusal:
-        store.released_reports(digest)
+        store.reports_under_valid_links(digest)
     assert "closed, and no report is added: ask again in a new campaign" in refusal.value.hint
 
 
@@ -121,8 +121,8 @@ def test_released_reports_are_in_the_order_of_slots(store: Store, built: BuiltCa
     for slot, body in ((2, OTHER_BODY), (0, BODY)):
         store.store_report(digest, built.tokens[slot], new_id(), body)
 
-    assert 2 == store.close_campaign(digest)
-    assert [(0, BODY), (2, OTHER_BODY)] == store.released_reports(digest)
+    assert 2 == store.close_and_count_reports(digest)
+    assert [(0, BODY), (2, OTHER_BODY)] == store.reports_under_valid_links(digest)
 
 
 def test_a_purge_leaves_the_hash_the_state_and_the_number(store: Store, built: BuiltCampaign) -> None:
@@ -131,13 +131,13 @@ def test_a_purge_leaves_the_hash_the_state_and_the_number(store: Store, built: B
     store.store_report(digest, built.tokens[0], new_id(), BODY)
     with pytest.raises(SettingsError, match="after it was closed"):
         store.purge(digest)
-    store.close_campaign(digest)
+    store.close_and_count_reports(digest)
 
     assert Purged(reports=1, tokens=3, parts=1, pictures=0) == store.purge(digest)
     with store.engine.connect() as connection:
         row = connection.execute(select(campaigns)).one()
     assert (digest, None, "purged", None, None, 1, False, 0) == tuple(row)
-    for read in (store.document, store.campaign, store.count, store.close_campaign):
+    for read in (store.document, store.campaign, store.report_count_if_above_minimum, store.close_and_count_reports):
         with pytest.raises(Problem, match="purged"):
             read(digest)
     assert "purged" == problem_of(store, built, built.tokens[0], new_id())
@@ -150,12 +150,12 @@ def test_registration_is_repeatable_and_writes_the_curators_token_once(
     path = folder.path / CURATOR_FILE
     written = path.read_text().strip()
 
-    assert [] == register(store, folder)
+    assert [] == register_and_list_left_out_slots(store, folder)
     assert written == path.read_text().strip()
     assert 0o600 == path.stat().st_mode & 0o777
     with store.engine.connect() as connection:
         held = connection.execute(select(campaigns.c.curator_hash)).scalar_one()
-    assert curator_hash(built.campaign.digest, written) == held
+    assert curator_token_hash(built.campaign.digest, written) == held
 
 
 def with_new_link(folder: CampaignFolder, built: BuiltCampaign) -> tuple[CampaignFolder, Token]:
@@ -171,7 +171,7 @@ def test_a_new_link_replaces_an_unused_one(store: Store, folder: CampaignFolder,
     """The old link is revoked and the new one stores a report."""
     changed, new = with_new_link(folder, built)
 
-    assert [] == register(store, changed)
+    assert [] == register_and_list_left_out_slots(store, changed)
     assert "link-revoked" == problem_of(store, built, built.tokens[0], new_id())
     assert store.store_report(built.campaign.digest, new, new_id(), BODY)
 
@@ -183,14 +183,14 @@ def test_a_used_link_is_replaced_on_purpose_only(store: Store, folder: CampaignF
     first = store.store_report(digest, built.tokens[0], report_id, BODY)
     changed, new = with_new_link(folder, built)
 
-    assert [0] == register(store, changed)
+    assert [0] == register_and_list_left_out_slots(store, changed)
     assert "token" == problem_of(store, built, new, new_id())
-    assert [] == register(store, changed, accept_second_report=True)
+    assert [] == register_and_list_left_out_slots(store, changed, accept_second_report=True)
     store.store_report(digest, new, new_id(), OTHER_BODY)
     store.store_report(digest, built.tokens[1], new_id(), BODY)
     assert first == store.store_report(digest, built.tokens[0], report_id, BODY)
-    store.close_campaign(digest)
-    assert [(0, OTHER_BODY), (1, BODY)] == store.released_reports(digest)
+    store.close_and_count_reports(digest)
+    assert [(0, OTHER_BODY), (1, BODY)] == store.reports_under_valid_links(digest)
 
 
 def test_a_failing_database_stores_nothing_and_refuses_for_now(store: Store, built: BuiltCampaign) -> None:

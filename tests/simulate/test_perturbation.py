@@ -23,8 +23,15 @@ from crowdveil.mechanisms.two_layer import TwoLayer
 from crowdveil.privacy.accounting import account_channel_table
 from crowdveil.privacy.mechanism_settings import MechanismSettings
 from crowdveil.randomness import secure, seeded
-from crowdveil.simulate import bernoulli, categorical_crowd, expected_reports, numeric_crowd, perturb, perturbation
-from crowdveil.simulate.channel_assignment import read_table
+from crowdveil.simulate import (
+    bernoulli,
+    categorical_crowd,
+    expected_reports_of_answers,
+    numeric_crowd,
+    perturb,
+    perturbation,
+)
+from crowdveil.simulate.channel_assignment import read_channel_table_of_settings
 from tests.mechanisms.examples import FACTORS
 
 LABELS = Categories(("G", "P", "R", "X"), ordered=True)
@@ -70,8 +77,10 @@ def test_the_number_of_reports_is_as_derived(answers, workers, tasks, alphabet, 
     empty = workers * tasks - answers
     deviation = math.sqrt(empty * made_up * (1 - made_up) + answers * kept * (1 - kept))
 
-    assert pytest.approx(answers * kept + empty * made_up, rel=1e-9) == expected_reports(given, mechanism.channel())
-    assert reports == round(expected_reports(given, mechanism.channel()))
+    assert pytest.approx(answers * kept + empty * made_up, rel=1e-9) == expected_reports_of_answers(
+        given, mechanism.channel()
+    )
+    assert reports == round(expected_reports_of_answers(given, mechanism.channel()))
     assert abs(len(perturb(given, mechanism, seeded(12))) - reports) < 5 * deviation
 
 
@@ -99,10 +108,12 @@ def test_laplace_reports_every_cell():
     protected = Laplace(alphabet=DIGITS, epsilon=1.0)
     public = Laplace(alphabet=DIGITS, epsilon=1.0, participation="public")
 
-    assert 200 == expected_reports(answers, protected.channel()) == len(perturb(answers, protected, seeded(2)))
+    assert (
+        200 == expected_reports_of_answers(answers, protected.channel()) == len(perturb(answers, protected, seeded(2)))
+    )
     assert 200 == len(perturb(answers, protected, secure()))
     assert cells(answers) == cells(perturb(answers, public, seeded(2))) == cells(perturb(answers, public, secure()))
-    assert len(answers) == expected_reports(answers, public.channel())
+    assert len(answers) == expected_reports_of_answers(answers, public.channel())
 
 
 @pytest.mark.parametrize("participation", ["protected", "public"])
@@ -110,7 +121,7 @@ def test_laplace_reports_every_cell():
 def test_two_layer_runs_on_the_devices(participation, source):
     """A mechanism whose cells share a random number goes worker by worker, whatever the source."""
     answers = crowd_answers(labels=YES_NO)
-    mechanism = TwoLayer.with_bounded_loss(alphabet=YES_NO, epsilon=2.0, participation=participation)
+    mechanism = TwoLayer.widest_for_cell_epsilon(alphabet=YES_NO, epsilon=2.0, participation=participation)
     calls = []
 
     reports = perturb(answers, mechanism, source, progress=lambda done, total: calls.append((done, total)))
@@ -150,7 +161,7 @@ def test_memory_follows_the_reports_and_not_the_cells():
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
 
-    assert abs(len(reports) - expected_reports(answers, mechanism.channel())) < 5 * math.sqrt(len(reports))
+    assert abs(len(reports) - expected_reports_of_answers(answers, mechanism.channel())) < 5 * math.sqrt(len(reports))
     assert peak < 100e6
 
 
@@ -248,7 +259,7 @@ def test_chunks_cover_all_coins_once(monkeypatch):
     """Chunks end where the next begins, the last at the number of coins, and hold their own numbers only."""
     monkeypatch.setattr(bernoulli, "SUCCESSES_PER_CHUNK", 10)
     first, ends = 0, []
-    for stop, found in bernoulli.bernoulli_chunks(seeded(3).generator, 1000, 0.1):
+    for stop, found in bernoulli.successful_cells_by_chunk(seeded(3).generator, 1000, 0.1):
         assert ((found >= first) & (found < stop)).all()
         ends.append(first := stop)
 
@@ -264,7 +275,7 @@ def test_equal_rows_share_a_channel(tmp_path: Path) -> None:
     path = tmp_path / "channels.csv"
     path.write_text("worker,epsilon,cuts\na,1,\nb,,2|4\nc,1,\nd,,2|4\n", encoding="utf-8")
 
-    table = read_table(path, WANTED, SCALE, tasks=3)
+    table = read_channel_table_of_settings(path, WANTED, SCALE, tasks=3)
 
     assert {"a": 0, "b": 1, "c": 0, "d": 1} == table.workers
     assert [("0", "1..4", "NULL"), ("0..1", "2..3", "4", "NULL")] == [one.outputs for one in table.channels]

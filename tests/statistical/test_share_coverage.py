@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from crowdveil.channels.alphabet import Categories
-from crowdveil.evaluation.shares import one_sided_interval
+from crowdveil.evaluation.shares import shifted_shares_and_interval_test
 from crowdveil.mechanisms import RandomizedResponse
 
 pytestmark = pytest.mark.slow
@@ -36,7 +36,7 @@ def coverage(labels: int, participation: Any, people: int, epsilon: float, share
     counts = np.random.default_rng(seed).multinomial(people, cells @ table, size=runs).astype(float)
     held = np.ones((runs, len(truth)), dtype=bool)
     for target, high in product({0, labels - 1, len(truth) - 1}, (False, True)):
-        start, holds = one_sided_interval(counts, table, labels, target, high)
+        start, holds = shifted_shares_and_interval_test(counts, table, labels, target, high)
         inside = truth[target] <= start if high else truth[target] >= start
         held[:, target] &= inside | holds(np.full(runs, truth[target]))
     return held.mean(axis=0)

@@ -18,7 +18,7 @@ from crowdveil.synthesis.budgets import allocated_budgets
 from crowdveil.synthesis.claims import Claims
 from crowdveil.synthesis.discrete_noise import (
     discrete_laplace_variance,
-    epsilon_rounded_down,
+    epsilon_rounded_down_to_binary_fraction,
     sample_discrete_laplace_array,
     uniform_below,
 )
@@ -35,12 +35,12 @@ def test_claims_hold_every_report_in_order(reports: Reports) -> None:
     claims = Claims.from_reports(reports, bounds=(-1e99, 1e99))
 
     assert claims.value.tolist() == reports.value.tolist()
-    assert claims.task.tolist() == reports.task.tolist()
+    assert claims.task_of_each_claim.tolist() == reports.task.tolist()
     assert claims.worker.tolist() == reports.worker.tolist()
     assert claims.per_worker.tolist() == reports.per_worker.tolist()
     for task in range(len(reports.tasks)):
         mine = reports.value[reports.task == task].tolist()
-        assert mine == claims.of_task(task).tolist()
+        assert mine == claims.claims_of_task(task).tolist()
 
 
 @pytest.mark.parametrize("values", [[-3.0, 0.5, 2.0], [1.0, -1.0], [9.0]])
@@ -121,11 +121,11 @@ def test_no_worker_pays_more_than_epsilon(pairs: list[tuple[int, int]], epsilon:
     claims = crowd(pairs)
     budgets = allocated_budgets(claims, epsilon=epsilon, unit="worker", participation="public", most_claims=most)
     used = budgets.sample_used(claims, seeded(1))
-    spent = np.bincount(claims.worker, weights=budgets.task_epsilon[claims.task] * used)
+    spent = np.bincount(claims.worker, weights=budgets.task_epsilon[claims.task_of_each_claim] * used)
     cell, worker = budgets.guarantees()
 
     assert spent.max() <= worker.epsilon * (1 + 1e-12) <= epsilon * (1 + 1e-12)
-    assert lower_of_binary_and_decimal(cell.epsilon) >= max(budgets.exact_epsilon.values())
+    assert lower_of_binary_and_decimal(cell.epsilon) >= max(budgets.exact_task_epsilon_by_divisor.values())
     assert cell.epsilon == pytest.approx(budgets.task_epsilon.max(), rel=1e-15)
     assert np.bincount(claims.worker, weights=used).max() <= (most or len(pairs))
 
@@ -193,7 +193,9 @@ def cells(scale: Fraction, reach: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize(
-    "scale", [Fraction(2), Fraction(7, 5), Fraction(2) / epsilon_rounded_down(0.7), Fraction(1, 2)], ids=str
+    "scale",
+    [Fraction(2), Fraction(7, 5), Fraction(2) / epsilon_rounded_down_to_binary_fraction(0.7), Fraction(1, 2)],
+    ids=str,
 )
 def test_noise_has_the_discrete_laplace_distribution(scale: Fraction) -> None:
     """100,000 draws pass a chi-square test at 1e-4: false-alarm rate 1e-4 a case, fixed seed."""
@@ -230,14 +232,14 @@ def test_uniform_integers_are_uniform(unit: int) -> None:
 @given(st.floats(1e-5, 20))
 def test_a_budget_never_exceeds_what_was_asked(epsilon: float) -> None:
     """A budget is rounded down, by less than 2**-20."""
-    assert 0 <= epsilon - float(epsilon_rounded_down(epsilon)) < 2**-20
+    assert 0 <= epsilon - float(epsilon_rounded_down_to_binary_fraction(epsilon)) < 2**-20
 
 
 def test_impossible_settings_are_refused() -> None:
     """No budget without a positive finite epsilon, no noise without a positive scale of moderate size."""
     for epsilon in (0.0, 1e-9, math.inf, math.nan):
         with pytest.raises(SettingsError, match="epsilon must be finite and at least 1e-6"):
-            epsilon_rounded_down(epsilon)
+            epsilon_rounded_down_to_binary_fraction(epsilon)
     for scale in (Fraction(0), Fraction(-1), Fraction(1 << 40)):
         with pytest.raises(SettingsError, match="noise scale"):
             sample_discrete_laplace_array(scale, 1, seeded(1))

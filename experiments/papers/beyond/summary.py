@@ -32,7 +32,7 @@ from crowdveil.estimators import PrivateDawidSkene
 from crowdveil.figures import INK
 from crowdveil.randomness import seeded
 from crowdveil.simulate import categorical_crowd
-from crowdveil.synthesis.expected_error import more_accurate
+from crowdveil.synthesis.expected_error import first_unless_second_clearly_better
 from crowdveil.synthesis.private.histogram import Histogram
 from crowdveil.synthesis.private.pooled_shape import PooledShape
 
@@ -197,13 +197,15 @@ def _synthetic_claims(step: dict[str, Any]) -> list[Row]:
     errors: dict[str, list[float]] = {}
     for seed in range(SEED, SEED + step["repeats"]):
         claims, truth = crowd(FLOORPLAN, seed), lengths(seed)
-        columns = claims.task.astype(np.int32), claims.worker, claims.value, claims.tasks, claims.workers
+        columns = claims.task_of_each_claim.astype(np.int32), claims.worker, claims.value, claims.tasks, claims.workers
         made = {"unprotected": Reports(*columns)}
         if epsilon is None:
             method = OF_PRISCROWD[step["setting"]](published("combined"))
             made[PRISCROWD] = method.release(claims, seeded(seed)).reports()
         else:
-            method = more_accurate(Histogram(epsilon=epsilon), PooledShape(epsilon=epsilon), claims)
+            method = first_unless_second_clearly_better(
+                Histogram(epsilon=epsilon), PooledShape(epsilon=epsilon), claims
+            )
             made[BASIC] = basic_release(claims, epsilon, seeded(seed))
             made[OURS] = method.release(claims, seeded(seed)).reports()
         for name, reports in made.items():

@@ -68,7 +68,7 @@ def kernel_curves(
         part = slice(claims.pointers[task], claims.pointers[task + 1])
         found[task] = kernel_curve(
             WeightedKernelDensity(
-                value=claims.of_task(task), weight=weight[part], bandwidth=float(width[task]), kernel=kernel
+                value=claims.claims_of_task(task), weight=weight[part], bandwidth=float(width[task]), kernel=kernel
             )
         )
     return found
@@ -83,7 +83,7 @@ def _weights(claims: Claims, kind: Kind, thresholds: Thresholds) -> Floats:
 def _marks(claims: Claims, task: int) -> list[tuple[str, float, list[tuple[float, None]]]]:
     """Return the claims of a task as points without density; those below half of an equal weight apart."""
     part = slice(claims.pointers[task], claims.pointers[task + 1])
-    value, weight = claims.of_task(task), _weights(claims, "combined", THRESHOLDS[MAIN])[part]
+    value, weight = claims.claims_of_task(task), _weights(claims, "combined", THRESHOLDS[MAIN])[part]
     low = weight * len(value) < 0.5
     kinds = ((CLAIM, value[~low]), (DOUBTED, value[low]))
     return [(name, np.inf, [(x, None) for x in np.sort(found).tolist()]) for name, found in kinds]
@@ -146,7 +146,7 @@ def density_mean(curve: DensityCurve) -> float:
 
 def _points(claims: Claims, task: int, curve: DensityCurve) -> list[tuple[float, float]]:
     """Return points of a curve around the claims of a task."""
-    low, high = np.quantile(claims.of_task(task), [0.02, 0.98])
+    low, high = np.quantile(claims.claims_of_task(task), [0.02, 0.98])
     margin = 0.3 * max(high - low, 0.02 * float(claims.high[task] - claims.low[task]))
     grid = np.linspace(max(low - margin, float(claims.low[task])), min(high + margin, float(claims.high[task])), POINTS)
     return list(zip(grid.tolist(), curve.at(grid).tolist(), strict=True))

@@ -54,7 +54,9 @@ class Judge:
     def original(self) -> Reports:
         """The claims as reports."""
         claims = self.claims
-        return Reports(claims.task.astype(np.int32), claims.worker, claims.value, claims.tasks, claims.workers)
+        return Reports(
+            claims.task_of_each_claim.astype(np.int32), claims.worker, claims.value, claims.tasks, claims.workers
+        )
 
     def errors(self, made: Reports, reference: Reference) -> Errors:
         """Return the errors of the judged tasks that released anything."""
@@ -83,7 +85,7 @@ class Judge:
         for name, method in methods.items():
             weight = method.densities(self.claims).weight
             found[name] = {
-                task: self._curve(task, self.claims.of_task(task), weight[self.claims.pointers[task] :])
+                task: self._curve(task, self.claims.claims_of_task(task), weight[self.claims.pointers[task] :])
                 for task in self.tasks
             }
         return found

@@ -92,7 +92,7 @@ def _factorization(
     codes = np.full((len(answers.workers), tasks), null, dtype=np.int16)
     codes[answers.worker, answers.task] = answers.value
     source = seeded(seed)
-    profiles = np.array([mechanism.worker_profile(row, source) for row in codes])
+    profiles = np.array([mechanism.noisy_worker_profile(row, source) for row in codes])
     return _all_cells(answers, (profiles @ mechanism.profile_table).T), mechanism.guarantee.epsilon
 
 

@@ -60,7 +60,7 @@ def reports(
 ) -> NDArray[np.float64]:
     """Return draws of the minimiser u."""
     source = seeded(seed)
-    return np.array([mechanism.worker_profile(answers, source)[0] for _ in range(draws)])
+    return np.array([mechanism.noisy_worker_profile(answers, source)[0] for _ in range(draws)])
 
 
 def verdict(rows: list[Row]) -> Verdict:

@@ -10,7 +10,7 @@ from experiments.theory.published_bounds import factorization_error_bound, row_s
 
 from crowdveil import Gaussian
 from crowdveil.channel_design import design_channel
-from crowdveil.estimators.gaussian.discretization import answer_table
+from crowdveil.estimators.gaussian.discretization import answer_probabilities_by_sigma_and_truth
 from crowdveil.mechanisms import DesignObjective, MatrixFactorizationPublished
 from crowdveil.randomness import seeded
 from crowdveil.simulate import numeric_crowd, perturb_cells
@@ -100,7 +100,7 @@ def _ours(configuration: Configuration) -> Row:
 def uniform_objective() -> DesignObjective:
     """Return what is public here: truths uniform on 0 to 9, sigma 1, half of the cells answered."""
     truths = np.linspace(0, 9, 37)
-    answers = answer_table(truths, np.array([1.0]), SCALE.values, 1.0)
+    answers = answer_probabilities_by_sigma_and_truth(truths, np.array([1.0]), SCALE.values, 1.0)
     prior = np.full(len(truths), 1 / len(truths))
     return DesignObjective(alphabet=SCALE, prior=prior, worker_model=answers, participation_rate=0.5)
 

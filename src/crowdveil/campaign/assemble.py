@@ -46,7 +46,7 @@ def assemble_campaign(
         CertificateError: a channel cannot be certified.
     """
     parts = split_assignment(assignment)
-    loads = _most_tasks(content, assignment)
+    loads = _most_tasks_of_worker_by_question(content, assignment)
     cells = sum(loads)
     width = symbol_bytes((len(channel.outputs), channel.protects_participation) for channel in content.channels)
     document = {
@@ -73,7 +73,7 @@ def assemble_campaign(
     return Campaign.from_bytes(canonical_bytes(document)), parts
 
 
-def _most_tasks(content: CampaignContent, assignment: Sequence[Sequence[int]]) -> list[int]:
+def _most_tasks_of_worker_by_question(content: CampaignContent, assignment: Sequence[Sequence[int]]) -> list[int]:
     """Return the largest number of tasks of a worker, for each question."""
     of_task = content.groups.task_group if content.questions and content.groups else (0,) * len(content.tasks)
     counts = [Counter(of_task[task] for task in tasks) for tasks in assignment]

@@ -25,14 +25,14 @@ from crowdveil.standalone.verification import epsilon_of, parse_json
 State = Literal["early", "open", "closed"]
 
 
-def name_of_digest(digest: bytes) -> str:
+def base64url_of_digest(digest: bytes) -> str:
     """Return a SHA-256 as base64url without padding, 43 characters: the name of a campaign in links and addresses."""
     return urlsafe_b64encode(digest).rstrip(b"=").decode("ascii")
 
 
-def characters_to_compare(name: str) -> str:
+def spaced_name_to_compare(campaign_name: str) -> str:
     """Return the part of a campaign's name that people compare, in groups: 22 characters, 132 bits."""
-    return " ".join(name[first : min(first + 4, 22)] for first in range(0, 22, 4))
+    return " ".join(campaign_name[first : min(first + 4, 22)] for first in range(0, 22, 4))
 
 
 def digest_of_name(name: str) -> bytes:
@@ -45,7 +45,7 @@ def digest_of_name(name: str) -> bytes:
         digest = urlsafe_b64decode(name + "=")
     except ValueError as error:
         raise CampaignError("name", "a campaign's name is 43 characters of base64url.") from error
-    if len(digest) != 32 or name_of_digest(digest) != name:
+    if len(digest) != 32 or base64url_of_digest(digest) != name:
         raise CampaignError("name", "a campaign's name is 43 characters of base64url.")
     return digest
 
@@ -96,7 +96,7 @@ class EarlierRound:
     denominator: int
 
     @property
-    def epsilon(self) -> float:
+    def largest_answer_epsilon(self) -> float:
         """Largest privacy loss of a single answer, in nats, rounded up."""
         return epsilon_of(Fraction(self.numerator, self.denominator))
 
@@ -206,7 +206,7 @@ class Campaign(CampaignTerms):
             "opens": date.fromisoformat(found["opens"]),
             "closes": date.fromisoformat(found["closes"]),
             "tasks": tuple(map(_task, found["tasks"])),
-            "groups": _groups(found["groups"]),
+            "groups": _channel_groups_from_json(found["groups"]),
             "relay": Relay(**found["relay"]) if "relay" in found else None,
             "sent_bytes": sealed_bytes(found) if "relay" in found else found["body_bytes"],
             **{name: found.get(name) for name in ("levels", "prior")},
@@ -228,7 +228,7 @@ class Campaign(CampaignTerms):
     @property
     def name(self) -> str:
         """`digest` as base64url without padding, 43 characters."""
-        return name_of_digest(self.digest)
+        return base64url_of_digest(self.digest)
 
     @cached_property
     def fields(self) -> Mapping[str, Any]:
@@ -287,21 +287,23 @@ class Campaign(CampaignTerms):
         return sum_rounded_up([(self.epsilon, self.cells)])
 
     @property
-    def answer_guarantee(self) -> Guarantee:
+    def weakest_answer_guarantee_over_rounds(self) -> Guarantee:
         """Guarantee of a single answer under the weakest channel, in this round and those before."""
-        epsilon = max(self.epsilon, *(one.epsilon for one in self.earlier), 0.0)
+        epsilon = max(self.epsilon, *(one.largest_answer_epsilon for one in self.earlier), 0.0)
         return Guarantee(epsilon=epsilon, participation=self.participation)
 
     @property
-    def worker_guarantee(self) -> Guarantee:
+    def worker_guarantee_over_rounds(self) -> Guarantee:
         """Guarantee of all answers of one worker, in this round and those before; for one report in each."""
-        before = ((one.epsilon, one.cells) for one in self.earlier)
+        before = ((one.largest_answer_epsilon, one.cells) for one in self.earlier)
         return replace(
-            self.answer_guarantee, epsilon=sum_rounded_up([(self.worker_epsilon, 1), *before]), unit="worker"
+            self.weakest_answer_guarantee_over_rounds,
+            epsilon=sum_rounded_up([(self.worker_epsilon, 1), *before]),
+            unit="worker",
         )
 
     @property
-    def all_cells(self) -> int:
+    def largest_worker_cells_over_rounds(self) -> int:
         """Largest number of answers of one worker, in this round and those before."""
         return self.cells + sum(one.cells for one in self.earlier)
 
@@ -342,7 +344,7 @@ def _task(data: Mapping[str, Any]) -> Task:
     return Task(data["id"], data["text"], Picture(*map(picture.get, PICTURE)))
 
 
-def _groups(data: Mapping[str, Any] | None) -> Groups | None:
+def _channel_groups_from_json(data: Mapping[str, Any] | None) -> Groups | None:
     if data is None:
         return None
     return Groups(tuple(map(tuple, data["choice"])), tuple(data["task_group"]), tuple(data["slot_group"]))

@@ -51,7 +51,7 @@ class CampaignFolder:
         """The campaign; raises CampaignError or CertificateError if `campaign.json` is missing or invalid."""
         return Campaign.from_bytes(self._read(CAMPAIGN_FILE, MAX_BYTES))
 
-    def part_bytes(self, number: int) -> bytes:
+    def checked_part_bytes(self, number: int) -> bytes:
         """Return the bytes of an assignment part; raises CampaignError if it is not the campaign's."""
         return self.part(number).to_bytes()
 
@@ -83,7 +83,7 @@ class CampaignFolder:
         return parse_tokens(self._read(TOKENS_FILE, MAX_TOKENS_BYTES), self.campaign)
 
     def _read(self, name: str, most: int) -> bytes:
-        return _read_file(self.path / name, most)
+        return _read_at_most_one_byte_more(self.path / name, most)
 
 
 def find_campaign(folder: Path) -> Path | None:
@@ -94,10 +94,10 @@ def find_campaign(folder: Path) -> Path | None:
 
 def read_campaign(path: Path) -> Campaign:
     """Return the campaign of a `campaign.json`; raises CampaignError or CertificateError if it is invalid."""
-    return Campaign.from_bytes(_read_file(path, MAX_BYTES))
+    return Campaign.from_bytes(_read_at_most_one_byte_more(path, MAX_BYTES))
 
 
-def _read_file(path: Path, most: int) -> bytes:
+def _read_at_most_one_byte_more(path: Path, most: int) -> bytes:
     """Return the content of a file, at most one byte more than `most`."""
     try:
         with path.open("rb") as stream:

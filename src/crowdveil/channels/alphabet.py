@@ -87,7 +87,7 @@ class Scale:
             raise SettingsError(
                 "a scale needs finite low < high and step > 0", value=found, hint="Such as low 0 and high 10."
             )
-        if not has_valid_magnitude((self.low, self.high, self.step)).all():
+        if not is_zero_or_squares_safely((self.low, self.high, self.step)).all():
             raise SettingsError(f"the numbers of a scale {MAGNITUDE_RULE}", value=(self.low, self.high, self.step))
         points = (decimal_value(self.high) - decimal_value(self.low)) / decimal_value(self.step) + 1
         if points.denominator != 1:
@@ -109,7 +109,7 @@ class Scale:
     @property
     def names(self) -> tuple[str, ...]:
         """Grid points as text, in shortest decimal form."""
-        return _grid_names(self.low, self.high, self.step)
+        return _cached_grid_names(self.low, self.high, self.step)
 
     @property
     def values(self) -> NDArray[np.float64]:
@@ -141,7 +141,7 @@ class Scale:
 Alphabet = Categories | Scale
 
 
-def has_valid_magnitude(numbers: ArrayLike) -> NDArray[np.bool_]:
+def is_zero_or_squares_safely(numbers: ArrayLike) -> NDArray[np.bool_]:
     """Return whether each number is 0 or of a magnitude that squares safely; shape as `numbers`."""
     magnitude = np.abs(np.asarray(numbers, dtype=float))
     return (magnitude == 0) | ((magnitude >= MIN_MAGNITUDE) & (magnitude <= MAX_MAGNITUDE))
@@ -157,17 +157,17 @@ def is_utf8_encodable(text: str) -> bool:
 
 
 @lru_cache(maxsize=64)
-def _grid_names(low: float, high: float, step: float) -> tuple[str, ...]:
+def _cached_grid_names(low: float, high: float, step: float) -> tuple[str, ...]:
     """Return `Scale.names`; cached, since fractions are slow."""
     return tuple(grid_names(low, high, step))
 
 
-def _json_number(number: float) -> float:
+def _integer_if_whole(number: float) -> float:
     """Return integral numbers as int: their JSON text is then the same in all writers, as the checksum requires."""
     return int(number) if float(number).is_integer() and abs(number) <= MAX_EXACT_INTEGER else float(number)
 
 
-def short_list(names: Collection[str]) -> str:
+def first_names_and_count_of_others(names: Collection[str]) -> str:
     """Return the first names as text, and the number of the others."""
     rest = len(names) - SHOWN_NAMES
     return ", ".join(islice(names, SHOWN_NAMES)) + (f" and {rest:,} others" if rest > 0 else "")
@@ -176,7 +176,7 @@ def short_list(names: Collection[str]) -> str:
 def alphabet_to_json(alphabet: Alphabet) -> dict[str, object]:
     """Return an alphabet as JSON values; `alphabet_from_json` is the inverse."""
     if isinstance(alphabet, Scale):
-        low, high, step = map(_json_number, (alphabet.low, alphabet.high, alphabet.step))
+        low, high, step = map(_integer_if_whole, (alphabet.low, alphabet.high, alphabet.step))
         return {"kind": "scale", "low": low, "high": high, "step": step}
     return {"kind": "categories", "names": list(alphabet.names), "ordered": alphabet.ordered}
 

@@ -49,12 +49,12 @@ def simulation_mark(seed: int) -> str:
     return f", SIMULATION from seed {seed}{NO_PRIVACY}"
 
 
-def certificate_mechanisms(certificate: Mapping[str, Any]) -> list[str]:
+def mechanism_of_each_protected_channel(certificate: Mapping[str, Any]) -> list[str]:
     """Return the mechanism names of a certificate, one per protected channel."""
     return [str(part["mechanism"]) for part in certificate.get("channels", [certificate]) if "mechanism" in part]
 
 
-def with_checksum(fields: dict[str, Any]) -> dict[str, object]:
+def with_format_and_checksum(fields: dict[str, Any]) -> dict[str, object]:
     """Return `fields` with `format` and `sha256` added.
 
     Raises:
@@ -89,7 +89,7 @@ def has_format(text: str | bytes, *forms: str) -> bool:
     return isinstance(data, dict) and data.get("format") in forms
 
 
-def require_known_format(data: bytes, source: str) -> None:
+def require_certificate_or_campaign(data: bytes, source: str) -> None:
     """Refuse a file that claims nothing: it is no JSON object of a known format, such as a table of answers.
 
     Raises:
@@ -103,7 +103,7 @@ def require_known_format(data: bytes, source: str) -> None:
         )
 
 
-def parse_document(text: str | bytes) -> Any:
+def parse_certificate_json(text: str | bytes) -> Any:
     """Return the JSON value of a certificate's text, unchecked.
 
     Raises:
@@ -123,7 +123,7 @@ def parse_certificate(text: str | bytes) -> dict[str, Any]:
     Raises:
         CertificateError: oversize, not json, or a defect of `checks.check_certificate`.
     """
-    data = parse_document(text)
+    data = parse_certificate_json(text)
     with refusals_as(CertificateError):
         check_certificate(data, Claims())
     return dict(data)

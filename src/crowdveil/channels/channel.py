@@ -22,12 +22,19 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.channels.alphabet import NULL, Alphabet, Categories, alphabet_from_json, alphabet_to_json, short_list
-from crowdveil.channels.certificate import DESIGNED, parse_certificate, with_checksum
+from crowdveil.channels.alphabet import (
+    NULL,
+    Alphabet,
+    Categories,
+    alphabet_from_json,
+    alphabet_to_json,
+    first_names_and_count_of_others,
+)
+from crowdveil.channels.certificate import DESIGNED, parse_certificate, with_format_and_checksum
 from crowdveil.channels.guarantee import Guarantee, Participation
 from crowdveil.errors import CertificateError, SettingsError
-from crowdveil.presentation.html import Html, card
-from crowdveil.presentation.svg_pictures import shaded_table
+from crowdveil.presentation.html import Html, notebook_card
+from crowdveil.presentation.svg_pictures import table_shaded_by_probability
 from crowdveil.randomness import WORD_BITS, Source
 from crowdveil.standalone.checks import is_marked
 from crowdveil.standalone.verification import epsilon_of
@@ -231,7 +238,7 @@ class Channel:
             raise CertificateError("zero entry", "a channel with infinite epsilon cannot be certified.")
         if self.denominator != DENOMINATOR:
             raise CertificateError("denominator", f"only channels over 2**{WORD_BITS} are certified.")
-        return with_checksum(
+        return with_format_and_checksum(
             {
                 "mechanism": self.mechanism,
                 "alphabet": alphabet_to_json(self.alphabet),
@@ -264,18 +271,18 @@ class Channel:
             if answer in self.outputs
         )
         title = "Percentage of each report (column) for each answer (row)"
-        return shaded_table(name, title, kept, rows, [shown[symbol] for symbol in self.outputs])
+        return table_shaded_by_probability(name, title, kept, rows, [shown[symbol] for symbol in self.outputs])
 
     def __repr__(self) -> str:
         """Return mechanism, alphabets and guarantee."""
-        symbols = f"{short_list(self.inputs)} to {short_list(self.outputs)}"
+        symbols = f"{first_names_and_count_of_others(self.inputs)} to {first_names_and_count_of_others(self.outputs)}"
         return f"<Channel of {self.mechanism}: {symbols}; {self.guarantee}>"
 
     def _repr_html_(self) -> str:
         """Return the channel for a notebook: its guarantee, and its table if that is small."""
         few = max(len(self.inputs), len(self.outputs)) <= MAX_DRAWN
         facts = [str(self.guarantee), f"{len(self.inputs)} answers, {len(self.outputs)} reports"]
-        return card(f"Channel of {self.mechanism}", facts, self.picture() if few else None)
+        return notebook_card(f"Channel of {self.mechanism}", facts, self.picture() if few else None)
 
 
 def checked_channel(data: Mapping[str, Any]) -> Channel:

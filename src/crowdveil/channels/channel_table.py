@@ -14,8 +14,15 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.channels.alphabet import NULL, Alphabet, Categories, alphabet_from_json, alphabet_to_json, short_list
-from crowdveil.channels.certificate import check_symbol_names, has_format, parse_document, refusals_as
+from crowdveil.channels.alphabet import (
+    NULL,
+    Alphabet,
+    Categories,
+    alphabet_from_json,
+    alphabet_to_json,
+    first_names_and_count_of_others,
+)
+from crowdveil.channels.certificate import check_symbol_names, has_format, parse_certificate_json, refusals_as
 from crowdveil.channels.channel import Channel, checked_channel
 from crowdveil.channels.guarantee import Guarantee
 from crowdveil.channels.rounding import format_bound
@@ -75,7 +82,7 @@ class ChannelTable:
 
     def __repr__(self) -> str:
         """Return mechanisms, answers and the largest guarantee."""
-        size = f"{len(self.channels):,} channels for {short_list(self.alphabet.names)}"
+        size = f"{len(self.channels):,} channels for {first_names_and_count_of_others(self.alphabet.names)}"
         return f"<ChannelTable of {self.mechanism}: {size}; {self.guarantee}>"
 
     @classmethod
@@ -119,10 +126,10 @@ class ChannelTable:
         return Guarantee(
             epsilon=worst.epsilon,
             participation="public" if public else "protected",
-            reason=self._weakest(worst.epsilon),
+            reason=self._weakest_channel_clause(worst.epsilon),
         )
 
-    def _weakest(self, epsilon: float) -> str:
+    def _weakest_channel_clause(self, epsilon: float) -> str:
         """Return that an epsilon is that of the weakest channel, and the smallest one; empty for one channel."""
         least, count = min(channel.epsilon for channel in self.channels), len(self.channels)
         others = "" if least == epsilon or epsilon == inf else f", whose smallest epsilon is {format_bound(least, 4)}"
@@ -155,7 +162,7 @@ class ChannelTable:
         Raises:
             CertificateError: a channel other than the identity that cannot be certified, or confusable names.
         """
-        _check_groups(self.workers, self.tasks)
+        _refuse_invisible_or_confusable_names(self.workers, self.tasks)
         check_symbol_names(self.alphabet.names)
         unprotected: dict[str, object] = {UNPROTECTED: alphabet_to_json(self.alphabet)}
         parts = [unprotected if channel.is_identity else channel.certificate() for channel in self.channels]
@@ -175,11 +182,11 @@ class ChannelTable:
         Raises:
             CertificateError: as for a channel; `format` if it is not a table.
         """
-        data = parse_document(text)
+        data = parse_certificate_json(text)
         with refusals_as(CertificateError):
             check_table(data, Claims())
         choice = tuple(tuple(row) for row in data["choice"])
-        channels = tuple(_channel(part) for part in data["channels"])
+        channels = tuple(_channel_of_checked_certificate(part) for part in data["channels"])
         return cls(channels=channels, choice=choice, workers=data["workers"], tasks=data["tasks"])
 
 
@@ -220,7 +227,7 @@ def is_channel_table(text: str | bytes) -> bool:
     return has_format(text, TABLE_FORMAT)
 
 
-def _check_groups(workers: Mapping[str, int], tasks: Mapping[str, int]) -> None:
+def _refuse_invisible_or_confusable_names(workers: Mapping[str, int], tasks: Mapping[str, int]) -> None:
     for role, names in (("worker", workers), ("task", tasks)):
         if any(not visible_form(name) for name in names):
             raise CertificateError("text", f"a {role} has a name without visible characters.", hint="Rename it.")
@@ -244,7 +251,7 @@ def _group_codes(groups: Mapping[str, int], names: Collection[Any], role: str) -
     return np.array([groups[str(name)] for name in names], dtype=np.int64)
 
 
-def _channel(part: dict[str, Any]) -> Channel:
+def _channel_of_checked_certificate(part: dict[str, Any]) -> Channel:
     """Return the channel of a checked certificate, or the identity of unprotected cells."""
     if set(part) == {UNPROTECTED}:
         return Channel.identity(alphabet_from_json(part[UNPROTECTED]), "public")

@@ -11,7 +11,7 @@ from typing import Literal
 from crowdveil.arguments import require_number, require_whole_number
 from crowdveil.channels.rounding import format_bound, format_delta, percent_rounded_up, sum_rounded_up
 from crowdveil.errors import SettingsError
-from crowdveil.presentation.html import card
+from crowdveil.presentation.html import notebook_card
 from crowdveil.presentation.svg_pictures import bar_chart
 
 Unit = Literal["cell", "worker"]
@@ -87,7 +87,7 @@ class Guarantee:
         after = self.largest_guess_probability
         rows = [("before", 0.5, "50 %"), ("after, at most", after, percent_rounded_up(after))]
         unit = "two answers of a cell" if self.unit == "cell" else "two sets of answers of a worker"
-        return card("Guarantee", [str(self)], bar_chart(None, f"Right guesses between {unit}", rows, strong=1))
+        return notebook_card("Guarantee", [str(self)], bar_chart(None, f"Right guesses between {unit}", rows, strong=1))
 
     def __str__(self) -> str:
         claim = "" if self.claimed is None else f" (claimed {self.claimed:.6g})"

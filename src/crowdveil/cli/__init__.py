@@ -43,7 +43,7 @@ from crowdveil.errors import (
     CrowdveilError,
     MemoryShortageError,
     ReportsError,
-    memory_shortage,
+    memory_shortage_error_or_none,
 )
 from crowdveil.jit import MIN_BYTES_TO_START, free_address_space
 
@@ -125,7 +125,7 @@ class Verbs(VerbGroup):
         except click.exceptions.Exit:
             raise
         except Exception as error:
-            refusal = error if isinstance(error, CrowdveilError) else memory_shortage(error) or error
+            refusal = error if isinstance(error, CrowdveilError) else memory_shortage_error_or_none(error) or error
             if not isinstance(refusal, CrowdveilError | OSError):
                 if not checks:
                     raise

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from crowdveil.channels.rounding import format_bound
-from crowdveil.cli.display import print_written, progress_bar, stdout_errors, warning_rows
-from crowdveil.cli.options import FOLDER, SEED, GivenPath
+from crowdveil.cli.display import print_written, progress_bar, settings_error_if_stdout_fails, warning_rows
+from crowdveil.cli.options import FOLDER, SEED, NonemptyPath
 from crowdveil.cli.verb import Verb, wants_json
 
 WIDE = 70
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     main_options=("data", "out", "seed"),
     short_help="Compare every mechanism and method on one page.",
 )
-@click.option("--data", type=GivenPath("FOLDER", exists=True, file_okay=False), help="Folder with the data sets.")
+@click.option("--data", type=NonemptyPath("FOLDER", exists=True, file_okay=False), help="Folder with the data sets.")
 @click.option(
     "--out", type=FOLDER, default=Path("crowdveil-demo"),
     help="Folder for demo.html and demo.json.",
@@ -42,7 +42,7 @@ def demo(data: Path | None, out: Path, seed: int) -> None:
     from crowdveil.demo import demo_outputs, run_demo
 
     outputs = demo_outputs(out)
-    replaced = outputs.check()
+    replaced = outputs.check_and_list_replaced_files()
     with progress_bar("perturbing and inferring") as bar:
         done = run_demo(out, data=data, seed=seed, progress=None if bar is None else lambda n, of, _: bar(n, of))
     if not wants_json():
@@ -52,7 +52,7 @@ def demo(data: Path | None, out: Path, seed: int) -> None:
     print_written(document, warning_rows(document), outputs.paths, replaced)
 
 
-@stdout_errors()
+@settings_error_if_stdout_fails()
 def _print_table(done: Demo) -> None:
     """Print one table per crowd: a heading per mechanism, one line per method."""
     from rich.console import Console
@@ -66,7 +66,7 @@ def _print_table(done: Demo) -> None:
         table.add_column("inference", overflow="fold")
         for name in ("error", "constant", "unprotected", "correlation"):
             table.add_column(name if console.width >= WIDE else name[:6], justify="right", no_wrap=True)
-        for group, lines in groupby(rows, key=_mechanism_and_epsilon):
+        for group, lines in groupby(rows, key=_mechanism_participation_and_epsilon_text):
             table.add_row(f"[bold]{group}[/bold]")
             for row in lines:
                 figures = (row.error, row.constant_error, row.unprotected, row.correlation)
@@ -74,7 +74,7 @@ def _print_table(done: Demo) -> None:
         console.print(table)
 
 
-def _mechanism_and_epsilon(row: Row) -> str:
+def _mechanism_participation_and_epsilon_text(row: Row) -> str:
     """Return mechanism, participation and epsilon per cell."""
     if row.claimed is None or row.exact is None:
         return row.mechanism

@@ -43,14 +43,14 @@ def print_result(data: Mapping[str, Any], rows: Sequence[tuple[str, str]]) -> No
     """Print `data` as the JSON document of the running command with --json, else `rows` as a table.
 
     Raises:
-        SettingsError: as `stdout_errors`.
+        SettingsError: as `settings_error_if_stdout_fails`.
     """
-    with stdout_errors():
-        click.echo(json_text(json_document(data)) if wants_json() else _two_column_table(rows))
+    with settings_error_if_stdout_fails():
+        click.echo(json_text(document_of_running_command(data)) if wants_json() else _two_column_table(rows))
 
 
 @contextmanager
-def stdout_errors() -> Iterator[None]:
+def settings_error_if_stdout_fails() -> Iterator[None]:
     """Context in which a failure of stdout, such as a full disk, becomes a SettingsError; a closed pipe does not.
 
     Raises:
@@ -87,7 +87,7 @@ def print_written(
 ) -> None:
     """Print a result as `print_result`, with the replaced and the written files; its table ends with them."""
     written = [("written", str(path)) for path in files]
-    print_result({**data, "files": files, "replaced": replaced}, [*rows, *replaced_rows(replaced), *written])
+    print_result({**data, "files": files, "replaced": replaced}, [*rows, *row_of_replaced_files(replaced), *written])
 
 
 def warning_rows(data: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -95,7 +95,7 @@ def warning_rows(data: Mapping[str, Any]) -> list[tuple[str, str]]:
     return [("warning", text) for text in data["warnings"]]
 
 
-def replaced_rows(replaced: Sequence[object]) -> list[tuple[str, str]]:
+def row_of_replaced_files(replaced: Sequence[object]) -> list[tuple[str, str]]:
     """Return the row of replaced files; no row if there are none."""
     return [("replaced", ", ".join(map(str, replaced)))] if replaced else []
 
@@ -105,7 +105,7 @@ def print_warning(text: str) -> None:
     click.echo(f"Warning: {printable(text)}", err=True)
 
 
-def format_number(value: float) -> str:
+def number_with_six_digits(value: float) -> str:
     """Return a number with six digits, rounded to the nearest; privacy bounds use `format_bound`, which rounds up."""
     return "none (infinite)" if math.isinf(value) else "unknown" if math.isnan(value) else f"{value:.6g}"
 
@@ -122,7 +122,10 @@ def account_rows(accounts: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]
         slack = f", delta {format_delta(row['delta'])}" if row["delta"] else ""
         scope = f"(per {row['unit']}{_cells_and_rounds(row)}, participation {row['participation']})"
         rows.append(
-            ("epsilon", f"exact {format_bound(row['exact'])}, claimed {format_number(row['claimed'])}{slack} {scope}")
+            (
+                "epsilon",
+                f"exact {format_bound(row['exact'])}, claimed {number_with_six_digits(row['claimed'])}{slack} {scope}",
+            )
         )
     reasons = dict.fromkeys(row["reason"] for row in accounts if row["reason"])
     return rows + [("because", reason) for reason in reasons]
@@ -133,13 +136,14 @@ def composition_rows(compositions: Sequence[Mapping[str, Any]]) -> list[tuple[st
     return [
         (
             "together",
-            f"{composed_text(row)}, per {row['unit']}{_cells_and_rounds(row)}, participation {row['participation']}",
+            f"{least_and_larger_bounds_text(row)}, per {row['unit']}{_cells_and_rounds(row)}, "
+            f"participation {row['participation']}",
         )
         for row in sorted(compositions, key=lambda row: row["unit"] != "worker")
     ]
 
 
-def composed_text(row: Mapping[str, Any]) -> str:
+def least_and_larger_bounds_text(row: Mapping[str, Any]) -> str:
     """Return the least bound of composed losses by name, then the larger ones as such.
 
     The sum is the answer where no other is less in the digits shown: it holds at delta 0.
@@ -200,13 +204,17 @@ def progress_bar(text: str, unit: Literal["steps", "bytes"] = "steps") -> Iterat
         yield show
 
 
-def json_document(data: Mapping[str, Any]) -> dict[str, Any]:
+def document_of_running_command(data: Mapping[str, Any]) -> dict[str, Any]:
     """Return the document of the running command.
 
     Args:
         data: members of the command; `warnings`, `files` and `replaced` default to empty lists.
     """
-    envelope = {"format": FORMAT, "command": _command(click.get_current_context()), "status": "done"}
+    envelope = {
+        "format": FORMAT,
+        "command": _command_path_without_program(click.get_current_context()),
+        "status": "done",
+    }
     assert not envelope.keys() & data.keys(), "reserved members"
     return envelope | {"warnings": [], "files": [], "replaced": []} | dict(data)
 
@@ -240,19 +248,19 @@ def json_text(document: Mapping[str, Any]) -> str:
     return json.dumps(_json_value(document), indent=1, allow_nan=False)
 
 
-def truncated_list(items: Sequence[Any], of: int) -> dict[str, Any]:
+def shown_items_with_full_count(items: Sequence[Any], of: int) -> dict[str, Any]:
     """Return the first items of a longer list, with their number and the full length."""
     return {"shown": len(items), "of": of, "items": list(items)}
 
 
-def first_rows(columns: Mapping[str, NDArray[Any]], most: int) -> dict[str, Any]:
+def first_rows_as_json_list(columns: Mapping[str, NDArray[Any]], most: int) -> dict[str, Any]:
     """Return the first rows of columns as a truncated list of objects."""
     cells = [column[:most].tolist() for column in columns.values()]
     rows = [dict(zip(columns, row, strict=True)) for row in zip(*cells, strict=True)]
-    return truncated_list(rows, len(next(iter(columns.values()))))
+    return shown_items_with_full_count(rows, len(next(iter(columns.values()))))
 
 
-def _command(context: click.Context) -> str:
+def _command_path_without_program(context: click.Context) -> str:
     """Return the name of the running command without the program: `data list`."""
     names = list[str]()
     here: click.Context | None = context
@@ -280,18 +288,18 @@ def _error_members(error: Exception) -> dict[str, Any]:
     """Return the JSON members of an error: type, rule, value, hint, message and details."""
     if isinstance(error, CrowdveilError):
         details = {name: value for name, value in vars(error).items() if name not in ERROR_MEMBERS}
-        return _error(type(error).__name__, error.rule, error.value, error.hint, str(error), details)
+        return _error_as_json(type(error).__name__, error.rule, error.value, error.hint, str(error), details)
     if isinstance(error, OSError):
-        return _error("OSError", error.strerror, error.filename, FILE_HINT, str(error), {"errno": error.errno})
+        return _error_as_json("OSError", error.strerror, error.filename, FILE_HINT, str(error), {"errno": error.errno})
     if isinstance(error, click.UsageError):
         context = error.ctx
         hint = None if context is None else f"Try '{context.command_path} --help' for help."
-        return _error("UsageError", error.format_message(), None, hint, error.format_message(), {})
+        return _error_as_json("UsageError", error.format_message(), None, hint, error.format_message(), {})
     message = error.format_message() if isinstance(error, click.ClickException) else str(error)
-    return _error(type(error).__name__, message, None, None, message, {})
+    return _error_as_json(type(error).__name__, message, None, None, message, {})
 
 
-def _error(
+def _error_as_json(
     kind: str, rule: str | None, value: object, hint: str | None, message: str, details: dict[str, Any]
 ) -> dict[str, Any]:
     return {

@@ -17,15 +17,15 @@ from crowdveil.cli.display import (
     print_warning,
     print_written,
     progress_bar,
-    replaced_rows,
+    row_of_replaced_files,
     warning_rows,
 )
 from crowdveil.cli.infer_display import (
     decisions_data,
+    inference_as_json_data,
     inference_rows,
     question_rows,
     questions_data,
-    summarize,
 )
 from crowdveil.cli.options import (
     COUNT,
@@ -151,7 +151,7 @@ class InferOptions:
     form: Any
 
     @property
-    def decides(self) -> bool:
+    def decides_by_cost_or_confidence(self) -> bool:
         """Whether truths are decided by cost or probability."""
         return (self.costs, self.abstain_below) != (None, None)
 
@@ -229,10 +229,10 @@ def infer(asked: InferOptions) -> None:
         if questions:
             _infer_questions(questions, asked)
             return
-        ready = _prepare(source, asked)
+        ready = _read_evidence_and_check_files(source, asked)
         with progress_bar("inferring") as bar:
-            inference = infer_truths(ready.evidence, **ready.arguments(bar))
-        _write_and_print(inference, ready.files, asked, announced=ready.announced)
+            inference = infer_truths(ready.evidence, **ready.infer_arguments(bar))
+        _score_write_and_print_inference(inference, ready.files, asked, announced=ready.announced)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -261,7 +261,7 @@ class _PreparedInference:
     announced: str | None
     steps: int | None
 
-    def arguments(self, bar: Bar | None) -> dict[str, Any]:
+    def infer_arguments(self, bar: Bar | None) -> dict[str, Any]:
         """Return the keyword arguments of the library's `infer`, with steps counted on a bar if it is shown."""
         names = ("method", "gold", "prior", "history", "fits", "resources")
         progress = None if bar is None else _progress_over_fits(bar, self.steps)
@@ -287,8 +287,8 @@ def _progress_over_fits(bar: Bar, steps: int | None) -> Callable[[int, float], N
 
 def _infer_questions(sources: dict[str, AnswerSource], asked: InferOptions) -> None:
     """Read all questions, infer each by itself, write each to a folder of its own, print one table."""
-    from crowdveil.folder.answers import default_folder, grade_notes
-    from crowdveil.folder.estimate_files import kept_truths_notes, question_folders
+    from crowdveil.folder.answers import default_output_folder, hint_if_labels_look_like_grades
+    from crowdveil.folder.estimate_files import folder_name_of_each_question, warning_of_earlier_truths_kept
     from crowdveil.inference.inference import infer as infer_truths
     from crowdveil.release.conclusion import verdict
 
@@ -296,26 +296,27 @@ def _infer_questions(sources: dict[str, AnswerSource], asked: InferOptions) -> N
         raise click.UsageError(
             f"{', '.join(map(flag_of, FOR_ONE_QUESTION))} go with one question of several: choose it with --question."
         )
-    folder = asked.out or default_folder(next(iter(sources.values())))
+    folder = asked.out or default_output_folder(next(iter(sources.values())))
     sources = _questions_with_labels(sources, asked.reports.options)
-    folders = {name: folder / safe for name, safe in question_folders(sources).items()}
+    folders = {name: folder / safe for name, safe in folder_name_of_each_question(sources).items()}
     ready = {
-        name: _prepare(source, _options_of_question(asked, name, folders[name])) for name, source in sources.items()
+        name: _read_evidence_and_check_files(source, _options_of_question(asked, name, folders[name]))
+        for name, source in sources.items()
     }
     inferred = {}
     for name, one in ready.items():
         with progress_bar("inferring") as bar:
-            inferred[name] = infer_truths(one.evidence, **one.arguments(bar))
+            inferred[name] = infer_truths(one.evidence, **one.infer_arguments(bar))
     summaries = []
     for name, one in ready.items():
-        inference = _write(inferred[name], one.files.outputs, one.asked)
-        summary = summarize(inference, form=asked.form) | one.files.paths
-        summary["warnings"] += grade_notes(one.evidence.reports)
+        inference = _score_decide_and_write(inferred[name], one.files.outputs, one.asked)
+        summary = inference_as_json_data(inference, form=asked.form) | one.files.paths
+        summary["warnings"] += hint_if_labels_look_like_grades(one.evidence.reports)
         named = {"question": name, "folder": str(folders[name])}
         summaries.append(named | summary | {"verdict": verdict(inference.estimate, one.evidence)})
-    data = questions_data(summaries, kept_truths_notes(folder, folders.values()))
+    data = questions_data(summaries, warning_of_earlier_truths_kept(folder, folders.values()))
     rows = [*warning_rows(data), *(row for one in data["questions"] for row in question_rows(one))]
-    print_result(data, [*rows, *replaced_rows(data["replaced"])])
+    print_result(data, [*rows, *row_of_replaced_files(data["replaced"])])
 
 
 def _options_of_question(asked: InferOptions, question: str, out: Path) -> InferOptions:
@@ -326,7 +327,7 @@ def _options_of_question(asked: InferOptions, question: str, out: Path) -> Infer
 
 def _questions_with_labels(sources: dict[str, AnswerSource], reading: EvidenceOptions) -> dict[str, AnswerSource]:
     """Return the questions that have labels, and warn of the others; all if labels are stated or none has any."""
-    doubts = {name: source.doubt_about_labels for name, source in sources.items()}
+    doubts = {name: source.why_answers_are_hardly_labels for name, source in sources.items()}
     if all(doubts.values()) or reading.kind is not None or reading.alphabet is not None:
         return sources
     for name, doubt in doubts.items():
@@ -346,68 +347,81 @@ def _infer_from_sums(sums: Path, asked: InferOptions) -> None:
     if stated_options().intersection(NOT_OF_SUMS):
         raise click.UsageError("Sums go with --method, --score, --accept-edited, --out and --json only.")
     inference = infer_from_sums(sums, asked.method, accept_edited=asked.reports.options.accept_edited)
-    _write_and_print(inference, _checked_files(asked, sums.parent, [*evidence_files(sums), asked.score]), asked)
+    _score_write_and_print_inference(
+        inference, _checked_output_files(asked, sums.parent, [*evidence_files(sums), asked.score]), asked
+    )
 
 
-def _prepare(source: AnswerSource, asked: InferOptions) -> _PreparedInference:
+def _read_evidence_and_check_files(source: AnswerSource, asked: InferOptions) -> _PreparedInference:
     """Read the reports of a source and check the files of the result, or refuse."""
-    from crowdveil.folder.answers import default_folder
+    from crowdveil.folder.answers import default_output_folder
     from crowdveil.folder.evidence import evidence_files, read_evidence
-    from crowdveil.inference.inference import check_score
-    from crowdveil.inference.methods import build_estimator, slow_fit, unread_channel
+    from crowdveil.inference.inference import refuse_if_no_scored_task
+    from crowdveil.inference.methods import (
+        estimator_of_method_or_default,
+        warning_if_channel_unread,
+        warning_if_fit_is_slow,
+    )
 
-    folder, reading = default_folder(source) if asked.out is None else asked.out, asked.reports.options
+    folder, reading = default_output_folder(source) if asked.out is None else asked.out, asked.reports.options
     with progress_bar("reading", unit="bytes") as bar:
         evidence = read_evidence(source, reading, progress=bar)
     if asked.score is not None:
-        check_score(evidence, asked.score)
+        refuse_if_no_scored_task(evidence, asked.score)
     named = (reading.certificate, asked.prior, asked.history, asked.gold, asked.score, asked.costs)
-    files = _checked_files(asked, folder, [*evidence_files(source), *named])
-    built = build_estimator(asked.method, evidence)
-    announced = unread_channel(evidence, type(built))
-    for warning in (announced, slow_fit(evidence.reports, built.name)):
+    files = _checked_output_files(asked, folder, [*evidence_files(source), *named])
+    built = estimator_of_method_or_default(asked.method, evidence)
+    announced = warning_if_channel_unread(evidence, type(built))
+    for warning in (announced, warning_if_fit_is_slow(evidence.reports, built.name)):
         if warning is not None:
             print_warning(warning)
     steps = None if asked.fits.start_from else built.known_steps
     return _PreparedInference(evidence=evidence, files=files, asked=asked, announced=announced, steps=steps)
 
 
-def _checked_files(asked: InferOptions, folder: Path, inputs: list[Any]) -> _CheckedOutputs:
+def _checked_output_files(asked: InferOptions, folder: Path, inputs: list[Any]) -> _CheckedOutputs:
     """Return the outputs in a folder and the saved fit, or refuse before the work begins."""
     from crowdveil.em.saved_fit import fit_outputs
     from crowdveil.folder.estimate_files import estimate_outputs
 
     fits, outputs = asked.fits, estimate_outputs(asked.out or folder, asked.form)
-    written, replaced = outputs.paths, outputs.check(inputs=[*inputs, fits.start_from, fits.save])
+    written, replaced = (
+        outputs.paths,
+        outputs.check_and_list_replaced_files(inputs=[*inputs, fits.start_from, fits.save]),
+    )
     if fits.save is not None:
         written.append(fits.save)
-        replaced += fit_outputs(fits.save).check(inputs=inputs)
+        replaced += fit_outputs(fits.save).check_and_list_replaced_files(inputs=inputs)
     return _CheckedOutputs(outputs=outputs, paths={"files": written, "replaced": replaced})
 
 
-def _write_and_print(
+def _score_write_and_print_inference(
     inference: Inference, files: _CheckedOutputs, asked: InferOptions, *, announced: str | None = None
 ) -> None:
     """Score, write, print; a warning that was announced is not printed again."""
-    from crowdveil.folder.estimate_files import kept_truths_notes
+    from crowdveil.folder.estimate_files import warning_of_earlier_truths_kept
 
-    inference = _write(inference, files.outputs, asked)
-    decisions = decisions_data(inference.estimate, asked.costs, asked.abstain_below) if asked.decides else None
-    data = summarize(inference, form=asked.form) | {"decisions": decisions}
-    data["warnings"] += kept_truths_notes(files.outputs.folder)
+    inference = _score_decide_and_write(inference, files.outputs, asked)
+    decisions = (
+        decisions_data(inference.estimate, asked.costs, asked.abstain_below)
+        if asked.decides_by_cost_or_confidence
+        else None
+    )
+    data = inference_as_json_data(inference, form=asked.form) | {"decisions": decisions}
+    data["warnings"] += warning_of_earlier_truths_kept(files.outputs.folder)
     print_written(data, inference_rows(data, announced), **files.paths)
 
 
-def _write(inference: Inference, outputs: Outputs, asked: InferOptions) -> Inference:
+def _score_decide_and_write(inference: Inference, outputs: Outputs, asked: InferOptions) -> Inference:
     """Write and return the inference with its score and decisions; the record says how the reports were read."""
     from crowdveil.folder.estimate_files import outdated_output_notes, write_estimate
-    from crowdveil.inference.inference import decided, scored
+    from crowdveil.inference.inference import with_decisions, with_gold_score
 
-    inference = inference if asked.score is None else scored(inference, asked.score)
-    if asked.decides:
-        inference = decided(inference, costs=asked.costs, abstain_below=asked.abstain_below, gold=asked.score)
+    inference = inference if asked.score is None else with_gold_score(inference, asked.score)
+    if asked.decides_by_cost_or_confidence:
+        inference = with_decisions(inference, costs=asked.costs, abstain_below=asked.abstain_below, gold=asked.score)
     digest, outdated = inference.reports_sha256, outdated_output_notes(outputs.folder, inference.reports_sha256)
-    record = {"reports_sha256": digest, "reading": asked.reports.to_json(outputs.folder)}
+    record = {"reports_sha256": digest, "reading": asked.reports.json_with_relative_paths_or_empty(outputs.folder)}
     with progress_bar("writing") as bar:
         write_estimate(
             outputs.folder, inference.estimate, form=asked.form, progress=bar, notes=inference.notes, **record

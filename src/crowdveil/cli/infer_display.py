@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from crowdveil.cli.display import format_number, truncated_list
+from crowdveil.cli.display import number_with_six_digits, shown_items_with_full_count
 from crowdveil.presentation.counts import crowd_text, number_of, verb_of
 
 if TYPE_CHECKING:
@@ -32,13 +32,13 @@ SIMULATION_MARK = re.compile(r"SIMULATION from seed (\d+): no privacy")
 """Mark of a simulation in a certificate."""
 
 
-def summarize(inference: Inference, *, form: str) -> dict[str, Any]:
+def inference_as_json_data(inference: Inference, *, form: str) -> dict[str, Any]:
     """Return the inference as JSON data but its decisions and files, which have this form."""
-    from crowdveil.data.write_reports import formula_notes
+    from crowdveil.data.write_reports import warning_of_names_read_as_formulas
 
     estimate, panel, check = inference.estimate, inference.panel, inference.estimate.cross_validation
     labels = estimate.alphabet.names if estimate.alphabet else ()
-    formulas = formula_notes(form, labels, estimate.tasks, estimate.worker_names)
+    formulas = warning_of_names_read_as_formulas(form, labels, estimate.tasks, estimate.worker_names)
     return {
         "method": estimate.method,
         "channel_used": estimate.channel_used,
@@ -58,8 +58,8 @@ def summarize(inference: Inference, *, form: str) -> dict[str, Any]:
         "cross_validation": None if check is None else asdict(check) | {"sentence": str(check)},
         "baseline": asdict(estimate.baseline) | {"sentence": str(estimate.baseline)},
         "score": None if inference.score is None else asdict(inference.score) | {"sentence": str(inference.score)},
-        "truths": truncated_list(_first_truths(estimate), len(estimate.tasks)),
-        "quality": _quality(estimate),
+        "truths": shown_items_with_full_count(_first_truths(estimate), len(estimate.tasks)),
+        "quality": _worker_quality_quantiles(estimate),
         "confidence": inference.confidence_note,
         "history": inference.history_note,
         "panel": None if panel is None else asdict(panel) | {"sentences": panel.sentences},
@@ -91,7 +91,7 @@ def _first_truths(estimate: Estimate) -> list[dict[str, Any]]:
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
-def _quality(estimate: Estimate) -> dict[str, Any]:
+def _worker_quality_quantiles(estimate: Estimate) -> dict[str, Any]:
     """Return name and quantiles of worker quality, and the median width of the 90 % intervals; None if unknown."""
     import numpy as np
 
@@ -138,7 +138,7 @@ def inference_rows(data: dict[str, Any], announced: str | None) -> list[tuple[st
         ("method", data["method"]),
         ("noise model", SIMULATION_MARK.sub(r"simulation only: no privacy (seed \1)", data["noise_model"])),
         ("reports", crowd),
-        ("steps", _steps(data)),
+        ("steps", _steps_and_stop_text(data)),
         *([] if data["history"] is None else [("history", data["history"])]),
         *([("gold", gold)] if data["gold_used"] or data["gold_unknown"] else []),
         *([] if data["gold"] is None else [("", data["gold"])]),
@@ -148,25 +148,25 @@ def inference_rows(data: dict[str, Any], announced: str | None) -> list[tuple[st
         ("truths", f"first {data['truths']['shown']:,} of {data['truths']['of']:,}"),
         *[("", _truth_line(truth)) for truth in data["truths"]["items"]],
         *([] if data["confidence"] is None else [("confidence", data["confidence"])]),
-        ("workers", _quality_line(data["quality"])),
+        ("workers", _worker_quality_line(data["quality"])),
         *[("panel", text) for text in (data["panel"] or {"sentences": ()})["sentences"]],
     ]
 
 
-def _steps(data: dict[str, Any]) -> str:
+def _steps_and_stop_text(data: dict[str, Any]) -> str:
     before = f"; {data['steps_before']:,} in other fits, for the dependence of errors or combined by gold"
     return f"{data['steps']:,}, {ENDS[data['stopped']]}" + (before if data["steps_before"] else "")
 
 
 def _truth_line(truth: dict[str, Any]) -> str:
     value = truth["truth"]
-    text = "undecided" if value is None else value if isinstance(value, str) else format_number(value)
+    text = "undecided" if value is None else value if isinstance(value, str) else number_with_six_digits(value)
     confidence = "" if truth["confidence"] is None else f", confidence {truth['confidence']:.4f}"
     reports = number_of(truth["reports"], "report")
     return f"{truth['task']}: {text} ({reports}{', gold' if truth['gold'] else confidence})"
 
 
-def _quality_line(quality: dict[str, Any]) -> str:
+def _worker_quality_line(quality: dict[str, Any]) -> str:
     if quality["median"] is None:
         return f"{quality['name']}: unknown, since these reports do not distinguish workers"
     quantiles = ", ".join(f"{name} {quality[name]:.3g}" for name in ("lowest", "median", "highest"))

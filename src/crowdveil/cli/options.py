@@ -43,7 +43,7 @@ class Shown(click.ParamType):  # type: ignore[type-arg]  # no generic in older v
         return None if isinstance(param, click.Argument) else self.metavar
 
 
-class GivenPath(Shown, click.Path):
+class NonemptyPath(Shown, click.Path):
     """Path on the command line. Empty text, such as an unset shell variable, is refused."""
 
     def __init__(self, metavar: str, **settings: Any) -> None:
@@ -114,7 +114,7 @@ def parse_numbers(text: str) -> tuple[float, ...]:
         raise ValueError(f"{text!r} is not a list of numbers.") from None
 
 
-def parse_bounds(text: str) -> tuple[float, ...]:
+def parse_low_high_and_step(text: str) -> tuple[float, ...]:
     """Return the low and high end of a scale, and its step if it is stated; ValueError for other text."""
     try:
         bounds = tuple(map(float, text.split(":")))
@@ -134,17 +134,17 @@ def parse_bytes(text: str) -> int:
 
 
 WORDS, NUMBERS = Parsed("A,B,...", parse_words), Parsed("X,Y,...", parse_numbers)
-GRID = Parsed("LOW:HIGH[:STEP]", parse_bounds)
+GRID = Parsed("LOW:HIGH[:STEP]", parse_low_high_and_step)
 COUNT, CHECKED_COUNT = Count(1), Count(None)
 """The library checks the lower bound of the second."""
 POSITIVE, SEED = WholeNumber(min=1), WholeNumber(min=0)
 EPSILON, DELTA = Number("E"), Number("D")
-FILE_PATH, FOLDER_PATH = GivenPath("FILE"), GivenPath("FOLDER")
-FOLDER = GivenPath("FOLDER", file_okay=False)
+FILE_PATH, FOLDER_PATH = NonemptyPath("FILE"), NonemptyPath("FOLDER")
+FOLDER = NonemptyPath("FOLDER", file_okay=False)
 """Folder; a file is refused, and the library says what a missing folder should hold."""
 
 
-class CampaignPath(GivenPath):
+class CampaignPath(NonemptyPath):
     """Campaign folder or its `campaign.json`: either is accepted for the other.
 
     Args:
@@ -362,7 +362,7 @@ def mechanism_settings(
         expected=Expectation(**stated),
         **shared,
     )
-    _check_usage(requested)
+    _raise_on_wrong_mechanism_options(requested)
     return requested
 
 
@@ -371,7 +371,7 @@ def flag_of(name: str) -> str:
     return "--" + name.replace("_", "-")
 
 
-def _check_usage(requested: MechanismSettings) -> None:
+def _raise_on_wrong_mechanism_options(requested: MechanismSettings) -> None:
     """Refuse settings of another mechanism, and a missing or doubly determined epsilon."""
     settings = dict.fromkeys(name for entry in MECHANISM_ENTRIES.values() for name in entry.settings)
     for setting in settings:
@@ -393,7 +393,7 @@ shuffling_options = option_group(
 )
 
 
-def require_shuffling_usage(shuffled: int | None, linked: int | None, delta: float | None) -> None:
+def require_options_of_shuffled_and_linked(shuffled: int | None, linked: int | None, delta: float | None) -> None:
     """Refuse --shuffled without --delta, and --linked without --shuffled."""
     if shuffled is not None and delta is None:
         raise click.UsageError("--shuffled needs --delta, such as 1e-6.")

@@ -160,14 +160,14 @@ def perturb(asked: PerturbOptions) -> None:
     --assignment over the most tasks assigned to one worker. With protected participation "no answer" (NULL) is hidden
     like an answer: on every task, or, with --assignment, on the assigned tasks only, at a far smaller total loss.
     """
-    from crowdveil.data.write_reports import formula_notes
-    from crowdveil.folder.answers import read_lists
-    from crowdveil.folder.estimate_files import stale_results_notes
+    from crowdveil.data.write_reports import warning_of_names_read_as_formulas
+    from crowdveil.folder.answers import read_public_campaign_lists
+    from crowdveil.folder.estimate_files import warning_of_stale_results
     from crowdveil.folder.write_collection import collection_outputs
     from crowdveil.simulate import perturbed_collection as simulated
     from crowdveil.simulate.channel_assignment import assign_channels
 
-    lists = read_lists(tasks=asked.tasks, workers=asked.workers, assignment=asked.assignment)
+    lists = read_public_campaign_lists(tasks=asked.tasks, workers=asked.workers, assignment=asked.assignment)
     read, inputs = _read(asked, lists)
     cells = _most_cells_of_worker(asked, lists.assignment, len(read.answers.tasks))
     requested = _within_budget(asked, read, cells)
@@ -176,17 +176,19 @@ def perturb(asked: PerturbOptions) -> None:
     )
     outputs = collection_outputs(asked.out, simulated.collection_files(setup, asked.form), replace=asked.replace)
     named = (asked.tasks, asked.workers, asked.assignment, asked.channels, requested.expected.prior_file)
-    replaced = outputs.check(inputs=[*inputs, *named])
-    outdated = stale_results_notes(asked.out)
+    replaced = outputs.check_and_list_replaced_files(inputs=[*inputs, *named])
+    outdated = warning_of_stale_results(asked.out)
     with progress_bar("perturbing") as bar:
         collection = simulated.perturb_collection(
             read.answers, setup, seed=asked.seed, lists_from_answers=asked.lists_from_answers, progress=bar
         )
     simulated.write_collection(asked.out, collection, asked.form, replace=asked.replace)
-    formulas = formula_notes(asked.form, read.alphabet.names, collection.answers.tasks, collection.answers.workers)
-    data = _data(collection) | {"compositions": _compositions(collection, cells, asked.delta)}
-    data["warnings"] = [*_notes(read, collection), *formulas, *outdated]
-    print_written(data, _rows(data, _mechanism_text(collection, asked.channels)), outputs.paths, replaced)
+    formulas = warning_of_names_read_as_formulas(
+        asked.form, read.alphabet.names, collection.answers.tasks, collection.answers.workers
+    )
+    data = _data(collection) | {"compositions": _composed_losses_as_json(collection, cells, asked.delta)}
+    data["warnings"] = [*_rules_that_changed_answers(read, collection), *formulas, *outdated]
+    print_written(data, _rows(data, _mechanism_and_settings_text(collection, asked.channels)), outputs.paths, replaced)
 
 
 def _read(asked: PerturbOptions, lists: CampaignLists) -> tuple[AnswersRead, Sequence[Path]]:
@@ -216,14 +218,16 @@ def _within_budget(asked: PerturbOptions, read: AnswersRead, cells: int) -> Mech
     return settings_within_budget(asked.requested, read.alphabet, tasks=tasks, cells=cells, delta=asked.delta)
 
 
-def _notes(read: AnswersRead, collection: PerturbedCollection) -> list[str]:
+def _rules_that_changed_answers(read: AnswersRead, collection: PerturbedCollection) -> list[str]:
     """Return the rules that changed answers; for runs without privacy also how often they did."""
-    from crowdveil.data.public_lists import not_public_text
+    from crowdveil.data.public_lists import why_missing_lists_void_privacy
 
-    if not collection.caveat:
+    if not collection.reasons_for_no_privacy:
         return list(read.rules)
-    simulated = collection.seed is not None and collection.missing_lists
-    lists = [f"{not_public_text(collection.missing_lists).capitalize()}."] if simulated else []
+    simulated = collection.seed is not None and collection.lists_taken_from_answers
+    lists = (
+        [f"{why_missing_lists_void_privacy(collection.lists_taken_from_answers).capitalize()}."] if simulated else []
+    )
     return [*lists, *read.counts]
 
 
@@ -236,30 +240,32 @@ def _most_cells_of_worker(asked: PerturbOptions, assignment: Assignment | None, 
     return tasks if assignment is None else int(assignment.per_worker.max())
 
 
-def _compositions(collection: PerturbedCollection, cells: int, delta: float | None) -> list[dict[str, Any]]:
+def _composed_losses_as_json(collection: PerturbedCollection, cells: int, delta: float | None) -> list[dict[str, Any]]:
     """Return the loss at delta as JSON values; empty without delta, privacy or a single table."""
-    from crowdveil.privacy.composition import composition
+    from crowdveil.privacy.composition import composed_loss_per_cell_and_worker
 
-    if delta is None or collection.caveat or collection.setup.table is not None:
+    if delta is None or collection.reasons_for_no_privacy or collection.setup.table is not None:
         return []
-    return [asdict(row) for row in composition(collection.mechanism, tasks=cells, delta=delta)]
+    return [asdict(row) for row in composed_loss_per_cell_and_worker(collection.mechanism, tasks=cells, delta=delta)]
 
 
 def _data(collection: PerturbedCollection) -> dict[str, Any]:
     from crowdveil.folder.evidence import GUARANTEE_SCOPE
-    from crowdveil.privacy.mechanism_settings import parameters
+    from crowdveil.privacy.mechanism_settings import mechanism_parameters_by_name
 
     answers, mechanism, alphabet = collection.answers, collection.mechanism, collection.answers.alphabet
     public = mechanism.participation == "public"
     return {
         "mechanism": mechanism.name,
         "description": collection.description,
-        "parameters": parameters(mechanism) if collection.accounts else {},
+        "parameters": mechanism_parameters_by_name(mechanism) if collection.accounts else {},
         "participation": mechanism.participation,
         "simulation": collection.seed is not None,
         "seed": collection.seed,
-        "lists_from_answers": list(collection.missing_lists),
-        "privacy": f"none: {collection.caveat}" if collection.caveat else collection.guarantee_summary,
+        "lists_from_answers": list(collection.lists_taken_from_answers),
+        "privacy": f"none: {collection.reasons_for_no_privacy}"
+        if collection.reasons_for_no_privacy
+        else collection.guarantee_text_or_reason,
         "holder": GUARANTEE_SCOPE,
         "accounts": [asdict(row) for row in collection.accounts],
         "labels": [] if alphabet is None else list(alphabet.names),
@@ -267,25 +273,25 @@ def _data(collection: PerturbedCollection) -> dict[str, Any]:
         "workers": len(answers.workers),
         "answers": len(answers) if public else None,
         "assigned": None if collection.setup.assignment is None else len(collection.setup.assignment),
-        "reports": collection.size,
-        "certificate_sha256": collection.crowd["certificate_sha256"],
+        "reports": collection.count_of_sent_reports,
+        "certificate_sha256": collection.crowd_json_data["certificate_sha256"],
     }
 
 
-def _mechanism_text(collection: PerturbedCollection, channels: Path | None) -> str:
+def _mechanism_and_settings_text(collection: PerturbedCollection, channels: Path | None) -> str:
     """Return the mechanism with the settings in use; settings that a file gives are named by the file."""
     from crowdveil.privacy.mechanism_settings import short_description
 
     table, mechanism = collection.setup.table, collection.mechanism
     if channels is not None:
-        from crowdveil.simulate.channel_assignment import channel_columns
+        from crowdveil.simulate.channel_assignment import delimiter_and_channel_columns
 
         names = {"epsilon": "epsilon", "cuts": "thresholds"}
-        given = " and ".join(names[name] for name in channel_columns(channels)[1] if name in names)
+        given = " and ".join(names[name] for name in delimiter_and_channel_columns(channels)[1] if name in names)
         return f"{mechanism.name}; {given} from {channels}"
     if table is not None:
         return f"{mechanism.name}; thresholds dealt in turn, {len(table.channels)} channels by worker"
-    return short_description(mechanism, epsilon=not collection.caveat)
+    return short_description(mechanism, epsilon=not collection.reasons_for_no_privacy)
 
 
 def _epsilon_rows(data: dict[str, Any]) -> list[tuple[str, str]]:

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from crowdveil.channels.rounding import format_bound
-from crowdveil.cli.display import json_document, json_text, print_result, progress_bar, replaced_rows, stdout_errors
+from crowdveil.cli.display import (
+    document_of_running_command,
+    json_text,
+    print_result,
+    progress_bar,
+    row_of_replaced_files,
+    settings_error_if_stdout_fails,
+)
 from crowdveil.cli.options import (
     COUNT,
     DELTA,
@@ -84,9 +91,9 @@ def _flattened(_context: click.Context, _option: click.Parameter, lists: tuple[t
 def _with_settings(asked: PlanOptions, source: CampaignSettings) -> PlanOptions:
     """Return the options, with those that are not given from the settings of a campaign."""
     from crowdveil.inference.methods import channel_method
-    from crowdveil.planning.settings.expected_error import expectation_of
+    from crowdveil.planning.settings.expected_error import workers_per_task_and_expectation
 
-    assigned, expected = expectation_of(source)
+    assigned, expected = workers_per_task_and_expectation(source)
     stated: dict[str, Any] = {
         "tasks": len(source.rows),
         "workers": source.slots,
@@ -197,7 +204,7 @@ def plan(asked: PlanOptions) -> None:
     prior = asked.prior if not merged or None in (asked.prior, asked.out) else asked.out / PRIOR  # type: ignore[operator]
     names = (FILE, PICTURE, *([PRIOR] if merged and asked.prior is not None else []))
     outputs = None if asked.out is None else Outputs(folder=asked.out, names=names, kind="plan", remove_stale=True)
-    replaced = [] if outputs is None else outputs.check(inputs=[asked.prior])
+    replaced = [] if outputs is None else outputs.check_and_list_replaced_files(inputs=[asked.prior])
     given = source is not None or "participation" in stated_options()
     with progress_bar("simulating") as bar:
         made = _make_plan(campaign, asked, bar, participation_given=given)
@@ -209,10 +216,10 @@ def plan(asked: PlanOptions) -> None:
     data["files"] = [] if outputs is None else list(map(str, outputs.paths))
     data["replaced"] = list(map(str, replaced))
     if outputs is not None:
-        files = {FILE: json_text(json_document(data)) + "\n", PICTURE: svg_file(made.picture())}
+        files = {FILE: json_text(document_of_running_command(data)) + "\n", PICTURE: svg_file(made.picture())}
         write_outputs(outputs, files | {PRIOR: prior_csv(campaign.crowd)})
     written = [("written", path) for path in data["files"]]
-    rows = [*stated, *plan_lines(made, data), *written, *replaced_rows(data["replaced"])]
+    rows = [*stated, *plan_lines(made, data), *written, *row_of_replaced_files(data["replaced"])]
     print_result(data, rows)
     if not wants_json():
         print_candidates(made)
@@ -241,7 +248,7 @@ def _make_plan(campaign: Campaign, asked: PlanOptions, bar: Bar | None, *, parti
     if asked.budget:
         both: tuple[Participation, ...] = ("protected", "public")
         compared = (campaign.participation,) if participation_given else both
-        return planning.plan_budgets(
+        return planning.plan_of_worker_budgets(
             campaign, asked.budget, target=asked.target, participations=compared, delta=asked.delta, progress=bar
         )
     usual = WORTH_ASKING * campaign.crowd.constant_error
@@ -251,7 +258,7 @@ def _make_plan(campaign: Campaign, asked: PlanOptions, bar: Bar | None, *, parti
 
 def _pilot(answers: Path | None, gold: Path | None, alphabet: Alphabet) -> Pilot | None:
     """Return the estimates of a pilot from its files; None without one."""
-    from crowdveil.data.ingest.gold_files import load_drawn_gold
+    from crowdveil.data.ingest.gold_files import load_gold_with_draw_seed
     from crowdveil.data.reports import Reports
     from crowdveil.planning import Pilot
 
@@ -260,7 +267,7 @@ def _pilot(answers: Path | None, gold: Path | None, alphabet: Alphabet) -> Pilot
             raise click.UsageError("--gold goes with --pilot, the answers to these tasks.")
         return None
     read = Reports.from_csv(answers, alphabet=alphabet)
-    return Pilot.of(read, None if gold is None else load_drawn_gold(gold, kind="categorical").truths)
+    return Pilot.of(read, None if gold is None else load_gold_with_draw_seed(gold, kind="categorical").truths)
 
 
 def _single_question_settings(path: Path) -> CampaignSettings:
@@ -327,7 +334,7 @@ def plan_lines(made: Plan, data: dict[str, Any]) -> list[tuple[str, str]]:
     ]
 
 
-@stdout_errors()
+@settings_error_if_stdout_fails()
 def print_candidates(made: Plan) -> None:
     """Print a table of the choices, equivalent ones once, and name these and the hidden columns below it."""
     from rich.console import Console
@@ -353,14 +360,17 @@ def print_candidates(made: Plan) -> None:
 
 def _candidate_rows(made: Plan) -> list[dict[str, str]]:
     """Return candidates by column, equivalent ones once; an epsilon stands in its first row."""
-    from crowdveil.planning.plan_sentences import expected_error_text, real_interval_text
+    from crowdveil.planning.plan_sentences import expected_error_text, real_crowd_interval_rounded_outwards
 
     rows, shown = list[dict[str, str]](), None
     for one in made.results:
         if one.same_as is not None:
             continue
         epsilon, shown = format_bound(one.epsilon) if one.epsilon != shown else "", one.epsilon
-        figures = {"error": expected_error_text(one.prediction, "<"), "real crowds": real_interval_text(one.prediction)}
+        figures = {
+            "error": expected_error_text(one.prediction, "<"),
+            "real crowds": real_crowd_interval_rounded_outwards(one.prediction),
+        }
         cost = {"per worker": format_bound(one.cost.worker_epsilon, 4), "bytes": f"{one.cost.bytes:,}"}
         rows.append({"epsilon": epsilon, "mechanism": one.name} | figures | cost)
     return rows
@@ -368,7 +378,7 @@ def _candidate_rows(made: Plan) -> list[dict[str, str]]:
 
 def _budget_rows(made: Plan) -> list[dict[str, str]]:
     """Return the best choice for each budget and participation, by column."""
-    from crowdveil.planning.plan_sentences import expected_error_text, real_interval_text
+    from crowdveil.planning.plan_sentences import expected_error_text, real_crowd_interval_rounded_outwards
 
     whole = {one.budget: expected_error_text(one.prediction, "<") for one in made.without_assignment}
     return [
@@ -380,7 +390,7 @@ def _budget_rows(made: Plan) -> list[dict[str, str]]:
             "mechanism": one.name,
             "error": expected_error_text(one.prediction, "<"),
             "all tasks": whole[one.budget],
-            "real crowds": real_interval_text(one.prediction),
+            "real crowds": real_crowd_interval_rounded_outwards(one.prediction),
         }
         for one in made.results
     ]
@@ -430,15 +440,15 @@ def expected_by_settings(source: CampaignSettings) -> tuple[dict[str, Any], list
     """Return the expected error of a campaign as its settings are, as JSON data and as lines."""
     from crowdveil.channels.rounding import format_three_decimals
     from crowdveil.planning.plan_sentences import error_with_interval_text
-    from crowdveil.planning.settings.alternatives import is_worth_asking
+    from crowdveil.planning.settings.alternatives import is_error_well_below_constant
     from crowdveil.planning.settings.chosen_mechanism import choose_mechanism
-    from crowdveil.planning.settings.expected_error import predict_error
+    from crowdveil.planning.settings.expected_error import predict_error_with_and_without_protection
 
     chosen = choose_mechanism(source)
-    mechanism, tasks = chosen.mechanism, chosen.most_tasks
-    error = predict_error(chosen.source, mechanism, method=chosen.method)
+    mechanism, tasks = chosen.mechanism_at_epsilon_or_budget_share, chosen.most_tasks
+    error = predict_error_with_and_without_protection(chosen.source, mechanism, method=chosen.method)
     cell, all_tasks = mechanism.guarantee, mechanism.guarantee.per_worker(tasks)
-    asked = is_worth_asking(error)
+    asked = is_error_well_below_constant(error)
     data = {
         "mechanism": mechanism.name,
         "planned": chosen.planned,

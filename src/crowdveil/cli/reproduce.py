@@ -62,7 +62,7 @@ def reproduce(
     if listed:
         _print_list(program)
         return
-    _require_cache(cache or program.default_cache())
+    _make_writable_cache_folder(cache or program.default_cache())
     size = "quick" if quick else "full" if full else "default"
     done = []
     chosen = program.selected(exhibits)
@@ -76,10 +76,10 @@ def reproduce(
         "size": size,
         "exhibits": [one.to_json() for one in done],
         "skipped": [{"name": name, "missing": missing} for name, missing in skipped.items()],
-        "warnings": [*_skipped_warning(skipped), *[text for one in done for text in one.warnings]],
+        "warnings": [*_skipped_exhibits_warning(skipped), *[text for one in done for text in one.warnings]],
     }
     files, replaced = [path for one in done for path in one.files], [path for one in done for path in one.replaced]
-    print_written(data, _rows(data), files, replaced)
+    print_written(data, _exhibit_and_file_rows(data), files, replaced)
 
 
 def _exhibits_module() -> Any:
@@ -100,7 +100,7 @@ def _exhibits_module() -> Any:
     )
 
 
-def _require_cache(folder: Path) -> None:
+def _make_writable_cache_folder(folder: Path) -> None:
     """Make the folder of measured steps before the first step is measured.
 
     Raises:
@@ -118,15 +118,15 @@ def _print_list(program: Any) -> None:
     print_result({"size": None, "exhibits": found}, rows)
 
 
-def _skipped_warning(skipped: dict[str, list[str]]) -> list[str]:
+def _skipped_exhibits_warning(skipped: dict[str, list[str]]) -> list[str]:
     """Return how many exhibits are skipped and how their data sets are obtained; nothing if none is."""
-    from crowdveil.data.published_sets import where_to_get
+    from crowdveil.data.published_sets import sentence_on_getting_datasets
 
     missing = list(dict.fromkeys(name for names in skipped.values() for name in names))
-    return [f"{len(skipped)} exhibits are skipped; {where_to_get(missing)}"] if missing else []
+    return [f"{len(skipped)} exhibits are skipped; {sentence_on_getting_datasets(missing)}"] if missing else []
 
 
-def _rows(data: dict[str, Any]) -> list[tuple[str, str]]:
+def _exhibit_and_file_rows(data: dict[str, Any]) -> list[tuple[str, str]]:
     """Return name, verdict and number of rows of each exhibit, then the files."""
     return [
         *[row for one in data["exhibits"] for row in _exhibit_rows(one)],

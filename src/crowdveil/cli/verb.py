@@ -22,7 +22,7 @@ def set_heading(parameter: click.Parameter, heading: str) -> None:
     setattr(parameter, _HEADING, heading)
 
 
-def own_values(function: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, Any]:
+def values_of_own_parameters(function: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the given values that are parameters of a function, by name."""
     return {name: given[name] for name in inspect.signature(function).parameters if name in given}
 
@@ -67,7 +67,7 @@ class Verb(click.Command):
         rest = super().parse_args(ctx, args)
         with augment_usage_errors(ctx):
             for name, value_of in ({} if ctx.resilient_parsing else self.values).items():
-                used = own_values(value_of, ctx.params)
+                used = values_of_own_parameters(value_of, ctx.params)
                 ctx.params = {key: value for key, value in ctx.params.items() if key not in used}
                 ctx.params[name] = value_of(**used)
         return rest
@@ -78,10 +78,10 @@ class Verb(click.Command):
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write usage, summary, example and the main options."""
-        shown = [option for option in self._options(ctx) if self._is_main(option)]
-        self._write(ctx, formatter, self.help or "", {OTHER: shown})
+        shown = [option for option in self._options(ctx) if self._is_shown_in_short_help(option)]
+        self._write_help(ctx, formatter, self.help or "", {OTHER: shown})
 
-    def headings(self, ctx: click.Context) -> dict[str, list[click.Option]]:
+    def options_by_heading(self, ctx: click.Context) -> dict[str, list[click.Option]]:
         """Return the options by heading, in order of declaration; options without a heading are last."""
         grouped: dict[str, list[click.Option]] = {}
         for option in sorted(self._options(ctx), key=lambda option: not hasattr(option, _HEADING)):
@@ -92,7 +92,7 @@ class Verb(click.Command):
         def show(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
             if wanted and not ctx.resilient_parsing:
                 formatter = ctx.make_formatter()
-                self._write(ctx, formatter, self.full_text, self.headings(ctx))
+                self._write_help(ctx, formatter, self.full_text, self.options_by_heading(ctx))
                 click.echo(formatter.getvalue().rstrip("\n"), color=ctx.color)
                 ctx.exit()
 
@@ -103,10 +103,10 @@ class Verb(click.Command):
     def _options(self, ctx: click.Context) -> Iterable[click.Option]:
         return (parameter for parameter in self.get_params(ctx) if isinstance(parameter, click.Option))
 
-    def _is_main(self, option: click.Option) -> bool:
+    def _is_shown_in_short_help(self, option: click.Option) -> bool:
         return option.required or option.name in self.main_options or option.name == "help_all"
 
-    def _write(
+    def _write_help(
         self, ctx: click.Context, formatter: click.HelpFormatter, text: str, sections: dict[str, list[click.Option]]
     ) -> None:
         self.format_usage(ctx, formatter)

@@ -51,7 +51,7 @@ class Aggregator:
         tasks, workers = (estimate.to_pandas(rows).set_index(rows[:-1]) for rows in ("tasks", "workers"))
         self.labels_ = tasks["truth"].rename("agg_label")
         self.skills_ = workers.iloc[:, 0].rename("skill")
-        self.probas_ = tasks.filter(regex="^probability_").set_axis(_labels(reports), axis=1)
+        self.probas_ = tasks.filter(regex="^probability_").set_axis(_labels_in_original_type(reports), axis=1)
         return self
 
     def fit_predict(self, data: "pd.DataFrame", true_labels: "pd.Series | None" = None) -> "pd.Series":
@@ -64,10 +64,12 @@ class Aggregator:
 
     def _estimator(self) -> Any:
         given = {"max_steps": self.n_iter, "tolerance": self.tol}
-        return replace(ESTIMATOR_ENTRIES[self.method].load()(), **{k: v for k, v in given.items() if v is not None})
+        return replace(
+            ESTIMATOR_ENTRIES[self.method].import_class()(), **{k: v for k, v in given.items() if v is not None}
+        )
 
 
-def _labels(reports: Reports) -> Any:
+def _labels_in_original_type(reports: Reports) -> Any:
     """Return the labels in the type of the column that they were read from."""
     assert reports.alphabet is not None
     assert reports.original is not None

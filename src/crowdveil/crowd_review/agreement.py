@@ -10,12 +10,12 @@ from crowdveil.data.identifiers import Identifiers
 from crowdveil.errors import SettingsError
 from crowdveil.evaluation.agreement import Agreement, agreement
 from crowdveil.evaluation.agreement_through_channel import agreement_through_channel
-from crowdveil.folder.evidence import Evidence, required_channel
+from crowdveil.folder.evidence import Evidence, channel_or_raise_if_unknown
 
 INFER = "Fit the reports with `crowdveil infer`: workers.csv compares the workers."
 
 
-def agreement_of(evidence: Evidence) -> Agreement:
+def agreement_corrected_for_channel(evidence: Evidence) -> Agreement:
     """Return the agreement of answers; that of protected reports only if the noise of their channel can be corrected.
 
     Raises:
@@ -23,7 +23,7 @@ def agreement_of(evidence: Evidence) -> Agreement:
             answers.
         SettingsError: several channels, or a channel that cannot be inverted.
     """
-    channel = required_channel(evidence, "agreement")
+    channel = channel_or_raise_if_unknown(evidence, "agreement")
     if channel is None:
         return agreement(evidence.reports)
     if isinstance(channel, ChannelTable):

@@ -16,21 +16,25 @@ from crowdveil.data.reports import Reports
 from crowdveil.em.estimate import Estimate
 from crowdveil.em.gold import align_gold
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.evaluation.gold_draw import drawn_tasks, require_drawn, unlike_random
+from crowdveil.evaluation.gold_draw import (
+    require_gold_is_start_of_draw,
+    tasks_in_draw_order,
+    warnings_if_gold_not_random,
+)
 from crowdveil.evaluation.prediction_powered import (
     IntervalEstimate,
     SampledValues,
-    difference_interval,
+    interval_of_mean_difference,
     regression_coefficient,
     rogan_gladen,
-    sample_interval,
     share_interval,
+    wilson_interval_of_binary_sample,
 )
 from crowdveil.folder.answers import kind_of_truths, read_drawn_gold
-from crowdveil.folder.evidence import Evidence, required_channel
+from crowdveil.folder.evidence import Evidence, channel_or_raise_if_unknown
 from crowdveil.inference.inference import infer
 from crowdveil.inference.methods import Method
-from crowdveil.inference.truths_on_another_scale import order_notes
+from crowdveil.inference.truths_on_another_scale import warning_if_order_contradicts_gold
 
 MIN_GOLD, MIN_GOLD_ANSWERS = 10, 5
 """Fewest gold tasks for prevalences, and fewest gold tasks that a worker has answered for the worker's accuracy."""
@@ -107,7 +111,7 @@ class _GoldTasks(NamedTuple):
     posterior: NDArray[np.float64]
 
 
-def conclude_from(
+def conclude_from_drawn_gold(
     evidence: Evidence,
     estimate: Estimate,
     gold: Mapping[Any, Any],
@@ -136,19 +140,19 @@ def conclude_from(
             value=estimate.method,
             hint="Use the default method.",
         )
-    known = _gold_with_reports(evidence.reports, estimate, gold)
-    drawn = _draw_of_gold(estimate, known, gold, seed, stated_random)
+    known = _enough_gold_with_reports(evidence.reports, estimate, gold)
+    drawn = _how_gold_was_drawn(estimate, known, gold, seed, stated_random)
     rows, left_out, notes = _prevalences(estimate, known), 0, evidence.notes
     reason = NOT_BEHIND_CHANNEL if evidence.channel is not None else NOT_OF_TRUTHS if evidence.truths else ""
     if not reason:
-        accuracies, left_out = _accuracies(evidence.reports, estimate, known)
-        rows += [_difference(evidence.reports, known, pair) for pair in compare] + accuracies
+        accuracies, left_out = _worker_accuracies_with_enough_gold(evidence.reports, estimate, known)
+        rows += [_accuracy_difference_of_workers(evidence.reports, known, pair) for pair in compare] + accuracies
     elif compare:
         raise SettingsError(reason, value=", ".join(map("/".join, compare)), hint="Leave them out.")
     else:
         notes = (*notes, reason)
     if evidence.truths:
-        notes += order_notes(evidence.truths, known.posterior[known.tasks], known.truths)
+        notes += warning_if_order_contradicts_gold(evidence.truths, known.posterior[known.tasks], known.truths)
     return Conclusions(
         rows=tuple(rows),
         gold=len(known.tasks),
@@ -162,16 +166,16 @@ def conclude_from(
 def conclude(
     evidence: Evidence, gold: str, *, stated_random: bool = False, compare: Sequence[tuple[str, str]] = ()
 ) -> Conclusions:
-    """Return the conclusions from a file of gold or `dataset:NAME`; errors as `conclude_from`."""
-    required_channel(evidence, "a prevalence")
+    """Return the conclusions from a file of gold or `dataset:NAME`; errors as `conclude_from_drawn_gold`."""
+    channel_or_raise_if_unknown(evidence, "a prevalence")
     estimate = infer(evidence, Method()).estimate
     known, seed = read_drawn_gold(gold, kind_of_truths(estimate.alphabet))
-    return conclude_from(
+    return conclude_from_drawn_gold(
         evidence, estimate, evidence.in_label_spelling(known), seed=seed, stated_random=stated_random, compare=compare
     )
 
 
-def _gold_with_reports(reports: Reports, estimate: Estimate, gold: Mapping[Any, Any]) -> _GoldTasks:
+def _enough_gold_with_reports(reports: Reports, estimate: Estimate, gold: Mapping[Any, Any]) -> _GoldTasks:
     aligned = align_gold(reports, gold, estimate.alphabet, numeric=False)
     counts = np.asarray(estimate.reports_per_task)
     kept = counts[aligned.tasks] > 0
@@ -185,15 +189,15 @@ def _gold_with_reports(reports: Reports, estimate: Estimate, gold: Mapping[Any, 
     return _GoldTasks(aligned.tasks[kept], aligned.truths[kept], np.flatnonzero(counts), estimate.posterior)
 
 
-def _draw_of_gold(
+def _how_gold_was_drawn(
     estimate: Estimate, known: _GoldTasks, gold: Mapping[Any, Any], seed: int | None, stated: bool
 ) -> str:
     """Return how gold is known to be a random sample; refuse gold that is not."""
     if seed is not None:
-        order = drawn_tasks(estimate.tasks, np.asarray(estimate.reports_per_task), seed)
-        require_drawn({str(task): truth for task, truth in gold.items()}, order, seed)
+        order = tasks_in_draw_order(estimate.tasks, np.asarray(estimate.reports_per_task), seed)
+        require_gold_is_start_of_draw({str(task): truth for task, truth in gold.items()}, order, seed)
         return f"the first tasks of the draw with seed {seed}"
-    visible = unlike_random(estimate, known.tasks)
+    visible = warnings_if_gold_not_random(estimate, known.tasks)
     if visible or not stated:
         raise ReportsError(
             "conclusions need gold that was drawn at random from the tasks with reports",
@@ -217,7 +221,7 @@ def _prevalences(estimate: Estimate, known: _GoldTasks) -> list[ConcludedQuantit
     for label, name in enumerate(estimate.alphabet.names):
         values = (known.truths == label).astype(float)
         sampled = SampledValues(values, posterior[known.tasks, label], float(means[label]), items)
-        found, alone = share_interval(sampled), sample_interval(values, items)
+        found, alone = share_interval(sampled), wilson_interval_of_binary_sample(values, items)
         rows.append(ConcludedQuantity("prevalence", name, "", found, len(values), items, alone, float(checks[label])))
     return rows
 
@@ -230,7 +234,9 @@ class _GoldAnswers(NamedTuple):
     predicted: NDArray[np.float64]
 
 
-def _accuracies(reports: Reports, estimate: Estimate, known: _GoldTasks) -> tuple[list[ConcludedQuantity], int]:
+def _worker_accuracies_with_enough_gold(
+    reports: Reports, estimate: Estimate, known: _GoldTasks
+) -> tuple[list[ConcludedQuantity], int]:
     """Return the accuracies of workers with enough gold answers, and the number of other workers with answers."""
     workers = len(reports.workers)
     totals, counts, parts = np.zeros(workers), np.zeros(workers, dtype=np.int64), list[_GoldAnswers]()
@@ -253,18 +259,18 @@ def _accuracies(reports: Reports, estimate: Estimate, known: _GoldTasks) -> tupl
         own = order[ends[worker] : ends[worker + 1]]
         items = int(counts[worker])
         sampled = SampledValues(answers.right[own], answers.predicted[own], totals[worker] / items, items)
-        found, alone = share_interval(sampled, given, pooled), sample_interval(sampled.values, items)
+        found, alone = share_interval(sampled, given, pooled), wilson_interval_of_binary_sample(sampled.values, items)
         rows.append(ConcludedQuantity("accuracy", str(reports.workers[worker]), "", found, len(own), items, alone))
     return rows, int((counts > 0).sum()) - len(rows)
 
 
-def _difference(reports: Reports, known: _GoldTasks, pair: tuple[str, str]) -> ConcludedQuantity:
+def _accuracy_difference_of_workers(reports: Reports, known: _GoldTasks, pair: tuple[str, str]) -> ConcludedQuantity:
     """Return the difference of the accuracies of two workers on the tasks that both have answered."""
     codes = index_of(reports.workers, dict.fromkeys(pair))
     for name in pair:
         if name not in codes:
             raise SettingsError("a worker to compare must have answers", value=name, hint="Spell it as in the answers.")
-    first, second = (_labels_of(reports, codes[name]) for name in pair)
+    first, second = (_label_of_worker_per_task(reports, codes[name]) for name in pair)
     both = np.flatnonzero((first >= 0) & (second >= 0))
     gold = np.intersect1d(both, known.tasks)
     if pair[0] == pair[1] or len(gold) < MIN_GOLD_ANSWERS:
@@ -279,13 +285,13 @@ def _difference(reports: Reports, known: _GoldTasks, pair: tuple[str, str]) -> C
     own = predicted[np.searchsorted(both, gold)]
     sampled = SampledValues(values, own, float(predicted.mean()), len(both))
     nothing = SampledValues(values, np.zeros(len(gold)), 0.0, len(both))
-    found = difference_interval(sampled, regression_coefficient(values, own))
+    found = interval_of_mean_difference(sampled, regression_coefficient(values, own))
     return ConcludedQuantity(
-        "difference", pair[0], pair[1], found, len(gold), len(both), difference_interval(nothing, 0.0)
+        "difference", pair[0], pair[1], found, len(gold), len(both), interval_of_mean_difference(nothing, 0.0)
     )
 
 
-def _labels_of(reports: Reports, worker: int) -> NDArray[np.int64]:
+def _label_of_worker_per_task(reports: Reports, worker: int) -> NDArray[np.int64]:
     """Return the label codes of a worker's answers, -1 without one; the last of several counts; shape (tasks,)."""
     labels = np.full(len(reports.tasks), -1, dtype=np.int64)
     for chunk in reports.chunks():

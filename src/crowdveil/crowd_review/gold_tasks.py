@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from crowdveil.data.identifiers import index_of, no_common_task_error
 from crowdveil.data.reports import Reports
 from crowdveil.errors import SettingsError
-from crowdveil.evaluation.gold_draw import MAX_SEED, drawn_tasks, new_seed
+from crowdveil.evaluation.gold_draw import MAX_SEED, new_seed, tasks_in_draw_order
 from crowdveil.folder.answers import read_drawn_gold
 from crowdveil.folder.evidence import Evidence
 
@@ -28,7 +28,7 @@ class GoldDraw:
     seed: int
     of: int
 
-    def columns(self) -> dict[str, NDArray[Any]]:
+    def gold_form_columns(self) -> dict[str, NDArray[Any]]:
         """Return the columns task, truth (empty), seed."""
         size = len(self.tasks)
         return {
@@ -38,7 +38,7 @@ class GoldDraw:
         }
 
 
-def draw_from(
+def draw_tasks_without_known(
     reports: Reports, number: int, *, seed: int | None = None, known: frozenset[str] = frozenset()
 ) -> GoldDraw:
     """Return tasks with reports in the order of a draw, without those that are known.
@@ -49,7 +49,7 @@ def draw_from(
     if seed is not None and not 0 <= seed < MAX_SEED:
         raise SettingsError(f"the seed must be between 0 and {MAX_SEED - 1:,}", value=seed)
     used = new_seed() if seed is None else seed
-    order = drawn_tasks(reports.tasks, np.asarray(reports.per_task), used)
+    order = tasks_in_draw_order(reports.tasks, np.asarray(reports.per_task), used)
     left = [task for task in order if task not in known]
     if number > len(left):
         raise SettingsError(
@@ -65,10 +65,10 @@ def draw_more(evidence: Evidence, number: int, gold: str) -> GoldDraw:
 
     Raises:
         ReportsError: a damaged file, or no gold task is among the tasks.
-        SettingsError: as in `draw_from`.
+        SettingsError: as in `draw_tasks_without_known`.
     """
     known, seed = read_drawn_gold(gold, "categorical")
     tasks = evidence.reports.tasks
     if not index_of(tasks, dict.fromkeys(known)):
         raise no_common_task_error(known, tasks, "gold")
-    return draw_from(evidence.reports, number, seed=seed, known=frozenset(known))
+    return draw_tasks_without_known(evidence.reports, number, seed=seed, known=frozenset(known))

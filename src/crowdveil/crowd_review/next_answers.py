@@ -10,18 +10,18 @@ from numpy.typing import NDArray
 
 from crowdveil.channels.channel import Channel, retained_share
 from crowdveil.channels.channel_table import ChannelTable
-from crowdveil.data.identifiers import as_identifiers, index_of
+from crowdveil.data.identifiers import index_of, lazy_or_read_only_identifiers
 from crowdveil.data.ingest.column_readers import ReportColumns
 from crowdveil.data.reports import Reports
 from crowdveil.em.estimate import Estimate
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.estimators.confusion.truth_tables import ERROR_CORRELATION
 from crowdveil.estimators.hierarchical_dawid_skene import HierarchicalDawidSkene
-from crowdveil.folder.answers import read_names
+from crowdveil.folder.answers import read_task_or_worker_column
 from crowdveil.folder.evidence import Evidence
 from crowdveil.inference.inference import infer
-from crowdveil.inference.methods import AnyEstimator, Method, build_estimator
-from crowdveil.inference.truths_on_another_scale import require_order
+from crowdveil.inference.methods import AnyEstimator, Method, estimator_of_method_or_default
+from crowdveil.inference.truths_on_another_scale import refuse_if_gold_cannot_map_answers
 from crowdveil.planning.next_answers import FIRST_REPORTS, CrowdState, NextAnswers, next_answers
 
 EVEN_SHARES = 3
@@ -57,10 +57,12 @@ class Purchase:
             "expected_gain": gain,
             "information": self.chosen.information,
             "reports": np.asarray(self.estimate.reports_per_task)[task],
-            "reason": np.array(list(map(self._reason, task.tolist(), gain.tolist())), dtype=np.str_),
+            "reason": np.array(
+                list(map(self._two_most_probable_labels_text, task.tolist(), gain.tolist())), dtype=np.str_
+            ),
         }
 
-    def _reason(self, task: int, gain: float) -> str:
+    def _two_most_probable_labels_text(self, task: int, gain: float) -> str:
         """Return the two most probable labels of a task with their probabilities, and whether one answer is enough."""
         alphabet, posterior = self.estimate.alphabet, self.estimate.posterior[task]
         assert alphabet is not None
@@ -96,14 +98,14 @@ def choose_next(
         SettingsError: a method without probabilities or worker abilities, several channels, or all cells are used.
         ReportsError: a damaged file.
     """
-    require_next_answers_possible(evidence, gold)
+    require_labels_for_next_answers(evidence, gold)
     estimate = infer(evidence, method, gold=gold, history=history).estimate
-    listed = estimate.worker_names.tolist() if workers is None else read_names(workers, "worker")
-    estimator = None if evidence.truths else build_estimator(method, evidence)
-    return purchase_of(estimate, evidence, estimator, listed, budget=budget, per_worker=per_worker)
+    listed = estimate.worker_names.tolist() if workers is None else read_task_or_worker_column(workers, "worker")
+    estimator = None if evidence.truths else estimator_of_method_or_default(method, evidence)
+    return purchase_from_fit(estimate, evidence, estimator, listed, budget=budget, per_worker=per_worker)
 
 
-def purchase_of(
+def purchase_from_fit(
     estimate: Estimate,
     evidence: Evidence,
     estimator: AnyEstimator | None,
@@ -116,18 +118,18 @@ def purchase_of(
 
     Workers in `listed` can be asked; tasks with a known truth are left out.
     """
-    channel = further_channel(evidence)
+    channel = channel_of_further_reports(evidence)
     names = tuple(dict.fromkeys(map(str, listed)))
     bound = per_worker or max(1, -(-EVEN_SHARES * budget // max(1, len(names))))
-    state = _crowd_state(estimate, names, channel, _error_correlation(evidence, estimator))
+    state = _crowd_state_of_named_workers(estimate, names, channel, _assumed_error_correlation(evidence, estimator))
     return Purchase(
         estimate=estimate,
         workers=names,
         chosen=next_answers(
             state,
-            _asked_cells(evidence, names),
+            _asked_cells_as_reports(evidence, names),
             budget=budget,
-            tasks=_open_tasks(estimate),
+            tasks=_tasks_without_gold(estimate),
             per_worker=bound,
         ),
         per_worker=bound,
@@ -136,7 +138,7 @@ def purchase_of(
     )
 
 
-def _open_tasks(estimate: Estimate) -> NDArray[np.int64]:
+def _tasks_without_gold(estimate: Estimate) -> NDArray[np.int64]:
     """Return the codes of the tasks whose truth is not known.
 
     Raises:
@@ -153,11 +155,11 @@ def _open_tasks(estimate: Estimate) -> NDArray[np.int64]:
     return np.flatnonzero(~estimate.gold)
 
 
-def require_next_answers_possible(evidence: Evidence, gold: Mapping[Any, Any] | None = None) -> None:
+def require_labels_for_next_answers(evidence: Evidence, gold: Mapping[Any, Any] | None = None) -> None:
     """Refuse reports after which no answer can be chosen; arguments and errors as `choose_next`."""
-    further_channel(evidence)
+    channel_of_further_reports(evidence)
     if evidence.truths:
-        require_order(evidence, gold)
+        refuse_if_gold_cannot_map_answers(evidence, gold)
     elif evidence.channel is None and evidence.reports.alphabet is None:
         raise SettingsError(
             "next answers are chosen for labels only, these are numbers",
@@ -167,7 +169,7 @@ def require_next_answers_possible(evidence: Evidence, gold: Mapping[Any, Any] | 
         )
 
 
-def further_channel(evidence: Evidence) -> Channel | None:
+def channel_of_further_reports(evidence: Evidence) -> Channel | None:
     """Return the channel of further reports, None for answers; refuse where there is none or no cell is left."""
     channel = evidence.channel
     if isinstance(channel, ChannelTable):
@@ -188,13 +190,15 @@ def further_channel(evidence: Evidence) -> Channel | None:
     return channel
 
 
-def _error_correlation(evidence: Evidence, estimator: object) -> float:
+def _assumed_error_correlation(evidence: Evidence, estimator: object) -> float:
     if evidence.truths:
         return ERROR_CORRELATION
     return estimator.error_correlation if isinstance(estimator, HierarchicalDawidSkene) else 0.0
 
 
-def _crowd_state(estimate: Estimate, names: tuple[str, ...], channel: Channel | None, correlation: float) -> CrowdState:
+def _crowd_state_of_named_workers(
+    estimate: Estimate, names: tuple[str, ...], channel: Channel | None, correlation: float
+) -> CrowdState:
     """Return the state of the crowd with these workers."""
     confusion, rates = _confusion_matrices(estimate), estimate.workers.participation
     place = index_of(estimate.worker_names, dict.fromkeys(names))
@@ -242,15 +246,15 @@ def _report_likelihoods(
     return np.asarray(confusion @ channel.probabilities)
 
 
-def _asked_cells(evidence: Evidence, names: tuple[str, ...]) -> Reports:
+def _asked_cells_as_reports(evidence: Evidence, names: tuple[str, ...]) -> Reports:
     """Return the cells that were asked, as reports whose workers are `names`."""
     reports, assignment = evidence.reports, evidence.assignment
-    place = index_of(as_identifiers(np.array(names)), dict.fromkeys(map(str, reports.workers.tolist())))
+    place = index_of(lazy_or_read_only_identifiers(np.array(names)), dict.fromkeys(map(str, reports.workers.tolist())))
     code = np.array([place.get(str(name), -1) for name in reports.workers.tolist()], dtype=np.int64)
     if assignment is None:
         task, worker = np.asarray(reports.task), np.asarray(reports.worker)
     else:
-        cells = assignment.aligned(np.asarray(reports.tasks), np.asarray(reports.workers))
+        cells = assignment.cells_in_codes_of_lists(np.asarray(reports.tasks), np.asarray(reports.workers))
         task, worker = np.divmod(cells, len(reports.workers))
     if evidence.skipped is not None:
         skipped = _skipped_cells(evidence.skipped, reports)
@@ -265,7 +269,7 @@ def _skipped_cells(skipped: ReportColumns, reports: Reports) -> tuple[NDArray[np
     found = []
     for column, identifiers in ((skipped.task, reports.tasks), (skipped.worker, reports.workers)):
         names = [str(name) for name in column.names.tolist()]
-        place = index_of(as_identifiers(np.asarray(identifiers)), dict.fromkeys(names))
+        place = index_of(lazy_or_read_only_identifiers(np.asarray(identifiers)), dict.fromkeys(names))
         found.append(np.array([place.get(name, -1) for name in names], dtype=np.int64)[column.codes])
     known = (found[0] >= 0) & (found[1] >= 0)
     return found[0][known], found[1][known]

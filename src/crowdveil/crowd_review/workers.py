@@ -94,10 +94,10 @@ def review_workers(
     if evidence.truths:
         return review_of_panel(evidence, gold)
     estimate = infer(evidence, method, gold=gold, history=history).estimate
-    return review_of(estimate, evidence, bound=bound)
+    return workers_to_review_from_fit(estimate, evidence, bound=bound)
 
 
-def review_of(estimate: Estimate, evidence: Evidence, *, bound: float | None = None) -> Review:
+def workers_to_review_from_fit(estimate: Estimate, evidence: Evidence, *, bound: float | None = None) -> Review:
     """Return the workers to review from a fit; errors as `review_workers`."""
     if bound is not None and not 0 < bound < 1:
         raise SettingsError(
@@ -125,7 +125,7 @@ def review_of(estimate: Estimate, evidence: Evidence, *, bound: float | None = N
     for worker in np.flatnonzero((workers.ability_high < limit) & (estimate.reports_per_worker > 0)).tolist():
         reasons[worker].append(f"The ability is below {limit:.2f} with 95 % certainty.")
     if not estimate.channel_used and evidence.channel is None:
-        _add_spam(reasons, evidence)
+        _add_constant_copy_and_chance_reasons(reasons, evidence)
     return _review_of_reasons(estimate, limit, reasons)
 
 
@@ -135,7 +135,7 @@ def review_of_panel(evidence: Evidence, gold: Mapping[str, Any] | None = None) -
     place = {str(name): code for code, name in enumerate(fit.estimate.worker_names.tolist())}
     reasons: list[list[str]] = [[] for _ in place]
     if evidence.channel is None:
-        _add_constant(reasons, evidence.reports)
+        _add_constant_answer_reason(reasons, evidence.reports)
     nearest: dict[str, str] = {}
     for pair in fit.alike:
         for worker, other in (pair.workers, pair.workers[::-1]):
@@ -146,7 +146,7 @@ def review_of_panel(evidence: Evidence, gold: Mapping[str, Any] | None = None) -
     return _review_of_reasons(fit.estimate, None, reasons)
 
 
-def _add_constant(reasons: list[list[str]], reports: Reports) -> NDArray[np.bool_]:
+def _add_constant_answer_reason(reasons: list[list[str]], reports: Reports) -> NDArray[np.bool_]:
     """Add the reason "constant" to those of each worker, for labels or numbers; return who has it."""
     values, codes, counts = np.unique(reports.value, return_inverse=True, return_counts=True)
     first = np.zeros(len(reasons), dtype=np.int64)
@@ -211,7 +211,7 @@ def review_columns(review: Review) -> dict[str, NDArray[Any]]:
     }
 
 
-def _add_spam(reasons: list[list[str]], evidence: Evidence) -> None:
+def _add_constant_copy_and_chance_reasons(reasons: list[list[str]], evidence: Evidence) -> None:
     """Add the reasons "constant" and "chance" to those of each worker."""
     reports, alphabet = evidence.reports, evidence.reports.alphabet
     if not isinstance(alphabet, Categories):
@@ -220,16 +220,16 @@ def _add_spam(reasons: list[list[str]], evidence: Evidence) -> None:
     for block in reports.blocks():
         key = block.worker.astype(np.int64) * alphabet.size + block.value
         counts += np.bincount(key, minlength=counts.size).reshape(counts.shape)
-    constant = _add_constant(reasons, reports)
+    constant = _add_constant_answer_reason(reasons, reports)
     if int(np.max(reports.per_task)) < 2:
         return
-    _add_copies(reasons, reports)
+    _add_copied_worker_reasons(reasons, reports)
     for worker, kappa in _workers_near_chance(evidence, counts, counts.sum(axis=0) / counts.sum()):
         if not constant[worker]:
             reasons[worker].append(f"The answers agree with others hardly more than by chance (kappa {kappa:.2f}).")
 
 
-def _add_copies(reasons: list[list[str]], reports: Reports) -> None:
+def _add_copied_worker_reasons(reasons: list[list[str]], reports: Reports) -> None:
     """Add for each copy the worker with whom it has the most common tasks."""
     copies = find_copies(reports)
     if copies is None:

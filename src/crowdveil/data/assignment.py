@@ -135,7 +135,7 @@ class Assignment:
         task, worker = task_order[cell // per_task], worker_order[cell % len(workers)]
         return cls(np.asarray(tasks), np.asarray(workers), task, worker)
 
-    def aligned(self, tasks: Collection[Any], workers: Collection[Any]) -> NDArray[np.int64]:
+    def cells_in_codes_of_lists(self, tasks: Collection[Any], workers: Collection[Any]) -> NDArray[np.int64]:
         """Return the assigned cells as task * len(workers) + worker in the codes of other lists, ascending.
 
         Raises:
@@ -215,7 +215,7 @@ def assignment_with_gold(
     return Assignment(np.asarray(tasks), np.asarray(workers), task, np.concatenate([main.worker, probes.task]))
 
 
-def workers_per_task(
+def affordable_workers_per_task(
     budget: float, epsilon: float, *, tasks: int, workers: int, reserved: int = 0, cells: int | None = None
 ) -> int:
     """Return how many workers each task can have, if no worker spends more than a budget.

@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.channels.alphabet import Alphabet, has_valid_magnitude
+from crowdveil.channels.alphabet import Alphabet, is_zero_or_squares_safely
 from crowdveil.data.blocks import Block
 from crowdveil.data.identifiers import (
     Identifiers,
@@ -87,11 +87,11 @@ def write_encoded(
     ):
         index = _IndexWriter(index_stream)
         for chunk in (chunk for chunk in chunks if len(chunk.task)):
-            index.add(chunk.task)
+            index.add_ascending_task_codes(chunk.task)
             repeats |= bool(((chunk.task[1:] == chunk.task[:-1]) & (chunk.worker[1:] == chunk.worker[:-1])).any())
             worker_stream.write(np.ascontiguousarray(chunk.worker, dtype="<i4").data)
-            value_stream.write(np.ascontiguousarray(chunk.value, dtype=_value_type(alphabet)).data)
-        index.end(len(tasks))
+            value_stream.write(np.ascontiguousarray(chunk.value, dtype=_dtype_of_numbers_or_codes(alphabet)).data)
+        index.write_offsets_of_trailing_tasks(len(tasks))
     for name, names in zip(NAMES_FILES, (tasks, workers), strict=True):
         write_identifiers(folder / name, names)
     files = {name: _file_entry(folder / name) for name in (WORKER_FILE, VALUE_FILE, INDEX_FILE, *NAMES_FILES)}
@@ -127,11 +127,16 @@ def open_encoded(folder: Path) -> OpenedReports:
         INDEX_FILE: _Column.map(folder, manifest, INDEX_FILE, np.dtype("<i8"), manifest.tasks + 1, reports + 1),
         WORKER_FILE: _Column.map(folder, manifest, WORKER_FILE, np.dtype("<i4"), reports, manifest.workers),
         VALUE_FILE: _Column.map(
-            folder, manifest, VALUE_FILE, _value_type(alphabet), reports, None if alphabet is None else alphabet.size
+            folder,
+            manifest,
+            VALUE_FILE,
+            _dtype_of_numbers_or_codes(alphabet),
+            reports,
+            None if alphabet is None else alphabet.size,
         ),
     }
     rows = MappedRows(columns[INDEX_FILE], columns[WORKER_FILE], columns[VALUE_FILE], manifest.repeats)
-    if not _are_ascending(rows.pointers, reports):
+    if not _ascend_from_zero_to_rows(rows.pointers, reports):
         raise damage_error(folder / INDEX_FILE, "pointers that do not ascend to the number of reports")
     names = [
         _read_identifiers(folder, manifest, name, count)
@@ -140,7 +145,7 @@ def open_encoded(folder: Path) -> OpenedReports:
     return OpenedReports(rows, names[0], names[1], alphabet)
 
 
-def read_seal(folder: Path) -> str:
+def read_seal_of_encoded_blocks(folder: Path) -> str:
     """Return the seal (SHA-256) that identifies encoded blocks.
 
     Raises:
@@ -150,7 +155,10 @@ def read_seal(folder: Path) -> str:
 
 
 def has_repeated_pairs(folder: Path) -> bool:
-    """Return whether encoded blocks may hold several reports of a worker on a task; errors as `read_seal`."""
+    """Return whether encoded blocks may hold several reports of a worker on a task.
+
+    Errors are those of `read_seal_of_encoded_blocks`.
+    """
     return read_manifest(folder / MANIFEST_FILE).repeats
 
 
@@ -161,7 +169,7 @@ class _Column:
     Attributes:
         path: the file.
         array: read-only, shape (rows,).
-        size: exclusive upper bound of codes; None for numbers, which must satisfy `has_valid_magnitude`.
+        size: exclusive upper bound of codes; None for numbers, which must satisfy `is_zero_or_squares_safely`.
         crcs: CRC-32 of each piece.
         piece_bytes: bytes per checksum; a multiple of the item width.
         checked: pieces that passed the check, shape (pieces,).
@@ -180,7 +188,7 @@ class _Column:
     ) -> "_Column":
         """Map a file that must have exactly `rows` items."""
         entry = manifest.files[name]
-        _check_size(folder / name, entry.size)
+        _refuse_if_size_differs(folder / name, entry.size)
         if entry.size != rows * dtype.itemsize:
             raise damage_error(folder / name, f"{entry.size} bytes for {rows} rows")
         array: NDArray[Any] = np.empty(0, dtype=dtype)
@@ -198,13 +206,15 @@ class _Column:
         width = self.piece_bytes // self.array.itemsize
         for piece in range(first // width, -(-stop // width)):
             if not self.checked[piece]:
-                self._check(piece, self.array[piece * width : (piece + 1) * width])
+                self._check_piece(piece, self.array[piece * width : (piece + 1) * width])
         return self.array[first:stop]
 
-    def _check(self, piece: int, held: NDArray[Any]) -> None:
+    def _check_piece(self, piece: int, held: NDArray[Any]) -> None:
         if zlib.crc32(held.data) != self.crcs[piece]:
             raise damage_error(self.path, f"piece {piece + 1} of {len(self.crcs)} has another checksum")
-        good = has_valid_magnitude(held).all() if self.size is None else held.min() >= 0 and held.max() < self.size
+        good = (
+            is_zero_or_squares_safely(held).all() if self.size is None else held.min() >= 0 and held.max() < self.size
+        )
         if not good:
             raise damage_error(self.path, f"piece {piece + 1} of {len(self.crcs)} holds a value out of range")
         self.checked[piece] = True
@@ -227,7 +237,7 @@ class MappedRows:
     @property
     def worker(self) -> NDArray[np.int32]:
         """Worker code of each row; checks the whole column."""
-        return self._workers(0, len(self))
+        return self._checked_workers_of_rows(0, len(self))
 
     @property
     def value(self) -> NDArray[Any]:
@@ -251,27 +261,27 @@ class MappedRows:
         """Return the tasks first .. stop-1 with their reports."""
         ends = self.pointers[first : stop + 1]
         rows = (int(ends[0]), int(ends[-1]))
-        return Block(first, stop, ends - ends[0], self._workers(*rows), self.values.read(*rows))
+        return Block(first, stop, ends - ends[0], self._checked_workers_of_rows(*rows), self.values.read(*rows))
 
     def __len__(self) -> int:
         """Number of rows."""
         return len(self.workers.array)
 
     @cached_property
-    def _ordered(self) -> NDArray[np.bool_]:
+    def _piece_passed_order_check(self) -> NDArray[np.bool_]:
         """Pieces of `workers` that passed the order check, shape (pieces,)."""
         return np.zeros(len(self.workers.crcs), dtype=bool)
 
-    def _workers(self, first: int, stop: int) -> NDArray[np.int32]:
+    def _checked_workers_of_rows(self, first: int, stop: int) -> NDArray[np.int32]:
         """Return worker codes of rows first .. stop-1 after checking codes and order of their pieces."""
         found = self.workers.read(first, stop)
         width = self.workers.piece_bytes // found.itemsize
         for piece in range(first // width, -(-stop // width)):
-            if not self._ordered[piece]:
-                self._check_order(piece, max(piece * width - 1, 0), min((piece + 1) * width, len(self)))
+            if not self._piece_passed_order_check[piece]:
+                self._check_worker_order_in_piece(piece, max(piece * width - 1, 0), min((piece + 1) * width, len(self)))
         return found
 
-    def _check_order(self, piece: int, first: int, stop: int) -> None:
+    def _check_worker_order_in_piece(self, piece: int, first: int, stop: int) -> None:
         """Check the order of a piece and the row before it, in runs that overlap by one row."""
         for start in range(first, stop, ROWS_COMPARED):
             end = min(start + ROWS_COMPARED + 1, stop)
@@ -284,7 +294,7 @@ class MappedRows:
                 raise damage_error(
                     self.workers.path, f"piece {piece + 1}: the workers on a task do not ascend{or_repeat}"
                 )
-        self._ordered[piece] = True
+        self._piece_passed_order_check[piece] = True
 
 
 class _IndexWriter:
@@ -298,25 +308,25 @@ class _IndexWriter:
     def __init__(self, stream: BinaryIO) -> None:
         self.stream, self.rows, self.known = stream, 0, 0
 
-    def add(self, task: NDArray[np.integer]) -> None:
+    def add_ascending_task_codes(self, task: NDArray[np.integer]) -> None:
         """Add the task codes of the next rows."""
         last = int(task[-1])
         for begin in range(self.known, last + 1, TASKS_AT_ONCE):
             codes = np.arange(begin, min(begin + TASKS_AT_ONCE, last + 1))
-            self._write(self.rows + np.searchsorted(task, codes))
+            self._write_task_beginnings(self.rows + np.searchsorted(task, codes))
         self.rows += len(task)
 
-    def end(self, tasks: int) -> None:
+    def write_offsets_of_trailing_tasks(self, tasks: int) -> None:
         """Write the offsets of trailing tasks without rows, then the number of rows."""
         while self.known <= tasks:
-            self._write(np.full(min(tasks + 1 - self.known, TASKS_AT_ONCE), self.rows))
+            self._write_task_beginnings(np.full(min(tasks + 1 - self.known, TASKS_AT_ONCE), self.rows))
 
-    def _write(self, beginnings: NDArray[np.integer]) -> None:
+    def _write_task_beginnings(self, beginnings: NDArray[np.integer]) -> None:
         self.stream.write(beginnings.astype("<i8").data)
         self.known += len(beginnings)
 
 
-def _are_ascending(pointers: NDArray[np.int64], rows: int) -> bool:
+def _ascend_from_zero_to_rows(pointers: NDArray[np.int64], rows: int) -> bool:
     """Return whether pointers ascend from 0 to the number of rows."""
     if pointers[0] != 0 or pointers[-1] != rows:
         return False
@@ -337,14 +347,14 @@ def _checksums(path: Path, size: int, piece_bytes: int) -> list[int]:
         return [zlib.crc32(piece) for piece in iter(lambda: stream.read(most), b"")]
 
 
-def _value_type(alphabet: Alphabet | None) -> np.dtype[Any]:
+def _dtype_of_numbers_or_codes(alphabet: Alphabet | None) -> np.dtype[Any]:
     return np.dtype("<f8" if alphabet is None else "<i2")
 
 
 def _read_identifiers(folder: Path, manifest: Manifest, name: str, count: int) -> LazyIdentifiers:
     """Check and map a file of identifiers."""
     entry, path = manifest.files[name], folder / name
-    _check_size(path, entry.size)
+    _refuse_if_size_differs(path, entry.size)
     if _checksums(path, entry.size, manifest.piece_bytes) != entry.checksums:
         raise damage_error(path, "another checksum")
     names = read_identifiers(path)
@@ -353,7 +363,7 @@ def _read_identifiers(folder: Path, manifest: Manifest, name: str, count: int) -
     return names
 
 
-def _check_size(path: Path, size: int) -> None:
+def _refuse_if_size_differs(path: Path, size: int) -> None:
     found = path.stat().st_size if path.is_file() else None
     if found != size:
         raise damage_error(path, "no such file" if found is None else f"{found} bytes, {size} expected")

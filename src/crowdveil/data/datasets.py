@@ -15,7 +15,7 @@ import numpy as np
 from crowdveil.channels.alphabet import Alphabet, Categories, Scale
 from crowdveil.data.ingest.coded_columns import Duplicates, parse_numbers
 from crowdveil.data.ingest.column_readers import ReportColumns, read_columns
-from crowdveil.data.ingest.gold_files import load_drawn_gold
+from crowdveil.data.ingest.gold_files import load_gold_with_draw_seed
 from crowdveil.data.read_options import IdentifierList, ReadOptions
 from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError, SettingsError
@@ -80,7 +80,7 @@ def available(directory: Path | None = None) -> tuple[str, ...]:
     return tuple(sorted(path.parent.name for path in (directory or data_directory()).glob(f"*/{META_FILE}")))
 
 
-def files_of(name: str, directory: Path | None = None) -> tuple[Path, ...]:
+def possible_files_of_dataset(name: str, directory: Path | None = None) -> tuple[Path, ...]:
     """Return all paths that a data set may use, existing or not."""
     folder = (directory or data_directory()) / name
     return tuple(folder / file for file in ("answers.csv", "answers.csv.gz", "truth.csv", META_FILE))
@@ -108,12 +108,12 @@ def load(
         ReportsError: a file of the set is damaged, or a name is not listed.
     """
     folder = _existing_folder(name, directory or data_directory())
-    meta, kind, alphabet = _read_meta(folder / META_FILE)
+    meta, kind, alphabet = _read_kind_and_alphabet(folder / META_FILE)
     zipped = folder / "answers.csv.gz"
     columns = read_columns(zipped if zipped.exists() else folder / "answers.csv")
-    readable = _is_number(columns) if kind == "numeric" else np.ones(len(columns), dtype=bool)
+    readable = _has_finite_number_per_row(columns) if kind == "numeric" else np.ones(len(columns), dtype=bool)
     answers = Reports.from_columns(
-        columns.keep(readable),
+        columns.only_rows(readable),
         ReadOptions(alphabet, "numeric" if kind == "numeric" else "categorical", tasks, workers, duplicates),
     )
     gold = _read_gold(folder, kind)
@@ -144,7 +144,7 @@ def _existing_folder(name: str, directory: Path) -> Path:
     return directory / name
 
 
-def _read_meta(path: Path) -> tuple[dict[str, Any], Any, Alphabet | None]:
+def _read_kind_and_alphabet(path: Path) -> tuple[dict[str, Any], Any, Alphabet | None]:
     """Return the description, the kind and, for labels, the alphabet."""
     try:
         meta = json.loads(path.read_bytes())
@@ -169,10 +169,12 @@ def _read_gold(folder: Path, kind: str) -> dict[str, Any]:
     path = folder / "truth.csv"
     if not path.exists():
         return {}
-    return load_drawn_gold(path, kind="numeric" if kind == "numeric" else "categorical", conflicts="first").truths
+    return load_gold_with_draw_seed(
+        path, kind="numeric" if kind == "numeric" else "categorical", conflicts="first"
+    ).truths
 
 
-def _is_number(columns: ReportColumns) -> Any:
+def _has_finite_number_per_row(columns: ReportColumns) -> Any:
     """Return whether each row's answer is a finite number, shape (rows,)."""
     return np.isfinite(parse_numbers(columns.value.names))[columns.value.codes]
 

@@ -73,7 +73,7 @@ class OriginalColumns:
         signed = kind.index_type if pa.types.is_signed_integer(kind.index_type) else pa.int32()
         return pa.DictionaryArray.from_arrays(codes.cast(signed), values, ordered=kind.ordered)
 
-    def with_own_identifiers(self, table: pa.Table) -> tuple[pa.Table, dict[str, str]]:
+    def with_original_identifiers_and_names(self, table: pa.Table) -> tuple[pa.Table, dict[str, str]]:
         """Return a table whose columns "task" and "worker" have their original types, and names unless one is taken.
 
         The names that were given are returned too, each with the column of the answers that it is.
@@ -114,24 +114,25 @@ class ArrowRows(ABC):
         return as_polars(self.to_arrow())
 
 
-def read_frame(frame: Any, names: ColumnNames) -> tuple[ReportColumns, OriginalColumns]:
+def coded_and_original_columns(frame: Any, names: ColumnNames) -> tuple[ReportColumns, OriginalColumns]:
     """Return the coded columns of a frame, and their original names and types.
 
     Raises:
         ReportsError: not a frame, a missing column, or a column of mixed kinds.
     """
-    with _frame_errors(frame):
+    with _errors_as_report_errors(frame):
         roles, table = _arrow_by_role(frame, lambda columns: _answer_roles(names, columns))
         original = _original_columns(table, roles)
         return encode_columns(roles, table, SOURCE, value_name=names.answer_name([roles["value"]])), original
 
 
 def read_gold_frame(frame: Any) -> DrawnGold:
-    """Return known truths by task, and the seed of their draw; errors as `read_frame` and `gold_of_columns`.
+    """Return known truths by task, and the seed of their draw.
 
-    The columns are those of a file of gold: task, truth (or label, value), and seed if it was drawn.
+    Errors are those of `coded_and_original_columns` and `gold_of_columns`. The columns are those of a file
+    of gold: task, truth (or label, value), and seed if it was drawn.
     """
-    with _frame_errors(frame):
+    with _errors_as_report_errors(frame):
         roles, table = _arrow_by_role(frame, lambda columns: gold_roles(columns, "gold"))
         columns = {role: _integers_if_whole(table[name]) for role, name in roles.items()}
         return gold_of_columns({role: encode_arrow_column(column, "gold") for role, column in columns.items()}, "gold")
@@ -151,7 +152,7 @@ def _integers_if_whole(column: pa.ChunkedArray) -> pa.ChunkedArray:
 def _answer_roles(names: ColumnNames, columns: list[str]) -> dict[str, str]:
     """Return the column of each role of answers; where workers may be columns, the hint says so."""
     try:
-        return names.roles(columns, SOURCE)
+        return names.stated_or_found_column_by_role(columns, SOURCE)
     except ReportsError as error:
         workers_as_columns = "the worker" in error.rule and error.rule.endswith("for the value, 0") and len(columns) > 2
         hint = error.hint + (WIDE if workers_as_columns else "")
@@ -159,11 +160,11 @@ def _answer_roles(names: ColumnNames, columns: list[str]) -> dict[str, str]:
 
 
 @contextmanager
-def _frame_errors(frame: Any, source: str = SOURCE) -> Iterator[None]:
+def _errors_as_report_errors(frame: Any, source: str = SOURCE) -> Iterator[None]:
     """Turn errors on what is no frame, or has columns of mixed kinds, into ReportsError."""
     import narwhals as nw
 
-    _require_named_columns(frame, source)
+    _refuse_if_without_column_names(frame, source)
     try:
         yield
     except MemoryError:
@@ -175,12 +176,12 @@ def _frame_errors(frame: Any, source: str = SOURCE) -> Iterator[None]:
             "a frame must be a pandas, Polars, Arrow or Dask table, a DuckDB relation or a dict of columns, whose "
             "columns hold one kind of value each, text in UTF-8",
             source=source,
-            examples=_type_or_error(frame, error),
+            examples=_frame_type_or_column_error(frame, error),
             hint="Give each column its own name, and turn mixed columns into text.",
         ) from error
 
 
-def _type_or_error(frame: Any, error: Exception) -> str:
+def _frame_type_or_column_error(frame: Any, error: Exception) -> str:
     """Return what was given in place of a frame, or the first line of the error on a column."""
     text = str(error).partition("\n")[0][:200]
     return type(frame).__name__ if text.startswith("Unsupported dataframe type") else text
@@ -192,7 +193,7 @@ WITHOUT_NAMES = (
 )
 
 
-def _require_named_columns(frame: Any, source: str) -> None:
+def _refuse_if_without_column_names(frame: Any, source: str) -> None:
     """Refuse a series, an array, a list, a path: what has no named columns."""
     import narwhals as nw
 
@@ -222,7 +223,7 @@ def as_table(frame: Any, *, source: str = SOURCE) -> pa.Table:
     Raises:
         ReportsError: not a frame, or columns of different lengths or of mixed kinds.
     """
-    with _frame_errors(frame, source):
+    with _errors_as_report_errors(frame, source):
         return _arrow_by_role(frame, lambda columns: {name: name for name in columns})[1]
 
 
@@ -270,11 +271,11 @@ def _arrow_by_role(frame: Any, choose: Choose) -> tuple[dict[str, str], pa.Table
         roles = choose(frame.collect_schema().names())
         frame = frame.select(list(roles.values())).collect()
     table = nw.from_native(frame, eager_only=True)
-    roles = _roles_or_index_hint(choose, frame, table.columns)
+    roles = _columns_by_role_or_index_hint(choose, frame, table.columns)
     return roles, table.select(list(roles.values())).to_arrow()
 
 
-def _roles_or_index_hint(choose: Choose, frame: Any, columns: list[str]) -> dict[str, str]:
+def _columns_by_role_or_index_hint(choose: Choose, frame: Any, columns: list[str]) -> dict[str, str]:
     """Return the column of each role; where one is missing that may be in the index, the hint says so."""
     try:
         return choose(columns)
@@ -299,7 +300,7 @@ def _original_columns(table: pa.Table, roles: Mapping[str, str]) -> OriginalColu
     return OriginalColumns(roles["task"], roles["worker"], cells["task"], cells["worker"], label, roles["value"])
 
 
-def as_same_kind(frame: Any, table: pa.Table, sources: Mapping[str, str]) -> Any:
+def as_same_kind(frame: Any, table: pa.Table, type_source_columns: Mapping[str, str]) -> Any:
     """Return an Arrow table as the same kind of frame as another.
 
     Args:
@@ -313,11 +314,11 @@ def as_same_kind(frame: Any, table: pa.Table, sources: Mapping[str, str]) -> Any
             columns = {name: table[name] for name in table.column_names}
             return {name: column.to_pylist() if lists else column.to_numpy() for name, column in columns.items()}
         case "duckdb":
-            return _as_duckdb_relation(frame, table, sources)
+            return _as_duckdb_relation(frame, table, type_source_columns)
         case "polars":
-            return _as_polars(frame, table, sources)
+            return _as_polars_with_source_types(frame, table, type_source_columns)
         case "pandas":
-            return _with_pandas_types(table.to_pandas(), frame.dtypes, sources)
+            return _with_pandas_types(table.to_pandas(), frame.dtypes, type_source_columns)
         case "dask":
             import dask.dataframe
 
@@ -341,13 +342,13 @@ def _as_duckdb_relation(relation: Any, crowdveil_result: pa.Table, sources: Mapp
     return found.set_alias("crowdveil_result")
 
 
-def _as_polars(frame: Any, table: pa.Table, sources: Mapping[str, str]) -> Any:
+def _as_polars_with_source_types(frame: Any, table: pa.Table, source_column_of: Mapping[str, str]) -> Any:
     types = frame.collect_schema()
     found: Any = as_polars(table)
     import narwhals as nw
     import polars
 
-    for name, source in sources.items():
+    for name, source in source_column_of.items():
         with suppress(polars.exceptions.PolarsError):  # such as a given identifier outside an enumeration
             found = found.with_columns(found[name].cast(types[source]))
     return found.lazy() if nw.dependencies.is_polars_lazyframe(frame) else found

@@ -49,14 +49,14 @@ class LazyIdentifiers:
         taken = self.column.take(pa.array(codes.astype(np.int64))).to_numpy()
         return taken if np.ndim(key) else taken[0]
 
-    def pieces(self) -> Iterator[Any]:
+    def arrow_batches(self) -> Iterator[Any]:
         """Yield Arrow arrays of `IDENTIFIERS_PER_BATCH` identifiers, at least one."""
         for first in range(0, max(len(self), 1), IDENTIFIERS_PER_BATCH):
             yield self.column.slice(first, IDENTIFIERS_PER_BATCH).combine_chunks()
 
     def __iter__(self) -> Iterator[Any]:
         """Yield the identifiers in code order."""
-        for piece in self.pieces():
+        for piece in self.arrow_batches():
             yield from piece.to_pylist()
 
     def __contains__(self, name: object, /) -> bool:
@@ -96,7 +96,7 @@ def no_common_task_error(gold: Iterable[Any], tasks: Identifiers, source: str) -
     )
 
 
-def as_identifiers(names: Any) -> Identifiers:
+def lazy_or_read_only_identifiers(names: Any) -> Identifiers:
     """Return lazy identifiers unchanged, all others as a read-only array."""
     if isinstance(names, LazyIdentifiers):
         return names
@@ -105,7 +105,7 @@ def as_identifiers(names: Any) -> Identifiers:
     return array
 
 
-def as_arrow(names: Identifiers) -> Any:
+def identifiers_as_arrow(names: Identifiers) -> Any:
     """Return identifiers as an Arrow array."""
     return names.column if isinstance(names, LazyIdentifiers) else pa.array(np.asarray(names), from_pandas=True)
 
@@ -136,7 +136,7 @@ def write_identifiers(path: Path, names: Identifiers) -> None:
 def _arrow_batches(names: Identifiers) -> Iterator[Any]:
     """Yield Arrow arrays of one type: whole numbers as they are, all else as text."""
     if isinstance(names, LazyIdentifiers):
-        yield from names.pieces()
+        yield from names.arrow_batches()
         return
     held = np.asarray(names)
     for first in range(0, max(len(held), 1), IDENTIFIERS_PER_BATCH):
@@ -175,11 +175,11 @@ def _map_file(path: Path) -> LazyIdentifiers:
     for batch in batches:
         batch.validate(full=True)
     names = pa.chunked_array([batch[0] for batch in batches], schema.types[0])
-    _require_distinct(names)
+    _require_distinct_nonempty_names(names)
     return LazyIdentifiers(names)
 
 
-def _require_distinct(names: Any) -> None:
+def _require_distinct_nonempty_names(names: Any) -> None:
     """Refuse identifiers that are missing, empty or repeated."""
     if names.null_count:
         raise ValueError(f"{names.null_count} missing names")

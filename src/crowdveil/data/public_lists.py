@@ -33,12 +33,12 @@ def missing_lists(public: Collection[ListName], participation: Participation) ->
     return tuple(name for name in needed if name not in public)
 
 
-def not_public_text(missing: Sequence[ListName]) -> str:
+def why_missing_lists_void_privacy(missing: Sequence[ListName]) -> str:
     """Return the reason why lists taken from the answers leave no guarantee."""
     return f"{join_words(missing)} were taken from the answers, and show who answered and what: no privacy"
 
 
-def guarantee_text(
+def guarantee_or_reason_for_none(
     guarantee: Guarantee, missing: Sequence[ListName], *, simulation: bool, notes: Sequence[str] = ()
 ) -> str:
     """Return the text of a guarantee with its notes, or "none: " and the reason.
@@ -53,11 +53,11 @@ def guarantee_text(
     if simulation:
         lists = ", with public lists" if missing else ""
         return f"none: a simulation carries no privacy; devices would have{lists}: {promise}"
-    return f"none: {not_public_text(missing)}" if missing else promise
+    return f"none: {why_missing_lists_void_privacy(missing)}" if missing else promise
 
 
 def is_guarantee_text(text: str) -> bool:
-    """Return whether a text has the form of `guarantee_text`, or of an unknown guarantee."""
+    """Return whether a text has the form of `guarantee_or_reason_for_none`, or of an unknown guarantee."""
     return _STATED.fullmatch(text) is not None
 
 

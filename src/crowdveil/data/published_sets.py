@@ -56,8 +56,8 @@ class LineFormat:
             ReportsError: a line has too few cells.
         """
         if self.by_city:
-            return _city_truths(path)
-        lines = _cells_of_lines(path)[int(self.header) :]
+            return _read_city_populations(path)
+        lines = _cells_of_nonempty_lines(path)[int(self.header) :]
         for row, cells in enumerate(lines, 1):
             if len(cells) <= max(self.columns):
                 rule = f"a line must have at least {max(self.columns) + 1} cells"
@@ -101,15 +101,17 @@ def _read_published_sets() -> dict[str, PublishedSet]:
     return {name: PublishedSet(**one | lines[name]) for name, one in listed.items()}
 
 
-def state_of(name: str, directory: Path) -> str:
+def missing_measured_or_other_state(name: str, directory: Path) -> str:
     """Return whether a directory has a set: "missing", "as measured" or "other contents"."""
     if not (directory / name / META_FILE).exists():
         return "missing"
-    found = tuple(hashlib.sha256(_bytes_of_plain_or_gzip(directory / name / file)).hexdigest() for file in CONVERTED)
+    found = tuple(
+        hashlib.sha256(_uncompressed_bytes_or_empty(directory / name / file)).hexdigest() for file in CONVERTED
+    )
     return "as measured" if found == tuple(PUBLISHED[name].sha256) else "other contents"
 
 
-def where_to_get(names: Sequence[str]) -> str:
+def sentence_on_getting_datasets(names: Sequence[str]) -> str:
     """Return the sentence that says how missing sets are obtained."""
     return (
         f"'crowdveil data sources {' '.join(names)}' says where they are published and converts them; or set "
@@ -139,7 +141,7 @@ def converted_outputs(name: str, directory: Path) -> Outputs:
     return Outputs(folder=directory / name, names=names, kind="data set", also_replaced=("answers.csv.gz",))
 
 
-def converted_files(name: str, folder: Path) -> dict[str, str]:
+def convert_published_files(name: str, folder: Path) -> dict[str, str]:
     """Return the contents of the files of a set, from its published files in a folder.
 
     Raises:
@@ -177,7 +179,7 @@ def converted_files(name: str, folder: Path) -> dict[str, str]:
     }
 
 
-def _bytes_of_plain_or_gzip(path: Path) -> bytes:
+def _uncompressed_bytes_or_empty(path: Path) -> bytes:
     """Return the bytes of a file, or of its compressed form; none if there is no file."""
     zipped = path.with_name(f"{path.name}.gz")
     if zipped.exists():
@@ -192,7 +194,7 @@ def _codes_by_name(letter: str, names: list[str]) -> dict[str, str]:
     return {name: f"{letter}{number:0{width}}" for number, name in enumerate(different, 1)}
 
 
-def _cells_of_lines(path: Path) -> list[list[str]]:
+def _cells_of_nonempty_lines(path: Path) -> list[list[str]]:
     """Return the cells of every line that is not empty; a line that is not UTF-8 is Latin-1.
 
     Lines of `.csv` files are separated by commas and may be quoted, others by tabs and never are.
@@ -208,9 +210,9 @@ def _cells_of_lines(path: Path) -> list[list[str]]:
     return [text.split("\t") for text in texts if text]
 
 
-def _city_truths(path: Path) -> list[Cells]:
+def _read_city_populations(path: Path) -> list[Cells]:
     """Return city_year and population of lines such as "gary, indiana, 2000, 102746"."""
-    lines = [cells[0].rsplit(", ", 2) for cells in _cells_of_lines(path)]
+    lines = [cells[0].rsplit(", ", 2) for cells in _cells_of_nonempty_lines(path)]
     for row, cells in enumerate(lines, 1):
         if len(cells) != 3:
             raise ReportsError("a line must be city, year, number", source=str(path), rows=(row,), examples=repr(cells))

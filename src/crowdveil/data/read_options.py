@@ -16,7 +16,7 @@ from crowdveil.data.ingest.coded_columns import (
     parse_number_column,
 )
 from crowdveil.data.ingest.column_readers import ReportColumns
-from crowdveil.data.ingest.labels import encode_labels, merge_spellings, require_stated_kind
+from crowdveil.data.ingest.labels import alphabet_and_label_codes, merge_spellings, refuse_if_numbers_of_unstated_kind
 from crowdveil.data.public_lists import ListName, given_lists
 from crowdveil.errors import SettingsError
 
@@ -110,19 +110,19 @@ class ReadOptions:
             ReportsError: a value is not a label or number, or is outside the alphabet.
             SettingsError: `merge_labels` for a column of numbers.
         """
-        if self._value_kind(columns) == "categorical":
+        if self._stated_or_inferred_kind(columns) == "categorical":
             alphabet = self.alphabet if isinstance(self.alphabet, Categories) else None
             column = columns.value
             if self.merge_labels:
                 column = merge_spellings(column, () if alphabet is None else alphabet.names)
-            return encode_labels(column, alphabet, columns.source)
+            return alphabet_and_label_codes(column, alphabet, columns.source)
         self._refuse_merging_numbers()
         numbers = parse_number_column(columns.value, columns.source)
         if isinstance(self.alphabet, Scale):
             return self.alphabet, encode_on_scale(numbers, self.alphabet, self.grid, columns.source)
         return None, numbers
 
-    def _value_kind(self, columns: ReportColumns) -> Kind:
+    def _stated_or_inferred_kind(self, columns: ReportColumns) -> Kind:
         """Return the stated kind; by default that of the alphabet, else numeric for a column named `value`."""
         if self.kind is not None:
             return self.kind
@@ -130,7 +130,7 @@ class ReadOptions:
             return "numeric" if isinstance(self.alphabet, Scale) else "categorical"
         if columns.value_name == "value":
             return "numeric"
-        require_stated_kind(columns.value, columns.source)
+        refuse_if_numbers_of_unstated_kind(columns.value, columns.source)
         return "categorical"
 
     def _refuse_merging_numbers(self) -> None:

@@ -19,13 +19,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from crowdveil.arguments import require_instance
-from crowdveil.channels.alphabet import Alphabet, alphabet_to_json, short_list
+from crowdveil.channels.alphabet import Alphabet, alphabet_to_json, first_names_and_count_of_others
 from crowdveil.data.blocks import Block as Block
 from crowdveil.data.blocks import InMemoryRows
 from crowdveil.data.columnar_store import MappedRows, ReportChunk, open_encoded, save_encoded
-from crowdveil.data.frames import OriginalColumns, read_frame
-from crowdveil.data.identifiers import Identifiers, as_identifiers
-from crowdveil.data.ingest.canonical_order import sort_columns, sort_packed
+from crowdveil.data.frames import OriginalColumns, coded_and_original_columns
+from crowdveil.data.identifiers import Identifiers, lazy_or_read_only_identifiers
+from crowdveil.data.ingest.canonical_order import sort_by_task_worker_value, sort_packed
 from crowdveil.data.ingest.coded_columns import (
     CodedColumn,
     Duplicates,
@@ -47,7 +47,7 @@ from crowdveil.data.public_lists import NO_LISTS, ListName
 from crowdveil.data.read_options import IdentifierList, Kind, ReadKeywords, ReadOptions
 from crowdveil.errors import ReportsError, join_errors, results_or_all_errors
 from crowdveil.presentation.counts import crowd_text, number_of
-from crowdveil.presentation.html import card, table
+from crowdveil.presentation.html import notebook_card, table
 from crowdveil.presentation.svg_pictures import count_bars
 
 ReportRows = InMemoryRows | MappedRows
@@ -95,7 +95,7 @@ class Reports:
     rows: ReportRows = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        columns = sort_columns(np.asarray(self.task), np.asarray(self.worker), np.asarray(self.value))
+        columns = sort_by_task_worker_value(np.asarray(self.task), np.asarray(self.worker), np.asarray(self.value))
         dtypes = {"task": np.int32, "worker": np.int32, "value": np.float64 if self.alphabet is None else np.int16}
         for (name, dtype), column in zip(dtypes.items(), columns, strict=True):
             # A view is copied: its memory could be changed through its base.
@@ -113,8 +113,8 @@ class Reports:
         original: OriginalColumns | None,
     ) -> None:
         values: dict[str, object] = {
-            "tasks": as_identifiers(tasks),
-            "workers": as_identifiers(workers),
+            "tasks": lazy_or_read_only_identifiers(tasks),
+            "workers": lazy_or_read_only_identifiers(workers),
             "alphabet": alphabet,
         }
         values |= {"rows": rows, "public_lists": public_lists, "original": original}
@@ -196,10 +196,10 @@ class Reports:
 
     def __repr__(self) -> str:
         """Return the size of the reports, and their labels."""
-        labels = "numbers" if self.alphabet is None else short_list(self.alphabet.names)
-        return f"<Reports: {self._size()}; {labels}>"
+        labels = "numbers" if self.alphabet is None else first_names_and_count_of_others(self.alphabet.names)
+        return f"<Reports: {self._size_text()}; {labels}>"
 
-    def _size(self) -> str:
+    def _size_text(self) -> str:
         return f"{number_of(len(self), 'report')} of {crowd_text(len(self.workers), len(self.tasks))}"
 
     def _repr_html_(self) -> str:
@@ -212,10 +212,10 @@ class Reports:
         ]
         shown = table(("task", "worker", "value" if names is None else "label"), rows[:SHOWN], total=len(self))
         if names is None or len(self) > COUNTED:
-            return card("Reports", [self._size()], shown)
+            return notebook_card("Reports", [self._size_text()], shown)
         counts = sum((np.bincount(part.value, minlength=len(names)) for part in self.blocks()), np.zeros(len(names)))
         picture = count_bars(None, "Reports by label", names, counts.astype(int).tolist())
-        return card("Reports", [self._size()], shown, picture)
+        return notebook_card("Reports", [self._size_text()], shown, picture)
 
     def blocks(self, reports: int = BLOCK_REPORTS) -> Iterator[Block]:
         """Yield contiguous ranges of tasks with about `reports` reports each; every task is in exactly one block."""
@@ -358,7 +358,9 @@ class Reports:
             SettingsError: options that contradict one another.
         """
         given = ReadOptions(**options)
-        columns, original = read_frame(frame, ColumnNames(task=task, worker=worker, label=label, value=value))
+        columns, original = coded_and_original_columns(
+            frame, ColumnNames(task=task, worker=worker, label=label, value=value)
+        )
         reports = cls.from_columns(columns, given.with_ordered_labels(original.ordered_labels))
         fields = reports.rows, reports.tasks, reports.workers, reports.alphabet
         return cls.from_rows(*fields, given.public_lists, original)
@@ -430,7 +432,7 @@ class Reports:
                 lambda: _encode_values(answers, answered, options, source),
             )
         except ReportsError as error:
-            raise join_errors([error, *_repeated_pair_errors(columns, options)]) from None
+            raise join_errors([error, *_error_of_repeated_pairs_or_empty(columns, options)]) from None
         if answered is not None:
             task_codes, worker_codes = task_codes[answered], worker_codes[answered]
         sizes = (len(tasks), len(workers), 1 if alphabet is None else alphabet.size)
@@ -444,7 +446,7 @@ class Reports:
         return cls(task_codes[kept], worker_codes[kept], values[kept], tasks, workers, alphabet, public)
 
 
-def _repeated_pair_errors(columns: ReportColumns, options: ReadOptions) -> list[ReportsError]:
+def _error_of_repeated_pairs_or_empty(columns: ReportColumns, options: ReadOptions) -> list[ReportsError]:
     """Return the refusal of repeated cells of columns that have other defects; empty if it does not apply."""
     named = np.flatnonzero((columns.task.codes >= 0) & (columns.worker.codes >= 0))
     task, worker = (CodedColumn(one.names, one.codes[named]) for one in (columns.task, columns.worker))

@@ -95,7 +95,7 @@ def read_manifest(path: Path) -> Manifest:
         ReportsError: unreadable, another format, a field missing, unknown, of the wrong type or out of range, or a
             seal that does not match.
     """
-    data = _parsed(path)
+    data = _parsed_manifest_file(path)
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise ReportsError(
             f"encoded blocks must have format {FORMAT!r}",
@@ -118,7 +118,7 @@ def damage_error(path: Path, found: str) -> ReportsError:
     )
 
 
-def _parsed(path: Path) -> Any:
+def _parsed_manifest_file(path: Path) -> Any:
     try:
         with open_regular(path) as stream:
             size = os.fstat(stream.fileno()).st_size

@@ -25,7 +25,7 @@ FORMULA_SIGNS, NAMES_LOOKED_AT = tuple("=+-@"), 1_000_000
 """Signs with which a formula of a spreadsheet begins, and the number of names of each list that are looked at."""
 
 
-def formula_notes(form: str, *lists: Iterable[object]) -> tuple[str, ...]:
+def warning_of_names_read_as_formulas(form: str, *lists: Iterable[object]) -> tuple[str, ...]:
     """Return a warning with the first name in the lists that a spreadsheet reads as a formula.
 
     Empty without any, and for files of another form than CSV.
@@ -39,7 +39,7 @@ def formula_notes(form: str, *lists: Iterable[object]) -> tuple[str, ...]:
     return (f"A spreadsheet reads {first!r} in the CSV as a formula: import its columns as text.",)
 
 
-def reports_table(reports: Reports) -> pa.Table:
+def reports_table_in_task_order(reports: Reports) -> pa.Table:
     """Return columns task, worker and label (or value), in the order of tasks and workers: not in order of arrival."""
     return pa.Table.from_batches(
         [batch for table in block_tables(reports) for batch in table.to_batches()], report_schema(reports)
@@ -48,8 +48,8 @@ def reports_table(reports: Reports) -> pa.Table:
 
 def block_tables(reports: Reports) -> Iterator[pa.Table]:
     """Yield the reports block by block, as columns task, worker and label (or value)."""
-    tasks, workers = _text_array(reports.tasks), _text_array(reports.workers)
-    labels = None if reports.alphabet is None else _text_array(reports.alphabet.names)
+    tasks, workers = _arrow_text_array(reports.tasks), _arrow_text_array(reports.workers)
+    labels = None if reports.alphabet is None else _arrow_text_array(reports.alphabet.names)
     for part in reports.chunks():
         columns = [
             pa.DictionaryArray.from_arrays(pa.array(part.task, pa.int32()), tasks),
@@ -98,14 +98,14 @@ def _write_csv(stream: BinaryIO, schema: pa.Schema, tables: Callable[[], Iterabl
     stream.write((csv_row(schema.names) + "\n").encode("utf-8"))
     start = stream.tell()
     try:
-        _write_rows(stream, schema, tables(), "none")
+        _write_csv_rows_without_header(stream, schema, tables(), "none")
     except pa.ArrowInvalid:
         stream.seek(start)
         stream.truncate()
-        _write_rows(stream, schema, tables(), "needed")
+        _write_csv_rows_without_header(stream, schema, tables(), "needed")
 
 
-def _write_rows(
+def _write_csv_rows_without_header(
     stream: BinaryIO, schema: pa.Schema, tables: Iterable[pa.Table], quoting: Literal["none", "needed"]
 ) -> None:
     options = pa.csv.WriteOptions(include_header=False, quoting_style=quoting)
@@ -130,5 +130,5 @@ def report_schema(reports: Reports) -> pa.Schema:
     return pa.schema([("task", ids), ("worker", ids), (name, pa.dictionary(pa.int16(), pa.string()))])
 
 
-def _text_array(names: Any) -> Any:
+def _arrow_text_array(names: Any) -> Any:
     return pa.array([str(name) for name in names], pa.string())

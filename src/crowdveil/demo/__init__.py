@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from crowdveil.comparison import Row, Trial, compare_with_unprotected, run_trial
-from crowdveil.demo.crowds import DemoCrowd, demo_crowds, trials_for
+from crowdveil.demo.crowds import DemoCrowd, demo_crowds, trials_of_demo_crowd
 from crowdveil.demo.page import page_html
 from crowdveil.files.atomic_write import Outputs, write_outputs
 
@@ -58,9 +58,9 @@ def run_demo(out: Path, *, data: Path | None = None, seed: int = 1, progress: Pr
         SettingsError: the folder cannot be written, or contains other files with these names.
     """
     outputs = demo_outputs(out)
-    outputs.check()
+    outputs.check_and_list_replaced_files()
     crowds = demo_crowds(data)
-    trials = [trial for crowd in crowds for trial in trials_for(crowd, seed)]
+    trials = [trial for crowd in crowds for trial in trials_of_demo_crowd(crowd, seed)]
     demo = Demo(crowds=crowds, rows=compare_with_unprotected(_rows_of(trials, progress)), page=out / PAGE_FILE)
     rows = json.dumps(demo.to_json(seed), indent=1)
     write_outputs(outputs, {PAGE_FILE: page_html(crowds, demo.rows, seed), ROWS_FILE: rows})

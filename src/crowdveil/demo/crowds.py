@@ -92,8 +92,8 @@ def demo_crowds(data: Path | None) -> tuple[DemoCrowd, ...]:
     if data is not None or REAL.issubset(available()):
         ratings = labelled_crowd("adult2", "web sites rated G, P, R or X by how adult they are", data)
         judgements = labelled_crowd("duchenne", "photographs judged: a true smile or a posed one", data)
-        return ratings, judgements, temperature_crowd(data)
-    return simulated_ratings(), simulated_judgements()
+        return ratings, judgements, load_web_site_temperature_crowd(data)
+    return simulated_ratings(), simulated_yes_no_crowd()
 
 
 def labelled_crowd(name: str, question: str, directory: Path | None) -> DemoCrowd:
@@ -110,13 +110,13 @@ def labelled_crowd(name: str, question: str, directory: Path | None) -> DemoCrow
     )
 
 
-def temperature_crowd(directory: Path | None) -> DemoCrowd:
+def load_web_site_temperature_crowd(data_directory: Path | None) -> DemoCrowd:
     """Return temperatures claimed by web sites, on a public scale, with the first claim of each site per task.
 
     The public prior is normal: mean at the middle of the scale, standard deviation a quarter of its range.
     """
-    data = load("weather_temperature", duplicates="first", directory=directory)
-    answers = on_scale(every_nth_task(data.answers, TASK_STEP), TEMPERATURES)
+    data = load("weather_temperature", duplicates="first", directory=data_directory)
+    answers = rounded_to_scale(every_nth_task(data.answers, TASK_STEP), TEMPERATURES)
     shown = set(answers.tasks.tolist())
     gold = {task: truth for task, truth in data.gold.items() if task in shown}
     return DemoCrowd(
@@ -144,7 +144,7 @@ def every_nth_task(answers: Reports, step: int) -> Reports:
     )
 
 
-def on_scale(answers: Reports, scale: Scale) -> Reports:
+def rounded_to_scale(answers: Reports, scale: Scale) -> Reports:
     """Return numbers rounded to a scale and clipped to its bounds."""
     return replace(answers, value=scale.encode(answers.value), alphabet=scale)
 
@@ -164,7 +164,7 @@ def simulated_ratings() -> DemoCrowd:
     )
 
 
-def simulated_judgements() -> DemoCrowd:
+def simulated_yes_no_crowd() -> DemoCrowd:
     """Return a binary crowd as large as Duchenne: 64 workers, 2,134 tasks, mean ability 0.75."""
     simulated = categorical_crowd(
         workers=64,
@@ -186,7 +186,7 @@ def simulated_judgements() -> DemoCrowd:
     )
 
 
-def demo_mechanisms(crowd: DemoCrowd) -> list[Mechanism]:
+def demo_mechanisms_at_several_epsilons(crowd: DemoCrowd) -> list[Mechanism]:
     """Return every mechanism for the alphabet of the crowd, at several epsilons each."""
     alphabet = crowd.answers.alphabet
     assert alphabet is not None
@@ -204,10 +204,10 @@ def _label_mechanisms(alphabet: Categories, epsilon: float, tasks: int, busiest:
     """Return the mechanisms of Li et al. with public participation, and the extension to NULL of Sun et al."""
     one_layer = OneLayer(alphabet=alphabet, epsilon=epsilon, participation="public")
     extended = SunTwoLayer(alphabet=alphabet, epsilon=epsilon, answers=tasks)
-    return [one_layer, *_published_two_layer(alphabet, epsilon, busiest), extended]
+    return [one_layer, *_published_two_layer_if_possible(alphabet, epsilon, busiest), extended]
 
 
-def _published_two_layer(alphabet: Alphabet, epsilon: float, answers: int) -> list[Mechanism]:
+def _published_two_layer_if_possible(alphabet: Alphabet, epsilon: float, answers: int) -> list[Mechanism]:
     try:
         return [TwoLayer.as_published(alphabet=alphabet, epsilon=epsilon, participation="public", answers=answers)]
     except SettingsError:  # Theorem 6.3 has no b <= 1 for this epsilon and number of labels.
@@ -215,7 +215,7 @@ def _published_two_layer(alphabet: Alphabet, epsilon: float, answers: int) -> li
 
 
 def _numeric_mechanisms(scale: Scale, epsilon: float, crowd: DemoCrowd) -> list[Mechanism]:
-    objective, tasks = design_objective(scale, crowd), len(crowd.answers.tasks)
+    objective, tasks = objective_from_public_numbers(scale, crowd), len(crowd.answers.tasks)
     return [
         Laplace(alphabet=scale, epsilon=epsilon),
         MatrixFactorizationPublished(alphabet=scale, epsilon=epsilon, tasks=tasks, dimensions=5, ridge=0.1),
@@ -225,7 +225,7 @@ def _numeric_mechanisms(scale: Scale, epsilon: float, crowd: DemoCrowd) -> list[
     ]
 
 
-def design_objective(scale: Scale, crowd: DemoCrowd) -> DesignObjective:
+def objective_from_public_numbers(scale: Scale, crowd: DemoCrowd) -> DesignObjective:
     """Return the design objective from public numbers: normal prior, participation rate, and worker noise.
 
     The standard deviation is one step for half of the workers, five steps for the others.
@@ -239,19 +239,19 @@ def design_objective(scale: Scale, crowd: DemoCrowd) -> DesignObjective:
     )
 
 
-def trials_for(crowd: DemoCrowd, seed: int) -> list[Trial]:
+def trials_of_demo_crowd(crowd: DemoCrowd, seed: int) -> list[Trial]:
     """Return a trial of unprotected answers, and one for every mechanism."""
-    models = demo_models(crowd)
+    models = channel_aware_demo_estimators(crowd)
     votes = VOTES if crowd.error == "error_rate" else (MEAN,)
     plain = Trial(crowd=crowd, mechanism=None, seed=seed, plain=votes, models=models)
     # Laplace has a report in every cell: gaussian would need most of the run time.
     return [plain] + [
         replace(plain, mechanism=one, models=models[:1] if isinstance(one, Laplace) else models)
-        for one in demo_mechanisms(crowd)
+        for one in demo_mechanisms_at_several_epsilons(crowd)
     ]
 
 
-def demo_models(crowd: DemoCrowd) -> tuple[Estimator[Any, Any], ...]:
+def channel_aware_demo_estimators(crowd: DemoCrowd) -> tuple[Estimator[Any, Any], ...]:
     """Return the channel-aware methods for the answers of a crowd, with the public prior of numbers."""
     alphabet = crowd.answers.alphabet
     assert alphabet is not None

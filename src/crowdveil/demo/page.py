@@ -38,19 +38,19 @@ def page_html(crowds: Sequence[DemoCrowd], rows: Sequence[Row], seed: int) -> st
         trim_blocks=True,
     )
     environment.filters |= {
-        "claim": claim_text,
-        "constant": constant_text,
-        "bound": bound_text,
+        "claim": claimed_epsilon_text,
+        "constant": constant_with_three_digits,
+        "bound": exact_epsilon_text,
         "verdict": comparison_with_constant,
     }
     return environment.get_template("demo.html").render(
         seed=seed,
         style=Markup(style_sheet()),
-        chapters=[_chapter(crowd, [row for row in rows if row.crowd == crowd.name]) for crowd in crowds],
+        chapters=[_page_values_of_crowd(crowd, [row for row in rows if row.crowd == crowd.name]) for crowd in crowds],
     )
 
 
-def _chapter(crowd: DemoCrowd, rows: Sequence[Row]) -> dict[str, object]:
+def _page_values_of_crowd(crowd: DemoCrowd, rows: Sequence[Row]) -> dict[str, object]:
     groups = groupby(rows, key=lambda row: (row.mechanism, row.participation, row.requested))
     return {
         "crowd": crowd,
@@ -100,7 +100,7 @@ def comparison_with_constant(row: Row) -> str:
     return "better" if row.error < row.constant_error else "worse"
 
 
-def constant_text(constant: str) -> str:
+def constant_with_three_digits(constant: str) -> str:
     """Return a constant; a number with three digits."""
     try:
         return f"{float(constant):.3g}"
@@ -108,12 +108,12 @@ def constant_text(constant: str) -> str:
         return constant
 
 
-def claim_text(value: float | None) -> str:
+def claimed_epsilon_text(value: float | None) -> str:
     """Return a claimed epsilon, rounded to four digits."""
     return "–" if value is None else f"{value:.4g}"
 
 
-def bound_text(value: float | None) -> str:
+def exact_epsilon_text(value: float | None) -> str:
     """Return an exact epsilon, rounded up to four digits, or to a whole number from 1,000."""
     if value is None:
         return "–"

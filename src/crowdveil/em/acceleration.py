@@ -57,11 +57,11 @@ class Acceleration(Generic[P]):
         self._lengths = deque[float](maxlen=RECENT)
         self.remaining = np.inf
 
-    def refuses(self, objectives: Sequence[float]) -> bool:
+    def last_extrapolation_lost(self, objectives: Sequence[float]) -> bool:
         """Return whether the last step was extrapolated and lost; the last objective is that of this step."""
         return self._fallback is not None and not objectives[-1] >= objectives[-2]
 
-    def fall_back(self, objectives: list[float]) -> P:
+    def parameters_before_refused_step(self, objectives: list[float]) -> P:
         """Return the parameters to go on from after a refused step, whose objective is removed."""
         assert self._fallback is not None
         objectives.pop()
@@ -69,7 +69,7 @@ class Acceleration(Generic[P]):
         self._longest = max(self._longest / GROWTH, 1.0)
         return back
 
-    def next(self, number: int, before: P, after: P, change: float) -> P:
+    def next_or_extrapolated_parameters(self, number: int, before: P, after: P, change: float) -> P:
         """Return the parameters of the next step: those after the M-step, or extrapolated ones.
 
         Args:
@@ -89,7 +89,7 @@ class Acceleration(Generic[P]):
     def _extrapolated(self, after: P, latest: Coordinates, change: float) -> P:
         points = list(zip(*self._points, latest, strict=True))
         self._points = []
-        length = _step_length(points, compiled=self._compiled)
+        length = _extrapolation_step_length(points, compiled=self._compiled)
         self._lengths.append(length)
         self.remaining = change * max(self._lengths)
         if not 1 < length < np.inf:
@@ -101,7 +101,7 @@ class Acceleration(Generic[P]):
         return self._model.from_coordinates(after, found)
 
 
-def _step_length(points: Iterable[tuple[Points, ...]], *, compiled: bool = False) -> float:
+def _extrapolation_step_length(points: Iterable[tuple[Points, ...]], *, compiled: bool = False) -> float:
     """Return |r| / |v|; infinite if the steps do not shrink."""
     squares = [_squared_changes(three, compiled=compiled) for three in points]
     first, second = map(sum, zip(*squares, strict=True))
@@ -116,7 +116,7 @@ def _squared_changes(points: tuple[Points, ...], *, compiled: bool) -> tuple[flo
         found: tuple[float, float] = squared_changes(*(array.reshape(-1) for array in points))
         return found
     first = second = 0.0
-    for a, b, c in _flat_chunks(*points):
+    for a, b, c in _flat_cache_sized_chunks(*points):
         r = b - a
         first += float(np.einsum("i,i->", r, r))
         r += b
@@ -133,14 +133,14 @@ def _extrapolate(points: tuple[Points, ...], length: float, *, compiled: bool = 
 
         extrapolate(*(array.reshape(-1) for array in points), length, found.reshape(-1))
         return found
-    for some, one, two, three in _flat_chunks(found, *points):
+    for some, one, two, three in _flat_cache_sized_chunks(found, *points):
         np.multiply(one, 1 - 2 * length + square, out=some)
         some += (2 * length - 2 * square) * two
         some += square * three
     return found
 
 
-def _flat_chunks(*arrays: Points) -> Iterator[tuple[Points, ...]]:
+def _flat_cache_sized_chunks(*arrays: Points) -> Iterator[tuple[Points, ...]]:
     """Yield flat parts of equally large C-contiguous arrays, all of which fit into a core's own cache."""
     flat = [array.reshape(-1) for array in arrays]
     for start in range(0, len(flat[0]), CHUNK_NUMBERS):

@@ -68,7 +68,7 @@ class AnswerFrequencies:
         return float(self.shares[: self.labels].sum())
 
     @cached_property
-    def participation_deviation(self) -> float:
+    def deviation_of_log_participation_estimate(self) -> float:
         """Standard deviation of the logarithm of the estimated participation, for the least favourable answers.
 
         By the chi-squared distance of NULL's row from all mixtures of the answers' rows: infinite if NULL is sent as a
@@ -95,7 +95,7 @@ class AnswerFrequencies:
 
 def frequencies_of_reports(summary: Summary, weight: float = 1.0) -> AnswerFrequencies:
     """Return the answer frequencies of a summary, with `weight` pseudo-counts of each label."""
-    counts = summary.model.totals(summary.symbol_counts.sum(axis=0))
+    counts = summary.model.report_totals_with_implicit_null(summary.symbol_counts.sum(axis=0))
     perturbed = summary.channel is not None
     return frequencies_of_counts(counts, summary.model, tasks=summary.tasks, perturbed=perturbed, weight=weight)
 
@@ -105,13 +105,13 @@ def frequencies_of_counts(
 ) -> AnswerFrequencies:
     """Return the answer frequencies from report counts in the order of `ObservationModel.full_table`."""
     cells = float(counts.sum())
-    shares = estimate_frequencies(counts, model.full_table, input_pseudo_counts(model, cells, weight))
+    shares = estimate_frequencies(counts, model.full_table, pseudo_counts_of_each_input(model, cells, weight))
     return AnswerFrequencies(
-        model, shares, _noise_share(counts, shares, model) if perturbed else 0.0, cells / tasks, cells
+        model, shares, _noise_share_of_label_reports(counts, shares, model) if perturbed else 0.0, cells / tasks, cells
     )
 
 
-def input_pseudo_counts(model: ObservationModel, cells: float, weight: float = 1.0) -> NDArray[np.float64]:
+def pseudo_counts_of_each_input(model: ObservationModel, cells: float, weight: float = 1.0) -> NDArray[np.float64]:
     """Return the pseudo-counts of each input symbol, shape (inputs,): `weight` per label, more for NULL.
 
     Some channels do not identify the share of NULL, such as a Laplace table whose NULL row is the mean of the others.
@@ -151,13 +151,15 @@ def estimate_frequencies(
         bordered[..., :-1, -1] = bordered[..., -1, :-1] = shares
         step = np.asarray(np.linalg.solve(bordered, right)[..., :-1, 0], dtype=np.float64)
         decrement = np.sqrt(np.einsum("...x,...xy,...y->...", step, curvature, step))
-        shares = shares * (1 + _step_size(counts, table, shares, step, weight, decrement)[..., None] * step)
+        shares = shares * (
+            1 + _step_sizes_by_backtracking(counts, table, shares, step, weight, decrement)[..., None] * step
+        )
         if decrement.max() < MIN_DECREMENT:
             break
     return np.asarray(shares / shares.sum(axis=-1, keepdims=True))
 
 
-def _step_size(
+def _step_sizes_by_backtracking(
     counts: NDArray[np.float64],
     table: NDArray[np.float64],
     shares: NDArray[np.float64],
@@ -180,7 +182,9 @@ def _step_size(
     return size
 
 
-def _noise_share(counts: NDArray[np.float64], shares: NDArray[np.float64], model: ObservationModel) -> float:
+def _noise_share_of_label_reports(
+    counts: NDArray[np.float64], shares: NDArray[np.float64], model: ObservationModel
+) -> float:
     """Return the share of label reports beyond those of answers that survive their channels, in [0, 1]."""
     is_informative = np.append(model.is_informative, np.zeros(model.implicit_null_count, dtype=bool))
     noisy = model.retention < 1
@@ -219,12 +223,12 @@ def deconvolve(
     return shares
 
 
-def votes_by_symbol(block: GoldBlock) -> NDArray[np.float64]:
+def report_counts_by_task_and_symbol(block: GoldBlock) -> NDArray[np.float64]:
     """Return the number of listed reports of each task by symbol, indexed [task, symbol]."""
-    return block.coded.vote_sums(np.ones(block.coded.workers))
+    return block.coded.weight_by_task_and_symbol(np.ones(block.coded.workers))
 
 
-def vote_shares(
+def vote_shares_or_prior(
     block: GoldBlock, summary: Summary, pool: AnswerFrequencies, votes: NDArray[np.float64] | None = None
 ) -> NDArray[np.float64]:
     """Return each task's shares of votes by label; the prior for tasks without information.
@@ -233,12 +237,12 @@ def vote_shares(
         block: its reports.
         summary: with the prior.
         pool: frequencies of answers in all reports.
-        votes: `votes_by_symbol` of the block, if they have been counted.
+        votes: `report_counts_by_task_and_symbol` of the block, if they have been counted.
 
     Returns:
         Indexed [task, label]; rows sum to 1; the exact shares of votes behind the identity channel.
     """
-    votes = votes_by_symbol(block) if votes is None else votes
+    votes = report_counts_by_task_and_symbol(block) if votes is None else votes
     shares = votes if pool.model.is_identity else _expected_answers_by_label(votes, block, summary, pool)
     total = row_sums(shares)[:, None]
     if (total > 0).all():
@@ -253,15 +257,15 @@ def _expected_answers_by_label(
     """Return the expected answers by label behind votes by symbol and implicit NULL, indexed [task, label]."""
     model = pool.model
     of_task = model.task_group[block.block.first : block.block.stop]
-    counts = np.concatenate((votes, model.implicit_counts(votes, of_task)), axis=1)
+    counts = np.concatenate((votes, model.implicit_null_counts_per_task(votes, of_task)), axis=1)
     weight = BASE_RATE_WEIGHT * pool.noise * pool.cells
     base = pool.shares
     if summary.prior is not None:
         base = np.concatenate([summary.prior * pool.participation, pool.shares[pool.labels :]])
-    return _deconvolve_distinct_rows(counts, model, base, weight)[:, : pool.labels]
+    return _deconvolve_each_distinct_row_once(counts, model, base, weight)[:, : pool.labels]
 
 
-def _deconvolve_distinct_rows(
+def _deconvolve_each_distinct_row_once(
     counts: NDArray[np.float64], model: ObservationModel, base: NDArray[np.float64], weight: float
 ) -> NDArray[np.float64]:
     """Deconvolve each distinct row of counts once; a million tasks with ten reports have a few thousand."""

@@ -12,17 +12,17 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from crowdveil.arguments import did_you_mean
-from crowdveil.channels.alphabet import Alphabet, short_list
+from crowdveil.channels.alphabet import Alphabet, first_names_and_count_of_others
 from crowdveil.data.frames import OriginalColumns, as_pandas, as_polars, as_same_kind
-from crowdveil.data.identifiers import Identifiers, LazyIdentifiers, as_arrow
+from crowdveil.data.identifiers import Identifiers, LazyIdentifiers, identifiers_as_arrow
 from crowdveil.data.reports import Reports
 from crowdveil.em.fit_state import FitState
 from crowdveil.em.gold import CrossValidation
 from crowdveil.em.kernels.numpy_backend import row_maxima
 from crowdveil.errors import SettingsError
-from crowdveil.figures import bar_plot, confusion_plot, interval_plot, share_plot
+from crowdveil.figures import bar_plot, confusion_plot, histogram_of_shares, interval_plot
 from crowdveil.presentation.counts import number_of
-from crowdveil.presentation.html import Html, card, table
+from crowdveil.presentation.html import Html, notebook_card, table
 from crowdveil.presentation.svg_pictures import count_bars, interval_chart, share_histogram
 
 if TYPE_CHECKING:
@@ -115,12 +115,12 @@ class Baseline:
 
     def __str__(self) -> str:
         if not self.gold:
-            return self._compared
+            return self._comparison_with_constant_text
         tasks = "1 gold task is" if self.gold == 1 else f"{self.gold:,} gold tasks are"
-        return f"{self._compared} {tasks} left out."
+        return f"{self._comparison_with_constant_text} {tasks} left out."
 
     @property
-    def _compared(self) -> str:
+    def _comparison_with_constant_text(self) -> str:
         if not self.moved:
             if not self.tied:
                 return f"No truth differs from the constant {self.constant}."
@@ -229,14 +229,14 @@ class Estimate:
 
     def part(self, first: int, stop: int) -> Self:
         """Return the estimate of the tasks first .. stop-1, with all workers; nothing is copied."""
-        return self._of_tasks(slice(first, stop))
+        return self._estimate_of_tasks(slice(first, stop))
 
     @cached_property
     def without_gold(self) -> Self:
         """The estimate of the tasks whose truth was not known, with all workers: expected errors are theirs."""
-        return self if self.gold is None else replace(self._of_tasks(np.flatnonzero(~self.gold)), gold=None)
+        return self if self.gold is None else replace(self._estimate_of_tasks(np.flatnonzero(~self.gold)), gold=None)
 
-    def _of_tasks(self, tasks: slice | NDArray[np.int64]) -> Self:
+    def _estimate_of_tasks(self, tasks: slice | NDArray[np.int64]) -> Self:
         """Return the estimate of some tasks, with all workers."""
         columns = {name: getattr(self, name) for name in TASK_COLUMNS}
         own = self.task_parameters and {name: column[tasks] for name, column in self.task_parameters.items()}
@@ -307,7 +307,7 @@ class Estimate:
         )
 
     @property
-    def identified(self) -> bool:
+    def intervals_narrower_than_scale(self) -> bool:
         """False if at least half of the numbers have a 90 % interval as wide as the scale."""
         if self.categorical or self.alphabet is None:
             return True
@@ -317,9 +317,9 @@ class Estimate:
     def tasks_columns(self) -> dict[str, Identifiers]:
         """Return columns task, truth; low and high of an interval; for labels confidence, `probability_<label>` each
         n_tied_labels; reports; and gold if some truths were known. Without probabilities these columns are nan."""
-        return self._columns(self.truth)
+        return self._task_frame_columns(self.truth)
 
-    def _columns(self, truth: Identifiers) -> dict[str, Identifiers]:
+    def _task_frame_columns(self, truth: Identifiers) -> dict[str, Identifiers]:
         columns: dict[str, Identifiers] = {"task": self.tasks, "truth": truth}
         columns |= {name: ends for name, ends in (("low", self.low), ("high", self.high)) if ends is not None}
         if self.alphabet is not None and self.categorical:
@@ -345,12 +345,12 @@ class Estimate:
         """Return `tasks_columns` as an Arrow table; nan becomes null."""
         if self.alphabet is None or not self.categorical:
             return _arrow_table(self.tasks_columns())
-        return self._labels_frame(pa.array(self.alphabet.names))
+        return self._tasks_table_with_original_labels(pa.array(self.alphabet.names))
 
-    def _labels_frame(self, labels: Any) -> pa.Table:
+    def _tasks_table_with_original_labels(self, labels: Any) -> pa.Table:
         """Return `tasks_columns` with labels from an Arrow array; Arrow looks them up five times faster than numpy."""
         truth = labels.take(pa.array(self.decisions, mask=self.undecided))
-        return _arrow_table(self._columns(LazyIdentifiers(pa.chunked_array([truth]))))
+        return _arrow_table(self._task_frame_columns(LazyIdentifiers(pa.chunked_array([truth]))))
 
     def workers_frame(self) -> pa.Table:
         """Return `workers_columns` as an Arrow table; nan becomes null."""
@@ -383,9 +383,11 @@ class Estimate:
             for row in zip(*(np.asarray(column).tolist() for column in columns.values()), strict=True)
         ]
         shown = table(tuple(columns), rows, total=len(self.tasks))
-        return card(f"Estimate by {self.method}", self._summary_lines(), shown, self._picture(first))
+        return notebook_card(
+            f"Estimate by {self.method}", self._summary_lines(), shown, self._confidence_or_numbers_picture(first)
+        )
 
-    def _picture(self, first: Self) -> Html:
+    def _confidence_or_numbers_picture(self, first: Self) -> Html:
         """Return the confidence of the tasks without gold, or the numbers of the first ones."""
         if self.alphabet is not None and self.categorical:
             confidence = self.without_gold.confidence
@@ -410,8 +412,8 @@ class Estimate:
             raise SettingsError("rows must be 'tasks' or 'workers'", value=rows, hint="Such as to_pandas('workers').")
         values = self._label_values() if rows == "tasks" else None
         whole = self.tasks_frame if rows == "tasks" else self.workers_frame
-        table = whole() if values is None else self._labels_frame(values)
-        return table if self.original is None else self.original.with_own_identifiers(table)[0]
+        table = whole() if values is None else self._tasks_table_with_original_labels(values)
+        return table if self.original is None else self.original.with_original_identifiers_and_names(table)[0]
 
     def _label_values(self) -> Any:
         """Return the labels in their original type as an Arrow array; None for numbers, or if there is no such type."""
@@ -458,7 +460,9 @@ class Estimate:
             return interval_plot(ax, *_evenly_chosen_rows(self.tasks, self.posterior, low, high), "truth")
         confidence = self.without_gold.confidence
         return (
-            self.plot_truths(ax) if confidence is None else share_plot(ax, confidence.tolist(), "confidence", "tasks")
+            self.plot_truths(ax)
+            if confidence is None
+            else histogram_of_shares(ax, confidence.tolist(), "confidence", "tasks")
         )
 
     def plot_truths(self, ax: Axes | None = None) -> Axes:
@@ -488,7 +492,7 @@ class Estimate:
         if confusion is None or self.alphabet is None or confusion.shape[2] != self.alphabet.size:
             raise SettingsError(f"{self.method} estimates no confusion matrices", value=worker)
         if str(worker) not in names:
-            hint = did_you_mean(worker, names) or f"There are {short_list(names)}."
+            hint = did_you_mean(worker, names) or f"There are {first_names_and_count_of_others(names)}."
             raise SettingsError("there must be such a worker", value=worker, hint=hint)
         return confusion_plot(ax, self.alphabet.names, confusion[names.index(str(worker))].tolist())
 
@@ -507,7 +511,7 @@ def _task_ranges(tasks: int) -> Iterator[slice]:
 
 
 def _arrow_table(columns: Mapping[str, Identifiers]) -> pa.Table:
-    return pa.table({name: as_arrow(column) for name, column in columns.items()})
+    return pa.table({name: identifiers_as_arrow(column) for name, column in columns.items()})
 
 
 def numeric_baseline(

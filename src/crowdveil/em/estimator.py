@@ -22,15 +22,15 @@ from crowdveil.em.gold import align_gold
 from crowdveil.em.loop import run_em
 from crowdveil.em.model import FitInput, FitResult, Model, P, Progress, S, Summary
 from crowdveil.em.observation_model import observation_model
-from crowdveil.em.saddle_points import resolve_saddle
+from crowdveil.em.saddle_points import result_after_restarts_from_saddle
 from crowdveil.em.worker_history import EarlierAnswers, as_history
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.presentation.counts import repeats_text
+from crowdveil.presentation.counts import repeated_pairs_text
 from crowdveil.presentation.progress import ProgressDisplay
 from crowdveil.registry import ESTIMATOR_ENTRIES, estimators_with
 
 
-def check_null_reports(reports: Reports, channel: Channel) -> None:
+def require_null_reports_countable(reports: Reports, channel: Channel) -> None:
     """Refuse reports whose missing cells cannot count as NULL reports.
 
     Raises:
@@ -48,7 +48,7 @@ def check_null_reports(reports: Reports, channel: Channel) -> None:
         repeats += int(same_cell.sum())
     if repeats:
         raise ReportsError(
-            f"one cell sends one report, but {repeats_text(repeats, 'report')}",
+            f"one cell sends one report, but {repeated_pairs_text(repeats, 'report')}",
             hint="Read the reports with duplicates='first' or 'last'.",
         )
 
@@ -116,7 +116,7 @@ INTERVALS_IN_WORDS = {"[0, inf)": "finite and not negative", "(0, inf)": "positi
 """Phrases for the most frequent intervals in messages."""
 
 
-def _require_within(name: str, value: Any, interval: str, default: object) -> None:
+def _require_in_interval(name: str, value: Any, interval: str, default: object) -> None:
     """Refuse a number, and a tuple with a number, outside an interval such as "(0, 1]"; empty tuples, too."""
     low, high = map(float, interval[1:-1].split(","))
     numbers = value if isinstance(value, tuple) else (value,)
@@ -168,7 +168,7 @@ class Estimator(KnownArguments, Model[P, S], metaclass=EstimatorType):
             elif isinstance(default, float):
                 require_number(name, value)
             if name in ranges and value is not None:
-                _require_within(name, value, ranges[name], default)
+                _require_in_interval(name, value, ranges[name], default)
 
     def __dir__(self) -> Iterable[str]:
         return dir(type(self))
@@ -230,17 +230,17 @@ class Estimator(KnownArguments, Model[P, S], metaclass=EstimatorType):
         data = validated_input(self, reports, channel, assignment, gold, prior, history)
         model = self.simplify(data.summary)
         if warm_start is not None and warm_start.by_worker:
-            _refuse_history(history)
+            _refuse_if_history_with_state(history)
             initial = _resumed_parameters(model, model.initialize(data.summary), warm_start, reports)
             # Gold may be new, which the counts of reports do not show.
-            model = model if data.gold.used else model.resumed(data.summary, warm_start)
+            model = model if data.gold.number_of_known_truths else model.model_for_resumed_fit(data.summary, warm_start)
             result = run_em(model, initial, data, progress=progress, engine=engine, memory=memory)
             return replace(to_estimate(result, data), original=reports.original)
         results = []  # a loop here, so that the stack to the kernel stays flat
         for initial in model.initializations(data):
             result = run_em(model, initial, data, progress=progress, engine=engine, memory=memory)
-            results.append(resolve_saddle(result, initial, data))
-        return replace(to_estimate(_most_probable(results), data), original=reports.original)
+            results.append(result_after_restarts_from_saddle(result, initial, data))
+        return replace(to_estimate(_fit_with_highest_likelihood(results), data), original=reports.original)
 
     def fit_predict(self, reports: Reports | Any, **inputs: Any) -> Any:
         """Return the columns task and truth, as the kind of frame of the answers (Arrow for `Reports`).
@@ -260,7 +260,7 @@ class Estimator(KnownArguments, Model[P, S], metaclass=EstimatorType):
             raise SettingsError(
                 f"{self.name} has no probabilities of labels",
                 value="fit_predict_proba",
-                hint=f"Use {names_of_estimators(kind='categorical', probabilistic=True)}.",
+                hint=f"Use {estimators_with_capabilities_text(kind='categorical', probabilistic=True)}.",
             )
         estimate = self.fit(reports, **inputs)
         assert estimate.alphabet is not None
@@ -298,11 +298,11 @@ def fit_without_intervals(
     data = validated_input(estimator, reports, channel, assignment, prior=prior)
     model, results = estimator.simplify(data.summary), []
     for initial in model.initializations(data):
-        results.append(resolve_saddle(run_em(model, initial, data, intervals=False), initial, data))
-    return to_estimate(_most_probable(results), data)
+        results.append(result_after_restarts_from_saddle(run_em(model, initial, data, intervals=False), initial, data))
+    return to_estimate(_fit_with_highest_likelihood(results), data)
 
 
-def _most_probable(results: list[FitResult[Any, Any]]) -> FitResult[Any, Any]:
+def _fit_with_highest_likelihood(results: list[FitResult[Any, Any]]) -> FitResult[Any, Any]:
     """Return the fit with the highest likelihood."""
     return results[0] if len(results) == 1 else max(results, key=lambda result: result.log_likelihoods[-1:])
 
@@ -353,7 +353,7 @@ def _resumed_parameters(model: Model[P, S], initial: P, state: FitState, reports
     """
     try:
         if state.method == model.name:
-            return model.from_state(initial, state.aligned(reports.workers))
+            return model.from_state(initial, state.with_rows_of_workers_or_nan(reports.workers))
     except (LookupError, TypeError, ValueError):
         pass
     raise SettingsError(
@@ -407,11 +407,11 @@ def coded_and_summarized(
     if prior is not None:
         _require_capability(estimator, "uses_prior", "uses no prior", "prior", ", or fit without it")
     alphabet = reports.alphabet if channel is None else channel.alphabet
-    _check_order(estimator, alphabet)
+    _require_label_order_if_needed(estimator, alphabet)
     coded, model = reports, None
     if estimator.capabilities.reads_channel and alphabet is not None:
         coded, model = observation_model(channel or Channel.identity(alphabet, "public"), reports, assignment)
-    counts = _symbol_counts(coded)
+    counts = _symbol_counts_of_each_worker(coded)
     return coded, Summary(
         alphabet=alphabet,
         symbols=coded.labels,
@@ -427,7 +427,7 @@ def coded_and_summarized(
     )
 
 
-def _refuse_history(history: Any) -> None:
+def _refuse_if_history_with_state(history: Any) -> None:
     """Refuse a history beside the state of an earlier fit."""
     if history is not None:
         hint = "The state already holds the workers."
@@ -440,11 +440,11 @@ def _earlier_answers(
     """Return the earlier answers of the workers; refuse a history that the method cannot use."""
     _require_capability(estimator, "uses_history", "cannot use a worker history", "history", ", or fit without it")
     known = as_history(history)
-    known.check(estimator.capabilities.kind, summary.alphabet, estimator.name)
-    return known.aligned(reports.workers)
+    known.require_same_labels_and_quality(estimator.capabilities.kind, summary.alphabet, estimator.name)
+    return known.earlier_answers_by_worker_order(reports.workers)
 
 
-def _check_order(estimator: Estimator[Any, Any], alphabet: Alphabet | None) -> None:
+def _require_label_order_if_needed(estimator: Estimator[Any, Any], alphabet: Alphabet | None) -> None:
     """Refuse labels without an order for methods that need one: the position of a label is no number."""
     if alphabet is None or alphabet.ordered:
         return
@@ -456,14 +456,15 @@ def _check_order(estimator: Estimator[Any, Any], alphabet: Alphabet | None) -> N
             "(Categories(..., ordered=True)).",
         )
     if estimator.capabilities.needs_ordered_labels:
+        kind = estimator.capabilities.kind
+        others = estimators_with_capabilities_text(kind=kind, needs_ordered_labels=False, reads_channel=True)
         raise ReportsError(
             f"{estimator.name} needs ordered labels, {alphabet.names} have no order",
-            hint="Declare them ordered (Categories(..., ordered=True), --ordered), or use "
-            f"{names_of_estimators(kind=estimator.capabilities.kind, needs_ordered_labels=False, reads_channel=True)}.",
+            hint=f"Declare them ordered (Categories(..., ordered=True), --ordered), or use {others}.",
         )
 
 
-def names_of_estimators(**required: object) -> str:
+def estimators_with_capabilities_text(**required: object) -> str:
     """Return the names of the estimators with these capabilities as text for a hint: "a, b or c"."""
     *most, last = estimators_with(**required)
     return f"{', '.join(most)} or {last}" if most else last
@@ -474,11 +475,11 @@ def _require_capability(
 ) -> None:
     """Refuse an input that a method cannot use; the hint names those of its kind that can, or what to do otherwise."""
     if not getattr(estimator.capabilities, capability):
-        others = names_of_estimators(**{"kind": estimator.capabilities.kind, capability: True})
+        others = estimators_with_capabilities_text(**{"kind": estimator.capabilities.kind, capability: True})
         raise SettingsError(f"{estimator.name} {rule}", value=value, hint=f"Use {others}{otherwise}.")
 
 
-def _symbol_counts(reports: Reports) -> NDArray[np.float64]:
+def _symbol_counts_of_each_worker(reports: Reports) -> NDArray[np.float64]:
     """Return each worker's reports by symbol, indexed [worker, symbol]; no symbol for free numbers."""
     shape = len(reports.workers), reports.labels
     counts = np.zeros(shape)
@@ -506,4 +507,4 @@ def _check_channel(estimator: Estimator[Any, Any], reports: Reports, channel: Ch
         _require_capability(estimator, "reads_label_blocks", "needs reports in the answers' own labels", sent.names)
     for one in channel.channels if isinstance(channel, ChannelTable) else (channel,):
         if one.null_output is not None:
-            check_null_reports(reports, one)
+            require_null_reports_countable(reports, one)

@@ -15,7 +15,7 @@ import numpy as np
 
 from crowdveil.data.blocks import Block
 from crowdveil.em.gold import Gold
-from crowdveil.em.kernels.dispatch import encode, parallel_map, thread_count
+from crowdveil.em.kernels.dispatch import encoded_block_for_kernels, parallel_map, thread_count_by_variable_or_load
 from crowdveil.em.kernels.numpy_backend import largest_change
 from crowdveil.em.memory import MemoryNeeds, MemoryPlan, PosteriorStore
 from crowdveil.em.model import EStep, GoldBlock, Model, P, S, Summary
@@ -57,8 +57,10 @@ class Blocks:
         block = self.rows.block(first, stop)
         alphabet = self.summary.alphabet
         points = None if alphabet is None else alphabet.values
-        coded = encode(block, self.summary.workers, self.summary.symbols, points, compiled=self.compiled)
-        return GoldBlock(block, self.gold.of(first, stop), coded)
+        coded = encoded_block_for_kernels(
+            block, self.summary.workers, self.summary.symbols, points, compiled=self.compiled
+        )
+        return GoldBlock(block, self.gold.truths_of_tasks(first, stop), coded)
 
     def __iter__(self) -> Iterator[GoldBlock]:
         """Yield one block after the other."""
@@ -93,7 +95,7 @@ class Step(Generic[P, S]):
     parameters: P
 
     @cached_property
-    def ready(self) -> P:
+    def precomputed_parameters(self) -> P:
         """The parameters with the cached values that all blocks share."""
         return self.model.precompute(self.parameters)
 
@@ -105,7 +107,7 @@ class ActiveExecutor(Protocol[P, S]):
         """Yield each block's statistics and largest change of a posterior (infinite in the first step), in order."""
         ...
 
-    def collect(self) -> EStep[Any]:
+    def collect_last_step(self) -> EStep[Any]:
         """Return posterior, interval and task parameters of the last step, of all tasks in order."""
         ...
 
@@ -142,7 +144,9 @@ class BlockWorker(Generic[P, S]):
         self._cache: dict[int, tuple[GoldBlock, int]] = {}
         self._lock = Lock()
 
-    def step(self, index: int, step: Step[P, S], before: Callable[[], Step[P, S]] | None = None) -> tuple[S, float]:
+    def run_step_on_block(
+        self, index: int, step: Step[P, S], before: Callable[[], Step[P, S]] | None = None
+    ) -> tuple[S, float]:
         """Return the statistics of a block and the largest change of its posterior and of its task parameters.
 
         Args:
@@ -152,10 +156,12 @@ class BlockWorker(Generic[P, S]):
         """
         model, first = self.work.model, self.work.blocks.ranges[index][0]
         block = self._cached_block(index)
-        old = self.posteriors.pop(first, step.number - 1)
+        old = self.posteriors.pop_stored_step_of_block(first, step.number - 1)
         if old is None and step.number > 1 and before is not None:
-            old = model.e_step(block, before().ready)
-        found = model.e_step(block if old is None else replace(block, before=old.posterior), step.ready)
+            old = model.e_step(block, before().precomputed_parameters)
+        found = model.e_step(
+            block if old is None else replace(block, before=old.posterior), step.precomputed_parameters
+        )
         change = np.inf if old is None else found.change
         if change is None:
             assert old is not None
@@ -164,15 +170,15 @@ class BlockWorker(Generic[P, S]):
             assert old.task_parameters is not None
             change = max(change, float(np.abs(found.task_parameters - old.task_parameters).max(initial=0)))
         self.posteriors.store(first, step.number, found)
-        self._cache_block(index, block)
+        self._cache_block_if_memory_allows(index, block)
         return found.statistics, change
 
-    def result(self, index: int, step: Step[P, S]) -> EStep[Any]:
+    def last_step_result_of_block(self, index: int, step: Step[P, S]) -> EStep[Any]:
         """Return the last step's result for a block, without statistics; it is computed again if it was lost."""
-        held = self.posteriors.get(self.work.blocks.ranges[index][0], step.number)
+        held = self.posteriors.stored_step_of_block(self.work.blocks.ranges[index][0], step.number)
         if held is not None:
             return held
-        found: EStep[Any] = self.work.model.e_step(self._cached_block(index), step.ready)
+        found: EStep[Any] = self.work.model.e_step(self._cached_block(index), step.precomputed_parameters)
         return found._replace(statistics=None)
 
     def blocks(self) -> Iterator[GoldBlock]:
@@ -183,7 +189,7 @@ class BlockWorker(Generic[P, S]):
         cached = self._cache.get(index)
         return self.work.blocks[index] if cached is None else cached[0]
 
-    def _cache_block(self, index: int, block: GoldBlock) -> None:
+    def _cache_block_if_memory_allows(self, index: int, block: GoldBlock) -> None:
         """Cache the block for the next step if memory allows; its coded form may have grown."""
         if self._free == np.inf:
             self._cache[index] = (block, 0)
@@ -222,7 +228,7 @@ class Threads:
     @contextmanager
     def open(self, work: FitTask[Any, Any]) -> Iterator[ActiveExecutor[Any, Any]]:
         """Return the running threads as an executor; the end of the context stops them."""
-        threads = min(thread_count(), len(work.blocks)) if work.blocks.compiled else 1
+        threads = min(thread_count_by_variable_or_load(), len(work.blocks)) if work.blocks.compiled else 1
         plan = MemoryPlan.for_limit(work.memory, threads, work.needs)
         with parallel_map(plan.threads) as each:
             yield _ThreadExecutor(BlockWorker(work, plan), each)
@@ -234,13 +240,13 @@ class _ThreadExecutor(Generic[P, S]):
     each: Any
 
     def map(self, step: Step[P, S]) -> Iterator[tuple[S, float]]:
-        step.ready  # noqa: B018  computed once, before threads need it
+        step.precomputed_parameters  # noqa: B018  computed once, before threads need it
         indices = range(len(self.worker.work.blocks))
-        parts: Iterator[tuple[S, float]] = iter(self.each(partial(self.worker.step, step=step), indices))
+        parts: Iterator[tuple[S, float]] = iter(self.each(partial(self.worker.run_step_on_block, step=step), indices))
         return parts
 
-    def collect(self) -> EStep[Any]:
-        return self.worker.posteriors.assemble()
+    def collect_last_step(self) -> EStep[Any]:
+        return self.worker.posteriors.assemble_all_blocks()
 
     def blocks(self) -> Iterator[GoldBlock]:
         return self.worker.blocks()

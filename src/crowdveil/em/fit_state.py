@@ -38,7 +38,7 @@ class FitState:
     by_worker: Mapping[str, NDArray[np.float64]]
     shared: Mapping[str, NDArray[np.float64]]
 
-    def aligned(self, workers: Identifiers) -> Self:
+    def with_rows_of_workers_or_nan(self, workers: Identifiers) -> Self:
         """Return the state with rows in the order of other worker names, nan for workers who are not in it."""
         row = {str(name): place for place, name in enumerate(self.workers.tolist())}
         found = np.array([row.get(str(name), -1) for name in workers.tolist()], dtype=np.int64)
@@ -47,7 +47,7 @@ class FitState:
             array[found < 0] = np.nan
         return replace(self, workers=workers, by_worker=arrays)
 
-    def rows(self, name: str, default: NDArray[np.float64]) -> NDArray[np.float64]:
+    def worker_rows_or_default(self, name: str, default: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return an array by worker, with the rows of `default` for workers who are not in the state.
 
         Raises:

@@ -8,11 +8,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.channels.alphabet import MAGNITUDE_HINT, MAGNITUDE_RULE, Alphabet, Scale, has_valid_magnitude
+from crowdveil.channels.alphabet import MAGNITUDE_HINT, MAGNITUDE_RULE, Alphabet, Scale, is_zero_or_squares_safely
 from crowdveil.data.frames import is_frame, read_gold_frame
 from crowdveil.data.identifiers import index_of, no_common_task_error
 from crowdveil.data.reports import Reports
-from crowdveil.errors import ReportsError, SettingsError, to_builtin
+from crowdveil.errors import ReportsError, SettingsError, numpy_scalars_to_python
 
 SHOWN = 3
 NO_GOLD = -1
@@ -40,7 +40,7 @@ class Gold:
     unknown: int
 
     @property
-    def used(self) -> int:
+    def number_of_known_truths(self) -> int:
         """Number of tasks with known truth."""
         return int(np.isfinite(self.truths).sum())
 
@@ -48,9 +48,9 @@ class Gold:
         """Return whether each of all tasks has a known truth, shape (tasks,); None if none has."""
         mask = np.zeros(tasks, dtype=bool)
         mask[self.tasks[np.isfinite(self.truths)]] = True
-        return mask if self.used else None
+        return mask if self.number_of_known_truths else None
 
-    def of(self, first: int, stop: int) -> NDArray[Any]:
+    def truths_of_tasks(self, first: int, stop: int) -> NDArray[Any]:
         """Return the truths of the tasks first .. stop-1, NO_GOLD (nan for numbers) where unknown; (stop - first,)."""
         nothing = np.nan if self.truths.dtype.kind == "f" else NO_GOLD
         aligned = np.full(stop - first, nothing, self.truths.dtype)
@@ -106,11 +106,11 @@ class CrossValidation:
 
 
 def as_gold(gold: Any) -> Mapping[Any, Any]:
-    """Return known truths by task: of a mapping or a frame; empty for None; errors as `as_drawn_gold`."""
-    return {} if gold is None else as_drawn_gold(gold)[0]
+    """Return known truths by task: of a mapping or a frame; empty for None; errors as `gold_and_seed_of_draw`."""
+    return {} if gold is None else gold_and_seed_of_draw(gold)[0]
 
 
-def as_drawn_gold(gold: Any) -> tuple[Mapping[Any, Any], int | None]:
+def gold_and_seed_of_draw(gold: Any) -> tuple[Mapping[Any, Any], int | None]:
     """Return known truths by task, and the seed of their draw; None without one.
 
     Args:
@@ -158,9 +158,9 @@ def align_gold(reports: Reports, gold: Mapping[Any, Any] | None, alphabet: Alpha
             as_written = 2.5 if alphabet is None else alphabet.names[0]
             known = "a number" if alphabet is None else f"among {alphabet.names}"
             raise ReportsError(
-                f"gold of task {to_builtin(task)!r} must be {known}",
+                f"gold of task {numpy_scalars_to_python(task)!r} must be {known}",
                 source="gold",
-                examples=repr(to_builtin(truth)),
+                examples=repr(numpy_scalars_to_python(truth)),
                 hint=f"Write it as in the answers, such as {as_written!r}, or leave the task out.",
             ) from error
     if numeric:
@@ -171,7 +171,7 @@ def align_gold(reports: Reports, gold: Mapping[Any, Any] | None, alphabet: Alpha
 def _check_numbers(truths: NDArray[Any], tasks: list[str], alphabet: Alphabet | None) -> None:
     """Refuse numbers beyond the ends of a scale, or too large to compute with; between its points they are accepted."""
     known = ~np.isnan(truths)
-    rules = [(~has_valid_magnitude(truths), MAGNITUDE_RULE, MAGNITUDE_HINT)]
+    rules = [(~is_zero_or_squares_safely(truths), MAGNITUDE_RULE, MAGNITUDE_HINT)]
     if isinstance(alphabet, Scale):
         outside = (truths < alphabet.low) | (truths > alphabet.high)
         rule = f"must be on the scale from {alphabet.low:g} to {alphabet.high:g} to guide a fit"

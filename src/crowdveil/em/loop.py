@@ -11,7 +11,7 @@ from crowdveil.data.reports import BLOCK_REPORTS
 from crowdveil.em.acceleration import REMAINING_CHANGE, Acceleration
 from crowdveil.em.estimate import StopReason
 from crowdveil.em.executor import Blocks, Engine, FitTask, Step, Threads
-from crowdveil.em.kernels.dispatch import block_reports
+from crowdveil.em.kernels.dispatch import reports_per_reproducible_block
 from crowdveil.em.memory import MemoryNeeds
 from crowdveil.em.model import FitInput, FitResult, Model, P, Progress, S, merge
 
@@ -47,17 +47,20 @@ def run_em(
     with (engine or Threads()).open(task) as executor:
         for number in count(1):
             step = Step(model, number, parameters)
-            statistics, change = reduce(_merge_blocks, executor.map(step))  # no frame between here and the kernel
+            # no frame between here and the kernel
+            statistics, change = reduce(_sum_statistics_and_largest_change, executor.map(step))
             if (likelihood := model.log_likelihood(statistics)) is not None:
-                log_likelihoods.append(likelihood + model.log_prior(step.ready))
+                log_likelihoods.append(likelihood + model.log_prior(step.precomputed_parameters))
             if progress is not None:
                 progress(number, change)
-            if acceleration.refuses(log_likelihoods):
-                parameters = acceleration.fall_back(log_likelihoods)
+            if acceleration.last_extrapolation_lost(log_likelihoods):
+                parameters = acceleration.parameters_before_refused_step(log_likelihoods)
                 continue
             if (stopped := _stop_reason(model, data, number, change, acceleration.remaining)) is None:
-                parameters = acceleration.next(number, step.ready, model.m_step(statistics, parameters), change)
-            elif number < model.max_steps and (larger := model.extended(statistics, parameters)) is not None:
+                parameters = acceleration.next_or_extrapolated_parameters(
+                    number, step.precomputed_parameters, model.m_step(statistics, parameters), change
+                )
+            elif (larger := _larger_model_parameters(model, number, statistics, parameters)) is not None:
                 parameters = larger
             else:
                 break
@@ -66,27 +69,34 @@ def run_em(
             model=model,
             statistics=statistics,
             parameters=parameters,
-            tasks=executor.collect(),
+            tasks=executor.collect_last_step(),
             workers=model.worker_table(statistics, parameters),
             log_likelihoods=tuple(log_likelihoods),
             steps=number,
             stopped=stopped,
         )
-        if (reported := model.reported(parameters)) is not None:
+        if (reported := model.parameters_of_last_e_step(parameters)) is not None:
             deque(executor.map(Step(model, number + 1, reported)), maxlen=0)
-            result = replace(result, tasks=executor.collect())
-        if intervals:
-            workers = model.credible_intervals(executor.blocks(), result.tasks.posterior, result)
-            result = replace(result, workers=workers)
-    return result
+            result = replace(result, tasks=executor.collect_last_step())
+        return _with_credible_intervals(model, executor, result) if intervals else result
 
 
-def _merge_blocks(one: tuple[S, float], other: tuple[S, float]) -> tuple[S, float]:
+def _larger_model_parameters(model: Model[P, S], number: int, statistics: S, parameters: P) -> P | None:
+    """Return parameters of a larger model from which EM goes on; None after the last step, and without any."""
+    return model.larger_model_parameters(statistics, parameters) if number < model.max_steps else None
+
+
+def _with_credible_intervals(model: Model[P, S], executor: Any, result: FitResult[P, S]) -> FitResult[P, S]:
+    workers = model.credible_intervals(executor.blocks(), result.tasks.posterior, result)
+    return replace(result, workers=workers)
+
+
+def _sum_statistics_and_largest_change(one: tuple[S, float], other: tuple[S, float]) -> tuple[S, float]:
     """Return the sum of the statistics of blocks, and their largest change."""
     return merge(one[0], other[0]), max(one[1], other[1])
 
 
-def _has_one_worker_only(model: Model[Any, Any], data: FitInput) -> bool:
+def _all_answers_are_of_one_worker(model: Model[Any, Any], data: FitInput) -> bool:
     """Return whether all answers are of one worker and nothing else is known, so that the truths are the answers.
 
     Nothing tells the errors of one worker from the prevalence of labels, and the most probable parameters would
@@ -97,7 +107,7 @@ def _has_one_worker_only(model: Model[Any, Any], data: FitInput) -> bool:
     return (
         model.capabilities.kind == "categorical"
         and plain
-        and not data.gold.used
+        and not data.gold.number_of_known_truths
         and int((summary.per_worker > 0).sum()) == 1
     )
 
@@ -106,7 +116,7 @@ def _stop_reason(
     model: Model[Any, Any], data: FitInput, number: int, change: float, remaining: float
 ) -> StopReason | None:
     """Return why a fit ends after a step; None if it goes on."""
-    if number == 1 and _has_one_worker_only(model, data):
+    if number == 1 and _all_answers_are_of_one_worker(model, data):
         return "settled"
     if change <= model.tolerance or not model.capabilities.iterative:
         return "tolerance"
@@ -120,8 +130,8 @@ def _stop_reason(
 def _fit_task(model: Model[P, S], initial: P, data: FitInput, memory: int | None) -> FitTask[P, S]:
     """Return the fit divided into blocks, with its memory needs."""
     reports, summary = data.reports, data.summary
-    compiled, extra = summary.compiled, model.memory(summary, initial)
-    size = block_reports(len(reports), extra.statistics, compiled=compiled)
+    compiled, extra = summary.uses_compiled_confusion_fit, model.memory(summary, initial)
+    size = reports_per_reproducible_block(len(reports), extra.statistics, compiled=compiled)
     blocks = [(block.first, block.stop, len(block.worker)) for block in reports.blocks(size)]
     labels = summary.labels if model.capabilities.kind == "categorical" else 0
     needs = MemoryNeeds(

@@ -53,7 +53,7 @@ class MemoryNeeds(NamedTuple):
     extra: MemoryUse
 
     @property
-    def block(self) -> int:
+    def bytes_per_thread_and_block(self) -> int:
         """Bytes that one thread needs to work on a block."""
         per_report = BYTES_PER_REPORT if self.compiled else NUMPY_BYTES_PER_REPORT
         posterior = BYTES_PER_COLUMN * (self.columns + 1) * self.tasks
@@ -61,16 +61,18 @@ class MemoryNeeds(NamedTuple):
         return per_report * self.reports + posterior + statistics + self.extra.per_thread
 
     @property
-    def posteriors(self) -> int:
+    def posterior_bytes(self) -> int:
         """Bytes of all posteriors."""
         return FLOAT_BYTES * self.columns * self.all_tasks
 
-    def working_set(self, threads: int) -> int:
+    def working_set_bytes(self, threads: int) -> int:
         """Return the bytes of a fit without posteriors and cached blocks."""
         unmerged = FLOAT_BYTES * self.extra.statistics * min(2 * threads, self.blocks)
         parameters = 2 * BYTES_PER_STATISTIC * self.extra.statistics
         table = (BYTES_PER_WORKER + CONFUSION_COPIES * FLOAT_BYTES * self.labels**2) * self.workers
-        return self.counts + self.extra.shared + threads * self.block + unmerged + parameters + table
+        return (
+            self.counts + self.extra.shared + threads * self.bytes_per_thread_and_block + unmerged + parameters + table
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,13 +98,13 @@ class MemoryPlan:
         """
         if memory is None:
             return cls(threads)
-        while threads > 1 and needs.working_set(threads) > memory:
+        while threads > 1 and needs.working_set_bytes(threads) > memory:
             threads -= 1
-        left = memory - needs.working_set(threads)
+        left = memory - needs.working_set_bytes(threads)
         if left < 0:
-            raise TooLittleMemory(needs.working_set(1), memory)
-        scratch = needs.posteriors > left
-        return cls(threads, left - (0 if scratch else needs.posteriors), scratch)
+            raise TooLittleMemory(needs.working_set_bytes(1), memory)
+        scratch = needs.posterior_bytes > left
+        return cls(threads, left - (0 if scratch else needs.posterior_bytes), scratch)
 
 
 class TooLittleMemory(SettingsError):
@@ -133,17 +135,17 @@ class PosteriorStore:
     """
 
     def __init__(self, tasks: int | None, *, scratch: bool) -> None:
-        self._tasks, self._make = tasks, scratch_array if scratch else np.empty
+        self._tasks, self._make = tasks, temporary_file_array if scratch else np.empty
         self._held: dict[int, tuple[int, EStep[Any]]] = {}
         self._arrays: dict[int, list[NDArray[np.float64]]] = {}
         self._lock = Lock()
 
-    def get(self, first: int, step: int) -> EStep[Any] | None:
+    def stored_step_of_block(self, first: int, step: int) -> EStep[Any] | None:
         """Return the result of a step for the block that starts at task `first`; None if its last step was another."""
         number, found = self._held.get(first, (0, None))
         return found if number == step else None
 
-    def pop(self, first: int, step: int) -> EStep[Any] | None:
+    def pop_stored_step_of_block(self, first: int, step: int) -> EStep[Any] | None:
         """Return and remove the same, so that it may be overwritten.
 
         If the caller fails afterwards, no partly overwritten posterior is left in the store.
@@ -155,14 +157,14 @@ class PosteriorStore:
         """Store the result of a step for the block that starts at task `first`, in place of any earlier one."""
         self._held[first] = step, self._copied(first, found)
 
-    def assemble(self) -> EStep[Any]:
+    def assemble_all_blocks(self) -> EStep[Any]:
         """Return the stored results of all blocks as one; the blocks must cover the tasks."""
         held = next(iter(self._held.values()))[1]
-        return _with_columns(held, self._arrays[0])
+        return _with_task_arrays_replaced(held, self._arrays[0])
 
     def _copied(self, first: int, found: EStep[Any]) -> EStep[Any]:
         """Copy the columns of a block to their rows of the arrays; return the result with these."""
-        columns = _columns(found)
+        columns = _arrays_indexed_by_task(found)
         begin, rows = (0, len(found.posterior)) if self._tasks is None else (first, self._tasks)
         with self._lock:
             key = first - begin
@@ -172,15 +174,15 @@ class PosteriorStore:
         for target, column in zip(own, columns, strict=True):
             if not np.may_share_memory(target, column):
                 target[...] = column
-        return _with_columns(found, own)
+        return _with_task_arrays_replaced(found, own)
 
 
-def _columns(found: EStep[Any]) -> list[NDArray[np.float64]]:
+def _arrays_indexed_by_task(found: EStep[Any]) -> list[NDArray[np.float64]]:
     """Return the arrays of a result that are indexed by task."""
     return [column for column in (found.posterior, found.interval, found.task_parameters) if column is not None]
 
 
-def _with_columns(found: EStep[Any], columns: list[NDArray[np.float64]]) -> EStep[Any]:
+def _with_task_arrays_replaced(found: EStep[Any], columns: list[NDArray[np.float64]]) -> EStep[Any]:
     """Return a result without statistics whose arrays by task are replaced by others."""
     rest = iter(columns[1:])
     interval = None if found.interval is None else next(rest)
@@ -188,7 +190,7 @@ def _with_columns(found: EStep[Any], columns: list[NDArray[np.float64]]) -> ESte
     return EStep(None, columns[0], interval=interval, task_parameters=own)
 
 
-def scratch_array(shape: tuple[int, ...]) -> NDArray[np.float64]:
+def temporary_file_array(shape: tuple[int, ...]) -> NDArray[np.float64]:
     """Return an uninitialized array in an unnamed file of the folder for temporary files.
 
     Raises:

@@ -66,7 +66,7 @@ class Summary:
         return 0 if self.alphabet is None else self.alphabet.size
 
     @property
-    def compiled(self) -> bool:
+    def uses_compiled_confusion_fit(self) -> bool:
         """Whether a fit of confusion matrices runs on compiled code."""
         return use_compiled(int(self.per_worker.sum()), self.workers * self.symbols * self.labels)
 
@@ -236,7 +236,7 @@ class Model(ABC, Generic[P, S]):
         """Return the parameters with cached values that all blocks of a step share; `e_step` also works without."""
         return parameters
 
-    def extended(self, statistics: S, parameters: P) -> P | None:
+    def larger_model_parameters(self, statistics: S, parameters: P) -> P | None:
         """Return parameters of a larger model with which a converged fit goes on; None if it ends.
 
         Args:
@@ -244,11 +244,11 @@ class Model(ABC, Generic[P, S]):
         """
         return None
 
-    def reported(self, parameters: P) -> P | None:
+    def parameters_of_last_e_step(self, parameters: P) -> P | None:
         """Return parameters of one last E-step, whose posterior is the result; None if that of the fit is."""
         return None
 
-    def resumed(self, summary: Summary, state: FitState) -> "Model[P, S]":
+    def model_for_resumed_fit(self, summary: Summary, state: FitState) -> "Model[P, S]":
         """Return the model with which a fit goes on from a state."""
         return self
 
@@ -267,7 +267,7 @@ class Model(ABC, Generic[P, S]):
         """Return the parameters with the values that coordinates stand for; the inverse of `coordinates`."""
         return parameters
 
-    def jitter(self, parameters: P, direction: float, seed: int) -> P:
+    def jittered_to_leave_saddle_point(self, parameters: P, direction: float, seed: int) -> P:
         """Return parameters with a tiny relative change, to leave saddle points; unchanged without a likelihood."""
         return parameters
 
@@ -286,7 +286,7 @@ class Model(ABC, Generic[P, S]):
         """
         own: Any = initial
         arrays: dict[str, Any] = {
-            name: state.rows(name, getattr(initial, name)) if field.by_worker else state.shared[name]
+            name: state.worker_rows_or_default(name, getattr(initial, name)) if field.by_worker else state.shared[name]
             for name, field in self.state_fields.items()
         }
         learned = {"is_initial": False} if hasattr(initial, "is_initial") else {}

@@ -58,7 +58,7 @@ class ObservationModel:
     task_group: NDArray[np.int64]
 
     @property
-    def symbols(self) -> int:
+    def listed_symbol_count(self) -> int:
         """Number of listed symbols."""
         return self.table.shape[1]
 
@@ -82,17 +82,17 @@ class ObservationModel:
         """Number of groups of tasks."""
         return self.choice.shape[1]
 
-    def replaced_nulls(self) -> NDArray[np.float64]:
+    def replaced_null_of_each_symbol(self) -> NDArray[np.float64]:
         """Return 1 where a listed symbol replaces an implicit NULL, indexed [symbol, implicit NULL]."""
         return np.equal(self.implicit_null_of[:, None], np.arange(self.implicit_null_count)).astype(float)
 
-    def implicit_null_workers(self, task_group: int) -> NDArray[np.float64]:
+    def implicit_null_of_worker(self, task_group: int) -> NDArray[np.float64]:
         """Return 1 where a worker's unlisted report in a task group is the implicit NULL, [worker, implicit NULL]."""
         return np.equal(
             self.choice[self.worker_group, task_group][:, None], np.arange(self.implicit_null_count)
         ).astype(float)
 
-    def implicit_null_cells(self) -> NDArray[np.float64]:
+    def implicit_null_cells_per_task(self) -> NDArray[np.float64]:
         """Return the number of cells per task of each implicit NULL's channel, indexed [task group, implicit NULL]."""
         of_group = np.bincount(self.worker_group, minlength=len(self.choice))
         cells = np.zeros((self.task_groups, self.implicit_null_count))
@@ -102,23 +102,29 @@ class ObservationModel:
                     cells[task_group, implicit_null] += count
         return cells
 
-    def totals(self, listed: NDArray[np.float64]) -> NDArray[np.float64]:
+    def report_totals_with_implicit_null(self, listed: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return counts of all reports in the order of `full_table`, from those of listed symbols."""
         of_group = np.zeros(self.task_groups)
         for first in range(0, len(self.task_group), CHUNK_TASKS):
             of_group += np.bincount(self.task_group[first : first + CHUNK_TASKS], minlength=self.task_groups)
-        return np.concatenate((listed, of_group @ self.implicit_null_cells() - listed @ self.replaced_nulls()))
+        return np.concatenate(
+            (listed, of_group @ self.implicit_null_cells_per_task() - listed @ self.replaced_null_of_each_symbol())
+        )
 
-    def implicit_counts(self, listed: NDArray[np.float64], task_group: NDArray[np.int64]) -> NDArray[np.float64]:
+    def implicit_null_counts_per_task(
+        self, listed: NDArray[np.float64], task_group: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
         """Return the number of workers with each implicit NULL, indexed [task, implicit NULL].
 
         Args:
             listed: reports by symbol, indexed [task, symbol].
             task_group: group of each task, shape (tasks,).
         """
-        return self.implicit_null_cells()[task_group] - listed @ self.replaced_nulls()
+        return self.implicit_null_cells_per_task()[task_group] - listed @ self.replaced_null_of_each_symbol()
 
-    def implicit_null_sums(self, by_report: NDArray[np.float64], by_truth: NDArray[np.float64]) -> NDArray[np.float64]:
+    def implicit_null_posterior_sums(
+        self, by_report: NDArray[np.float64], by_truth: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
         """Return posterior sums over the tasks with each worker's implicit NULL, [worker, truth, implicit NULL].
 
         Args:
@@ -127,7 +133,7 @@ class ObservationModel:
         """
         chosen = np.equal(self.choice[:, :, None], np.arange(self.implicit_null_count))
         asked = np.einsum("wgs,gz->wzs", chosen, by_truth)[self.worker_group]
-        return np.maximum(asked - by_report @ self.replaced_nulls(), 0.0)
+        return np.maximum(asked - by_report @ self.replaced_null_of_each_symbol(), 0.0)
 
 
 def observation_model(
@@ -146,14 +152,14 @@ def observation_model(
         SettingsError: a task or worker without a channel, or too many symbols.
     """
     table = channel if isinstance(channel, ChannelTable) else ChannelTable(channels=(channel,), choice=((0,),))
-    symbols = _symbols_of_channels(table)
+    symbols = _symbols_of_all_channels(table)
     listed = (symbols.names != NULL) | (assignment is not None)
     model = _observation_model_of(table, symbols, listed, reports)
     if len(table.channels) == 1 and assignment is None:
         return reports, model
-    sent = reports if assignment is None else _with_nulls(reports, assignment, table)
+    sent = reports if assignment is None else _with_null_reports_of_assigned_cells(reports, assignment, table)
     channel_of = np.array(table.choice)[model.worker_group[sent.worker], model.task_group[sent.task]]
-    return _by_symbol(sent, channel_of, symbols, listed), model
+    return _with_symbols_for_values(sent, channel_of, symbols, listed), model
 
 
 class _Symbols(NamedTuple):
@@ -164,8 +170,8 @@ class _Symbols(NamedTuple):
     table: NDArray[np.float64]
 
 
-def _symbols_of_channels(table: ChannelTable) -> _Symbols:
-    parts = [_channel_symbols(one, table.protects_participation) for one in table.channels]
+def _symbols_of_all_channels(table: ChannelTable) -> _Symbols:
+    parts = [_table_with_null_if_protected(one, table.protects_participation) for one in table.channels]
     return _Symbols(
         channel=np.repeat(np.arange(len(parts)), [len(part.names) for part in parts]),
         names=np.array([name for part in parts for name in part.names]),
@@ -202,7 +208,7 @@ class _ChannelSymbols(NamedTuple):
     table: NDArray[np.float64]
 
 
-def _channel_symbols(channel: Channel, protected: bool) -> _ChannelSymbols:
+def _table_with_null_if_protected(channel: Channel, protected: bool) -> _ChannelSymbols:
     """Return a channel's table; in a table that protects participation, a public channel maps NULL to NULL only."""
     if channel.participation == "protected" or not protected:
         return _ChannelSymbols(channel.outputs, channel.probabilities)
@@ -212,11 +218,11 @@ def _channel_symbols(channel: Channel, protected: bool) -> _ChannelSymbols:
     return _ChannelSymbols((*channel.outputs, NULL), table)
 
 
-def _with_nulls(reports: Reports, assignment: Assignment, table: ChannelTable) -> Reports:
+def _with_null_reports_of_assigned_cells(reports: Reports, assignment: Assignment, table: ChannelTable) -> Reports:
     """Return all reports of the assigned cells, NULL reports included (the code after the last name)."""
     assert reports.alphabet is not None
     crowd = len(reports.workers)
-    assigned = assignment.aligned(reports.tasks, reports.workers)
+    assigned = assignment.cells_in_codes_of_lists(reports.tasks, reports.workers)
     sent = reports.task.astype(np.int64) * crowd + reports.worker
     outside = ~np.isin(sent, assigned)
     if outside.any():
@@ -239,7 +245,7 @@ def _with_nulls(reports: Reports, assignment: Assignment, table: ChannelTable) -
     )
 
 
-def _by_symbol(
+def _with_symbols_for_values(
     reports: Reports, channel_of: NDArray[np.int64], symbols: _Symbols, listed: NDArray[np.bool_]
 ) -> Reports:
     """Return the reports with symbols for values, the listed symbol of a report's name in its cell's channel."""

@@ -33,7 +33,7 @@ TIE_TOLERANCE = 1e-7
 LOWEST, HIGHEST = ("ability_low", "sigma_low"), ("ability_high", "sigma_high")
 
 
-def jittered(table: NDArray[np.float64], direction: float, number: int) -> NDArray[np.float64]:
+def jittered_mostly_in_one_number(table: NDArray[np.float64], direction: float, number: int) -> NDArray[np.float64]:
     """Return positive numbers with a relative change of `RELATIVE_CHANGE` at most.
 
     One number, chosen by `number`, gets the full change; the others get pseudo-random ones, a hundred times smaller.
@@ -43,7 +43,7 @@ def jittered(table: NDArray[np.float64], direction: float, number: int) -> NDArr
     return np.asarray(table * (1 + direction * RELATIVE_CHANGE * along.reshape(table.shape)))
 
 
-def resolve_saddle(result: FitResult[Any, Any], initial: Any, data: FitInput) -> FitResult[Any, Any]:
+def result_after_restarts_from_saddle(result: FitResult[Any, Any], initial: Any, data: FitInput) -> FitResult[Any, Any]:
     """Return the result of a fit; if rounding errors decided it, the best optimum or the mean of tied ones.
 
     Args:
@@ -62,28 +62,28 @@ def resolve_saddle(result: FitResult[Any, Any], initial: Any, data: FitInput) ->
     for seed in range(MAX_PAIRS):
         new = 0
         for direction in (1.0, -1.0):
-            restart = run_em(model, model.jitter(first, direction, seed), data)
-            if all(_differ(restart, other) for other in optima):
+            restart = run_em(model, model.jittered_to_leave_saddle_point(first, direction, seed), data)
+            if all(_posteriors_differ(restart, other) for other in optima):
                 optima.append(restart)
                 new += 1
         unchanged = 0 if new else unchanged + 1
         if len(optima) == 1 or unchanged == MAX_UNCHANGED_PAIRS:
             break
-    return _best(optima)
+    return _likeliest_optimum_or_tied_mean(optima)
 
 
-def _differ(one: FitResult[Any, Any], other: FitResult[Any, Any]) -> bool:
+def _posteriors_differ(one: FitResult[Any, Any], other: FitResult[Any, Any]) -> bool:
     return bool(np.abs(one.tasks.posterior - other.tasks.posterior).max() > MIN_DIFFERENCE)
 
 
-def _best(optima: Sequence[FitResult[Any, Any]]) -> FitResult[Any, Any]:
+def _likeliest_optimum_or_tied_mean(optima: Sequence[FitResult[Any, Any]]) -> FitResult[Any, Any]:
     """Return the optimum with the highest likelihood; the mean of tied ones."""
     top = max(optimum.log_likelihoods[-1] for optimum in optima)
     tied = [optimum for optimum in optima if top - optimum.log_likelihoods[-1] <= TIE_TOLERANCE * (1 + abs(top))]
-    return tied[0] if len(tied) == 1 else _mean(tied)
+    return tied[0] if len(tied) == 1 else _first_result_with_mean_posterior(tied)
 
 
-def _mean(optima: Sequence[FitResult[Any, Any]]) -> FitResult[Any, Any]:
+def _first_result_with_mean_posterior(optima: Sequence[FitResult[Any, Any]]) -> FitResult[Any, Any]:
     """Return the first result with the mean posterior and worker table of all; intervals cover all of theirs."""
     first = optima[0]
     posterior = np.mean([optimum.tasks.posterior for optimum in optima], axis=0)

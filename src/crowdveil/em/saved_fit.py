@@ -81,7 +81,7 @@ class SavedFit:
     state: FitState
 
     @classmethod
-    def of(
+    def of_estimate(
         cls,
         estimator: Estimator[Any, Any],
         reports: Reports,
@@ -93,7 +93,7 @@ class SavedFit:
     ) -> Self:
         """Return the saved fit of an estimate; arguments are those of the fit that made it."""
         assert estimate.state is not None
-        identity = _identity(estimator, reports, channel, assignment, prior)
+        identity = _properties_saved_fit_must_share(estimator, reports, channel, assignment, prior)
         return cls(version=version("crowdveil"), identity=identity, tasks=estimate.tasks, state=estimate.state)
 
     def state_for(
@@ -116,9 +116,9 @@ class SavedFit:
             SettingsError: the saved fit is of another method, other settings, another channel, alphabet or prior.
             ReportsError: a task or worker of the saved fit is missing.
         """
-        _check_identity(self.identity, _identity(estimator, reports, channel, assignment, prior))
-        _check_present("task", self.tasks, reports.tasks)
-        _check_present("worker", self.state.workers, reports.workers)
+        _check_identity(self.identity, _properties_saved_fit_must_share(estimator, reports, channel, assignment, prior))
+        _require_all_saved_names("task", self.tasks, reports.tasks)
+        _require_all_saved_names("worker", self.state.workers, reports.workers)
         return self.state
 
     def save(self, path: str | PathLike[str]) -> None:
@@ -129,7 +129,9 @@ class SavedFit:
         """
         names = {"tasks": [*map(str, self.tasks.tolist())], "workers": [*map(str, self.state.workers.tolist())]}
         members = {NAMES: json.dumps(names).encode()}
-        members |= {f"{name}.npy": _array_bytes(array) for name, array in self._arrays().items()}
+        members |= {
+            f"{name}.npy": _array_bytes(array) for name, array in self._worker_and_shared_arrays_by_name().items()
+        }
         manifest: dict[str, object] = {
             "format": FORMAT,
             "version": self.version,
@@ -157,24 +159,24 @@ class SavedFit:
         manifest, members = _read_members(Path(path))
         try:
             names = json.loads(members.pop(NAMES))
-            arrays = {name.removesuffix(".npy"): _array_of_bytes(data) for name, data in members.items()}
+            arrays = {name.removesuffix(".npy"): _array_of_npy_bytes(data) for name, data in members.items()}
             made = cls(
                 version=manifest["version"],
                 identity=manifest["identity"],
-                tasks=_names("tasks", names["tasks"]),
+                tasks=_distinct_names_as_array("tasks", names["tasks"]),
                 state=FitState(
                     manifest["identity"]["method"],
-                    _names("workers", names["workers"]),
-                    _arrays_in_folder(BY_WORKER, arrays),
-                    _arrays_in_folder(SHARED, arrays),
+                    _distinct_names_as_array("workers", names["workers"]),
+                    _arrays_without_folder_prefix(BY_WORKER, arrays),
+                    _arrays_without_folder_prefix(SHARED, arrays),
                 ),
             )
-            made.check()
+            made.require_consistent_parts()
         except (LookupError, TypeError, ValueError, AttributeError) as error:
             raise _damage_error(source, str(error)[:200]) from error
         return made
 
-    def check(self) -> None:
+    def require_consistent_parts(self) -> None:
         """Refuse inconsistent parts, and numbers out of range.
 
         Raises:
@@ -184,35 +186,41 @@ class SavedFit:
             raise ValueError(f"identity has the fields {sorted(self.identity)}")
         if any(len(array) != len(self.state.workers) for array in self.state.by_worker.values()):
             raise ValueError("arrays by worker need a row for every worker")
-        check_state(self.state)
+        require_valid_fit_state(self.state)
 
-    def _arrays(self) -> dict[str, NDArray[Any]]:
+    def _worker_and_shared_arrays_by_name(self) -> dict[str, NDArray[Any]]:
         arrays = {BY_WORKER + name: array for name, array in self.state.by_worker.items()}
         return arrays | {SHARED + name: array for name, array in self.state.shared.items()}
 
 
-def check_state(state: FitState) -> None:
+def require_valid_fit_state(state: FitState) -> None:
     """Refuse arrays that the method does not have, or numbers out of their range.
 
     Raises:
         ValueError: an unknown array, or numbers out of range.
         LookupError: the method is unknown.
     """
-    fields: Mapping[str, StateField] = ESTIMATOR_ENTRIES[state.method].load().state_fields
+    fields: Mapping[str, StateField] = ESTIMATOR_ENTRIES[state.method].import_class().state_fields
     for by_worker, arrays in ((True, state.by_worker), (False, state.shared)):
         for name, array in arrays.items():
             field = fields.get(name)
-            _require(field is not None and field.by_worker == by_worker, name, f"an array of {state.method}")
+            _raise_value_error_unless(
+                field is not None and field.by_worker == by_worker, name, f"an array of {state.method}"
+            )
             assert field is not None
-            _require(bool(np.isfinite(array).all()), name, "finite numbers")
+            _raise_value_error_unless(bool(np.isfinite(array).all()), name, "finite numbers")
             if field.values == "distribution":
-                _require(bool((array >= 0).all()), name, "probabilities of 0 or more")
-                _require(bool((np.abs(array.sum(axis=-1) - 1) <= ROUNDING).all()), name, "probabilities that sum to 1")
+                _raise_value_error_unless(bool((array >= 0).all()), name, "probabilities of 0 or more")
+                _raise_value_error_unless(
+                    bool((np.abs(array.sum(axis=-1) - 1) <= ROUNDING).all()), name, "probabilities that sum to 1"
+                )
             elif field.values == "probability":
-                _require(bool(((array >= 0) & (array <= 1 + ROUNDING)).all()), name, "probabilities, from 0 to 1")
+                _raise_value_error_unless(
+                    bool(((array >= 0) & (array <= 1 + ROUNDING)).all()), name, "probabilities, from 0 to 1"
+                )
 
 
-def _check_present(role: str, saved: Iterable[Any], given: Iterable[Any]) -> None:
+def _require_all_saved_names(role: str, saved: Iterable[Any], given: Iterable[Any]) -> None:
     """Refuse reports that lack tasks or workers of the saved fit, as new reports alone do."""
     present = {str(name) for name in given}
     missing = [str(name) for name in saved if str(name) not in present]
@@ -225,7 +233,7 @@ def _check_present(role: str, saved: Iterable[Any], given: Iterable[Any]) -> Non
         )
 
 
-def _identity(
+def _properties_saved_fit_must_share(
     estimator: Estimator[Any, Any],
     reports: Reports,
     channel: Channel | ChannelTable | None,
@@ -261,12 +269,12 @@ def _check_identity(saved: dict[str, Any], now: dict[str, Any]) -> None:
             )
 
 
-def _require(holds: bool, name: str, content: str) -> None:
+def _raise_value_error_unless(holds: bool, name: str, content: str) -> None:
     if not holds:
         raise ValueError(f"the field {name!r} must hold {content}")
 
 
-def _names(role: str, names: Any) -> NDArray[Any]:
+def _distinct_names_as_array(role: str, names: Any) -> NDArray[Any]:
     if not all(isinstance(name, str) for name in names) or len(set(names)) != len(names):
         raise ValueError(f"{role} must be distinct texts")
     return np.array(names, dtype=object)
@@ -326,14 +334,14 @@ def _array_bytes(array: NDArray[Any]) -> bytes:
     return sink.getvalue()
 
 
-def _array_of_bytes(data: bytes) -> NDArray[Any]:
+def _array_of_npy_bytes(data: bytes) -> NDArray[Any]:
     array: NDArray[Any] = np.lib.format.read_array(io.BytesIO(data), allow_pickle=False)
     if array.dtype.str not in DTYPES:
         raise ValueError(f"numbers of type {array.dtype.str}")
     return array
 
 
-def _arrays_in_folder(folder: str, arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+def _arrays_without_folder_prefix(folder: str, arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
     return {name.removeprefix(folder): array for name, array in arrays.items() if name.startswith(folder)}
 
 

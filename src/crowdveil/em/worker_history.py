@@ -170,7 +170,7 @@ class WorkerHistory:
         bounded = np.minimum(number, max_answers)
         return cls(workers=names, answers=bounded, quality=quality, quality_name=name, labels=labels)
 
-    def aligned(self, workers: Identifiers) -> EarlierAnswers | None:
+    def earlier_answers_by_worker_order(self, workers: Identifiers) -> EarlierAnswers | None:
         """Return the earlier answers in the order of other workers; None if there are none."""
         if not self.workers:
             return None
@@ -180,7 +180,9 @@ class WorkerHistory:
         quality = np.where(number > 0, self.quality[found], 0.5)
         return EarlierAnswers(number, quality) if number.any() else None
 
-    def check(self, kind: Literal["categorical", "numeric"], alphabet: Alphabet | None, method: str) -> None:
+    def require_same_labels_and_quality(
+        self, kind: Literal["categorical", "numeric"], alphabet: Alphabet | None, method: str
+    ) -> None:
         """Refuse the history of other labels or of another kind of quality.
 
         Raises:
@@ -242,11 +244,11 @@ def _worker_names(table: pa.Table) -> list[str]:
 def _number_columns(table: pa.Table, names: tuple[str, ...]) -> list[NDArray[np.float64]]:
     """Return columns as numbers, nan where empty."""
     try:
-        return [_number_column(table[name]) for name in names]
+        return [_numbers_with_nan_if_empty(table[name]) for name in names]
     except (pa.ArrowException, ValueError) as error:
         raise ReportsError(f"{', '.join(names)} of a history must be numbers", examples=str(error)[:200]) from error
 
 
-def _number_column(column: Any) -> NDArray[np.float64]:
+def _numbers_with_nan_if_empty(column: Any) -> NDArray[np.float64]:
     cells: list[Any] = column.to_pylist()
     return np.array([np.nan if cell in (None, "") else float(cell) for cell in cells])

@@ -10,5 +10,5 @@ from crowdveil.em.executor import Threads as Threads
 from crowdveil.engines.dask import Dask as Dask
 from crowdveil.registry import ENGINE_ENTRIES
 
-ENGINES: dict[str, type[Any]] = {name: entry.load() for name, entry in ENGINE_ENTRIES.items()}
+ENGINES: dict[str, type[Any]] = {name: entry.import_class() for name, entry in ENGINE_ENTRIES.items()}
 """Engines, in the order of the registry."""

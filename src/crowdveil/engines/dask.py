@@ -10,7 +10,7 @@ from typing import Any, ClassVar, TypeAlias, final
 from uuid import uuid4
 
 from crowdveil.em.executor import ActiveExecutor, FitTask, Step
-from crowdveil.em.kernels.dispatch import thread_count
+from crowdveil.em.kernels.dispatch import thread_count_by_variable_or_load
 from crowdveil.em.memory import MemoryPlan, PosteriorStore
 from crowdveil.em.model import EStep, GoldBlock
 from crowdveil.engines.worker import (
@@ -19,7 +19,7 @@ from crowdveil.engines.worker import (
     drop_cache,
     dump,
     dump_context,
-    read_posterior,
+    posterior_of_block_after_step,
     run_step,
     shared_parts,
 )
@@ -65,10 +65,10 @@ class Dask:
         with ExitStack() as stack:
             stack.enter_context(require_extra("dask", "dask").config.set(DASK_SETTINGS))
             if cluster is None:
-                count = min(self.workers or thread_count(), len(work.blocks))
+                count = min(self.workers or thread_count_by_variable_or_load(), len(work.blocks))
                 memory = None if memory is None else memory // count
                 cluster = stack.enter_context(_local_cluster(distributed, count))
-            client = stack.enter_context(_connect(distributed, cluster))
+            client = stack.enter_context(_connect_to_scheduler(distributed, cluster))
             with _dask_errors():
                 check_versions(client.run(version, "crowdveil", on_error="return"))
             executor = DaskExecutor(client, work, memory)
@@ -133,7 +133,7 @@ def _local_cluster(distributed: Any, count: int) -> Any:
         ) from error
 
 
-def _connect(distributed: Any, cluster: Any) -> Any:
+def _connect_to_scheduler(distributed: Any, cluster: Any) -> Any:
     try:
         return distributed.Client(cluster, set_as_default=False, timeout=CONNECT_SECONDS)
     except (OSError, ValueError) as error:
@@ -188,15 +188,17 @@ class DaskExecutor:
     def map(self, step: Step[Any, Any]) -> Iterator[tuple[Any, float]]:
         """Yield the statistics of each block, in order."""
         with _dask_errors():
-            self._begin(step)
-            yield from self._run_all(run_step)
+            self._send_parameters_of_step(step)
+            yield from self._run_on_each_block(run_step)
 
-    def collect(self) -> EStep[Any]:
+    def collect_last_step(self) -> EStep[Any]:
         """Return the posterior of all tasks after the last step."""
         with _dask_errors():
-            for (first, _), part in zip(self._work.blocks.ranges, self._run_all(read_posterior), strict=True):
+            for (first, _), part in zip(
+                self._work.blocks.ranges, self._run_on_each_block(posterior_of_block_after_step), strict=True
+            ):
                 self._posteriors.store(first, self._step, part)
-            return self._posteriors.assemble()
+            return self._posteriors.assemble_all_blocks()
 
     def blocks(self) -> Iterator[GoldBlock]:
         """Yield every block, in this process."""
@@ -206,20 +208,20 @@ class DaskExecutor:
         """Return bytes held by the cluster; the scheduler makes them again if their worker dies."""
         return self._client.submit(bytes, data, pure=False)
 
-    def _begin(self, step: Step[Any, Any]) -> None:
+    def _send_parameters_of_step(self, step: Step[Any, Any]) -> None:
         """Send the parameters of a step; those of the step before stay available."""
         self._step = step.number
         self._parameters.append(self._send(dump(step.parameters, shared_parts(self._work.initial))))
         if len(self._parameters) > 2:
             self._parameters.pop(0).release()
 
-    def _run_all(self, function: Callable[..., Any]) -> Iterator[Any]:
-        self._assign_blocks()
+    def _run_on_each_block(self, function: Callable[..., Any]) -> Iterator[Any]:
+        self._assign_orphaned_blocks_evenly()
         for future in [self._submit(function, index) for index in range(len(self._work.blocks))]:
-            yield self._result(future)
+            yield self._result_while_workers_live(future)
             future.release()
 
-    def _assign_blocks(self) -> None:
+    def _assign_orphaned_blocks_evenly(self) -> None:
         """Assign blocks without a living worker evenly over threads."""
         threads = self._worker_threads()
         load = dict.fromkeys(threads, 0)
@@ -243,7 +245,7 @@ class DaskExecutor:
             pure=False,
         )
 
-    def _result(self, future: Future) -> Any:
+    def _result_while_workers_live(self, future: Future) -> Any:
         """Return a result; check for living workers while it is awaited."""
         while True:
             try:

@@ -160,13 +160,13 @@ class WorkerCache:
         self._steps: OrderedDict[int, Step[Any, Any]] = OrderedDict()
         self._lock = Lock()
 
-    def step(self, number: int, parameters: bytes) -> Step[Any, Any]:
+    def step_loaded_and_prepared_once(self, number: int, parameters: bytes) -> Step[Any, Any]:
         """Return a step with its parameters loaded and prepared once."""
         work = self.block_worker.work
         with self._lock:
             if number not in self._steps:
                 step = Step(work.model, number, load(parameters, shared_parts(work.initial)))
-                step.ready  # noqa: B018  prepared once, before threads ask for it
+                step.precomputed_parameters  # noqa: B018  prepared once, before threads ask for it
                 self._steps[number] = step
                 while len(self._steps) > MAX_CACHED_STEPS:
                     self._steps.popitem(last=False)
@@ -181,18 +181,24 @@ def run_step(at: BlockStep, context: bytes, parameters: bytes, previous: bytes |
         context: constants of the fit.
         parameters, previous: parameters of this step, and of the one before; None in the first.
     """
-    cache = _cache_of(at, context)
-    before = None if previous is None else partial(cache.step, at.step - 1, previous)
-    return cache.block_worker.step(at.block, cache.step(at.step, parameters), before)
+    cache = _cache_of_fit(at, context)
+    before = None if previous is None else partial(cache.step_loaded_and_prepared_once, at.step - 1, previous)
+    return cache.block_worker.run_step_on_block(
+        at.block, cache.step_loaded_and_prepared_once(at.step, parameters), before
+    )
 
 
-def read_posterior(at: BlockStep, context: bytes, parameters: bytes, previous: bytes | None) -> EStep[Any]:
+def posterior_of_block_after_step(
+    at: BlockStep, context: bytes, parameters: bytes, previous: bytes | None
+) -> EStep[Any]:
     """Return the posterior of a block after the last step; arguments as `run_step`."""
-    cache = _cache_of(at, context)
-    return cache.block_worker.result(at.block, cache.step(at.step, parameters))
+    cache = _cache_of_fit(at, context)
+    return cache.block_worker.last_step_result_of_block(
+        at.block, cache.step_loaded_and_prepared_once(at.step, parameters)
+    )
 
 
-def _cache_of(at: BlockStep, context: bytes) -> WorkerCache:
+def _cache_of_fit(at: BlockStep, context: bytes) -> WorkerCache:
     """Return the cache of a fit, made anew if it was lost."""
     with _LOCK:
         cache = _CACHES.pop(at.fit_id, None) or WorkerCache(load_context(context))

@@ -26,7 +26,7 @@ class _Estimators(Mapping[str, type[Any]]):
     """Classes of the estimators by name, each loaded when it is looked up."""
 
     def __getitem__(self, name: str) -> "type[Estimator[Any, Any]]":
-        estimator: type[Estimator[Any, Any]] = ESTIMATOR_ENTRIES[name].load()
+        estimator: type[Estimator[Any, Any]] = ESTIMATOR_ENTRIES[name].import_class()
         return estimator
 
     def __iter__(self) -> Iterator[str]:
@@ -50,4 +50,4 @@ if not TYPE_CHECKING:
         found = next((entry for entry in ESTIMATOR_ENTRIES.values() if entry.class_name == name), None)
         if found is None:
             raise AttributeError(f"module 'crowdveil.estimators' has no attribute {name!r}.")
-        return found.load()
+        return found.import_class()

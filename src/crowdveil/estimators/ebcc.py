@@ -14,25 +14,25 @@ from typing import ClassVar, final
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.em.deconvolution import frequencies_of_reports, vote_shares
+from crowdveil.em.deconvolution import frequencies_of_reports, vote_shares_or_prior
 from crowdveil.em.estimate import WorkerTable
 from crowdveil.em.fit_state import FitState, StateField
 from crowdveil.em.gold import one_hot_gold
 from crowdveil.em.kernels.numpy_backend import ScoreTables
 from crowdveil.em.model import EStep, FitInput, GoldBlock, MemoryUse, Summary
-from crowdveil.em.saddle_points import jittered
+from crowdveil.em.saddle_points import jittered_mostly_in_one_number
 from crowdveil.errors import SettingsError
 from crowdveil.estimators.confusion.model import (
     M_STEPS,
     CrowdEstimator,
     CrowdStatistics,
-    all_reports,
-    expected_answers,
+    expected_answers_and_participations,
     log_participation_prior,
+    sums_over_listed_and_null_reports,
     totals_by_group,
 )
 from crowdveil.estimators.confusion.parameters import CrowdParameters, participation_prior
-from crowdveil.estimators.confusion.variational import dirichlet_divergence, expected_log
+from crowdveil.estimators.confusion.variational import dirichlet_divergence, expected_log_of_dirichlet_shares
 
 MAX_NUMBERS = 25_000_000
 """Largest number of Dirichlet parameters of all workers; a fit with as many was measured to take 1.9 GB."""
@@ -109,8 +109,10 @@ class Ebcc(CrowdEstimator):
                 hint="Use hierarchical-dawid-skene, or from Python fewer subtypes.",
             )
         pool = frequencies_of_reports(summary)
-        tables = np.broadcast_to(self._row_prior(labels), (summary.workers, labels * many, labels))
-        return with_expected_logs(
+        tables = np.broadcast_to(
+            self._dirichlet_prior_by_pair_and_label(labels), (summary.workers, labels * many, labels)
+        )
+        return with_geometric_mean_probabilities(
             EbccParameters(
                 summary=summary,
                 pool=pool,
@@ -143,13 +145,15 @@ class Ebcc(CrowdEstimator):
         model, labels = parameters.pool.model, parameters.pool.labels
         of_task = model.task_group[block.block.first : block.block.stop]
         if parameters.is_initial:
-            pairs = self._first_pairs(block, parameters)
-            by_row, likelihood = block.coded.confusion_sums(pairs), np.nan
+            pairs = self._first_posterior_of_pairs(block, parameters)
+            by_row, likelihood = block.coded.posterior_sums_by_table_row(pairs), np.nan
             by_truth = totals_by_group(pairs, of_task, model.task_groups)
         else:
             tables = parameters.score_tables or parameters.compute_score_tables()
             group = of_task * (labels + 1) + block.gold + 1
-            step = block.coded.confusion_step(self._with_gold(tables, labels), group, np.full(len(group), -1))
+            step = block.coded.confusion_step(
+                self._with_groups_by_gold_label(tables, labels), group, np.full(len(group), -1)
+            )
             pairs, by_row, likelihood = step.posterior, step.by_row, step.log_likelihood
             by_truth = step.by_truth.reshape(model.task_groups, labels + 1, -1).sum(axis=1)
         if not parameters.pool.noise:  # tasks of which nothing is known; behind a channel no report may be a report
@@ -157,7 +161,7 @@ class Ebcc(CrowdEstimator):
             by_truth = by_truth - totals_by_group(pairs[empty], of_task[empty], model.task_groups)
             likelihood -= int(empty.sum()) * np.log(1.0 if parameters.is_initial else parameters.class_prior.sum())
         posterior = one_hot_gold(pairs.reshape(-1, labels, self.subtypes).sum(axis=2), block.gold)
-        sums = by_row.reshape(-1, model.symbols, pairs.shape[1]).transpose(0, 2, 1)
+        sums = by_row.reshape(-1, model.listed_symbol_count, pairs.shape[1]).transpose(0, 2, 1)
         return EStep(CrowdStatistics(sums, by_truth, likelihood), posterior)
 
     def m_step(self, statistics: CrowdStatistics, parameters: CrowdParameters) -> EbccParameters:
@@ -170,13 +174,13 @@ class Ebcc(CrowdEstimator):
             classes=1 + by_pair.sum(axis=1),
             subtypes=self.concentration / self.subtypes + by_pair,
         )
-        reports = all_reports(statistics, parameters)
+        reports = sums_over_listed_and_null_reports(statistics, parameters)
         for _ in range(M_STEPS if parameters.pool.noise else 1):
-            answers, participation = expected_answers(reports, parameters)
-            parameters = with_expected_logs(
+            answers, participation = expected_answers_and_participations(reports, parameters)
+            parameters = with_geometric_mean_probabilities(
                 replace(
                     parameters,
-                    tables=answers + self._row_prior(labels),
+                    tables=answers + self._dirichlet_prior_by_pair_and_label(labels),
                     participation=participation,
                     is_initial=False,
                     score_tables=None,
@@ -206,14 +210,18 @@ class Ebcc(CrowdEstimator):
         learned = parameters.summary.prior is None
         divergence = dirichlet_divergence(parameters.classes, np.ones(1)) if learned else 0.0
         divergence += dirichlet_divergence(parameters.subtypes, np.full(1, self.concentration / self.subtypes))
-        divergence += dirichlet_divergence(parameters.tables, self._row_prior(parameters.pool.labels))
+        divergence += dirichlet_divergence(
+            parameters.tables, self._dirichlet_prior_by_pair_and_label(parameters.pool.labels)
+        )
         return log_participation_prior(parameters) - divergence
 
-    def jitter(self, parameters: CrowdParameters, direction: float, seed: int) -> EbccParameters:
+    def jittered_to_leave_saddle_point(
+        self, parameters: CrowdParameters, direction: float, seed: int
+    ) -> EbccParameters:
         """Return the parameters with slightly changed counts."""
         assert isinstance(parameters, EbccParameters)
-        tables = jittered(parameters.tables, direction, seed)
-        return with_expected_logs(replace(parameters, tables=tables, score_tables=None))
+        tables = jittered_mostly_in_one_number(parameters.tables, direction, seed)
+        return with_geometric_mean_probabilities(replace(parameters, tables=tables, score_tables=None))
 
     def from_state(self, initial: CrowdParameters, state: FitState) -> EbccParameters:
         """Return the parameters of the state; new workers keep the prior."""
@@ -221,25 +229,25 @@ class Ebcc(CrowdEstimator):
         assert isinstance(known, EbccParameters)
         if known.subtypes.shape != (known.pool.labels, self.subtypes):
             raise ValueError(f"subtypes has the shape {known.subtypes.shape}")
-        return with_expected_logs(known)
+        return with_geometric_mean_probabilities(known)
 
-    def _row_prior(self, labels: int) -> NDArray[np.float64]:
+    def _dirichlet_prior_by_pair_and_label(self, labels: int) -> NDArray[np.float64]:
         """Return the Dirichlet parameters of every worker's rows, indexed [pair, label]."""
         return np.repeat(self.wrong + (self.correct - self.wrong) * np.eye(labels), self.subtypes, axis=0)
 
-    def _first_pairs(self, block: GoldBlock, parameters: EbccParameters) -> NDArray[np.float64]:
+    def _first_posterior_of_pairs(self, block: GoldBlock, parameters: EbccParameters) -> NDArray[np.float64]:
         """Return vote shares times pseudo-random shares of subtypes, indexed [task, pair]."""
         summary = parameters.summary
         rng = np.random.default_rng(parameters.start)
         spread = START_DEVIATION * np.sqrt(summary.tasks / max(int(summary.per_worker.sum()), 1))
-        kinds, kind_of = np.unique(report_kinds(summary), axis=0, return_inverse=True)
+        kinds, kind_of = np.unique(order_free_features_per_worker_symbol(summary), axis=0, return_inverse=True)
         scores = rng.normal(0, spread, (len(kinds), self.subtypes))[kind_of.ravel()]
         nobody = np.full(block.block.tasks, -1)
         step = block.coded.confusion_step(ScoreTables(scores, np.zeros((1, self.subtypes))), 0 * nobody, nobody)
-        shares = one_hot_gold(vote_shares(block, summary, parameters.pool), block.gold)
+        shares = one_hot_gold(vote_shares_or_prior(block, summary, parameters.pool), block.gold)
         return (shares[:, :, None] * step.posterior[:, None, :]).reshape(len(shares), -1)
 
-    def _with_gold(self, tables: ScoreTables, labels: int) -> ScoreTables:
+    def _with_groups_by_gold_label(self, tables: ScoreTables, labels: int) -> ScoreTables:
         """Return the tables with labels + 1 groups for each group of tasks: gold unknown, then each gold label."""
         excluded = OTHER_LABEL * (1 - np.eye(labels)).repeat(self.subtypes, axis=1)
         by_gold = np.concatenate((np.zeros((1, excluded.shape[1])), excluded))
@@ -247,7 +255,7 @@ class Ebcc(CrowdEstimator):
         return ScoreTables(tables.report_scores, initial.reshape(-1, initial.shape[2]))
 
 
-def report_kinds(summary: Summary) -> NDArray[np.float64]:
+def order_free_features_per_worker_symbol(summary: Summary) -> NDArray[np.float64]:
     """Return what identifies a worker's report of a symbol without their order, [worker * symbols + symbol, number].
 
     The numbers are this worker's reports of the symbol, those of all workers, and this worker's reports by symbol, in
@@ -259,9 +267,9 @@ def report_kinds(summary: Summary) -> NDArray[np.float64]:
     return np.column_stack([own.ravel(), everyone.ravel(), ascending])
 
 
-def with_expected_logs(parameters: EbccParameters) -> EbccParameters:
+def with_geometric_mean_probabilities(parameters: EbccParameters) -> EbccParameters:
     """Return the parameters with exp(E log) of tau and pi in `class_prior`, and of V in `confusion`."""
     prior = parameters.summary.prior
-    classes = expected_log(parameters.classes) if prior is None else np.log(prior)
-    pairs = np.exp(classes[:, None] + expected_log(parameters.subtypes)).ravel()
-    return replace(parameters, class_prior=pairs, confusion=np.exp(expected_log(parameters.tables)))
+    classes = expected_log_of_dirichlet_shares(parameters.classes) if prior is None else np.log(prior)
+    pairs = np.exp(classes[:, None] + expected_log_of_dirichlet_shares(parameters.subtypes)).ravel()
+    return replace(parameters, class_prior=pairs, confusion=np.exp(expected_log_of_dirichlet_shares(parameters.tables)))

@@ -112,11 +112,11 @@ class FactorizationMean:
         """
         sums = task_sums(totals)
         count = len(sums.counts)
-        worker_names = _names(workers, totals.workers, "workers")
+        worker_names = _given_or_numbered_names(workers, totals.workers, "workers")
         return Estimate(
             method=self.name,
             alphabet=None,
-            tasks=_names(tasks, count, "tasks"),
+            tasks=_given_or_numbered_names(tasks, count, "tasks"),
             posterior=self._shrunk_means(sums, totals),
             reports_per_task=np.full(count, totals.workers),
             worker_names=worker_names,
@@ -148,7 +148,7 @@ def task_sums(totals: Totals) -> TaskSums:
     return TaskSums(numerators, counts, totals.numerator_deviation * norm, totals.count_deviation * norm)
 
 
-def _names(names: ArrayLike | None, count: int, role: str) -> NDArray[Any]:
+def _given_or_numbered_names(names: ArrayLike | None, count: int, role: str) -> NDArray[Any]:
     listed = np.arange(count) if names is None else np.asarray(names)
     if len(listed) != count:
         raise ReportsError(f"the totals have {count} {role}, but {len(listed)} names were given")

@@ -24,7 +24,12 @@ from typing import ClassVar, Self, final
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.em.deconvolution import AnswerFrequencies, frequencies_of_reports, vote_shares, votes_by_symbol
+from crowdveil.em.deconvolution import (
+    AnswerFrequencies,
+    frequencies_of_reports,
+    report_counts_by_task_and_symbol,
+    vote_shares_or_prior,
+)
 from crowdveil.em.estimate import NORMAL_QUANTILE, WorkerTable
 from crowdveil.em.fit_state import FitState, StateField
 from crowdveil.em.gold import one_hot_gold
@@ -36,13 +41,17 @@ from crowdveil.estimators.confusion.model import (
     ConfusionEstimator,
     CrowdEstimator,
     CrowdStatistics,
-    all_reports,
-    expected_answers,
-    with_history,
+    expected_answers_and_participations,
+    sums_over_listed_and_null_reports,
+    with_earlier_answers_of_workers,
 )
-from crowdveil.estimators.confusion.own_ability import OwnPrior, learn_own_prior, wrong_answers
-from crowdveil.estimators.confusion.parameters import TINY, CrowdParameters, report_counts
-from crowdveil.estimators.confusion.start_by_abilities import OWN_STEPS, starts_by_abilities
+from crowdveil.estimators.confusion.own_ability import (
+    OwnPrior,
+    distribution_of_wrong_answers,
+    prior_of_workers_own_abilities,
+)
+from crowdveil.estimators.confusion.parameters import TINY, CrowdParameters, report_counts_by_worker
+from crowdveil.estimators.confusion.start_by_abilities import OWN_STEPS, starts_by_abilities_for_evidence
 from crowdveil.estimators.dawid_skene import DawidSkene
 
 CLEAR_VOTE = 0.05
@@ -109,14 +118,14 @@ class HierarchicalDawidSkene(ConfusionEstimator):
     def initializations(self, data: FitInput) -> tuple[CrowdParameters, ...]:
         """Return the initial parameters; those of the start by abilities where the answers ask for it."""
         usual = self.initialize(data.summary)
-        own = data.summary.channel is None and starts_by_abilities(self, data)
+        own = data.summary.channel is None and starts_by_abilities_for_evidence(self, data)
         return (replace(usual, own_steps=OWN_STEPS) if own else usual,)
 
     def first_posterior(self, block: GoldBlock, parameters: CrowdParameters) -> NDArray[np.float64]:
         """Return the weighted mean of the vote shares and of the posterior under the prior mean."""
-        pool, by_symbol = parameters.pool, votes_by_symbol(block)
-        shares = vote_shares(block, parameters.summary, pool, by_symbol)
-        votes = by_symbol @ answers_by_symbol(pool)
+        pool, by_symbol = parameters.pool, report_counts_by_task_and_symbol(block)
+        shares = vote_shares_or_prior(block, parameters.summary, pool, by_symbol)
+        votes = by_symbol @ answer_given_symbol(pool)
         scores = votes @ floored_log(parameters.confusion[0], TINY).T + floored_log(parameters.class_prior, TINY)
         weight = float(pool.label_shares.max()) * (1 - pool.noise) ** 2
         mean = weight * softmax(scores)[0] + (1 - weight) * shares
@@ -147,20 +156,22 @@ class HierarchicalDawidSkene(ConfusionEstimator):
 
     def m_step(self, statistics: CrowdStatistics, parameters: CrowdParameters) -> CrowdParameters:
         """Return the crowd's prior, confusion matrices, participations and class prior from expected answers."""
-        reports = all_reports(statistics, parameters)
+        reports = sums_over_listed_and_null_reports(statistics, parameters)
         # Tasks without answers say nothing: the posterior that they have so far is taken away.
         so_far = 1 / parameters.pool.labels if parameters.is_initial else parameters.class_prior
-        by_truth = np.maximum(statistics.by_truth.sum(axis=0) - empty_tasks(parameters) * so_far, 0.0)
+        by_truth = np.maximum(
+            statistics.by_truth.sum(axis=0) - number_of_tasks_without_answers(parameters) * so_far, 0.0
+        )
         for _ in range(M_STEPS if parameters.pool.noise else 1):
-            answers, participation = expected_answers(reports, parameters)
+            answers, participation = expected_answers_and_participations(reports, parameters)
             parameters = replace(parameters, dirichlet_prior=self.crowd_prior(answers.sum(axis=0), parameters.pool))
-            known = with_history(answers, parameters)
-            own = learn_own_prior(reports, known, participation, parameters.pool)
-            prior, compiled = parameters.dirichlet_prior, parameters.summary.compiled
+            known = with_earlier_answers_of_workers(answers, parameters)
+            own = prior_of_workers_own_abilities(reports, known, participation, parameters.pool)
+            prior, compiled = parameters.dirichlet_prior, parameters.summary.uses_compiled_confusion_fit
             if parameters.own_steps:
-                confusion = own.rows(known, DECIMALS)
-            elif own.answers:
-                confusion = own.normalized(known, prior, DECIMALS, compiled=compiled)
+                confusion = own.one_ability_confusion_per_worker(known, DECIMALS)
+            elif own.pseudo_answers_per_row:
+                confusion = own.confusion_from_answers_and_priors(known, prior, DECIMALS, compiled=compiled)
             else:
                 confusion = self.estimate_confusions(known, prior, compiled=compiled)
             parameters = replace(
@@ -173,7 +184,7 @@ class HierarchicalDawidSkene(ConfusionEstimator):
 
     def estimate_class_prior(self, by_truth: NDArray[np.float64], parameters: CrowdParameters) -> NDArray[np.float64]:
         """Return the mean posterior with even pseudo-tasks, and answer frequencies in proportion to the noise."""
-        pool, tasks = parameters.pool, parameters.summary.tasks - empty_tasks(parameters)
+        pool, tasks = parameters.pool, parameters.summary.tasks - number_of_tasks_without_answers(parameters)
         even = (1 - pool.noise) ** 2 * self.uniform_share * tasks / pool.labels
         shares = by_truth + 1.0 + even + self.damping * pool.noise * tasks * pool.label_shares
         return np.asarray(shares / shares.sum())
@@ -182,10 +193,10 @@ class HierarchicalDawidSkene(ConfusionEstimator):
         """Return None: the steps maximize no fixed objective."""
         return None
 
-    def reported(self, parameters: CrowdParameters) -> CrowdParameters:
+    def parameters_of_last_e_step(self, parameters: CrowdParameters) -> CrowdParameters:
         """Return the parameters with the discount of correlated errors, less of it where one ability fits all rows."""
-        own = 0.0 if parameters.own_prior is None else parameters.own_prior.weight
-        discount = Discount(self.error_correlation * (1 - own), answers_per_report(parameters))
+        own = 0.0 if parameters.own_prior is None else parameters.own_prior.share_of_answers_in_strength
+        discount = Discount(self.error_correlation * (1 - own), effective_answers_per_report(parameters))
         return replace(parameters, discount=discount, score_tables=None)
 
     def e_step(self, block: GoldBlock, parameters: CrowdParameters) -> EStep[CrowdStatistics]:
@@ -193,9 +204,11 @@ class HierarchicalDawidSkene(ConfusionEstimator):
         step = CrowdEstimator.e_step(self, block, parameters)
         if parameters.discount is None:
             return step
-        votes = votes_by_label(block, parameters)
+        votes = expected_votes_by_label(block, parameters)
         weight = self.vote_share * (1 - parameters.pool.noise) ** 2
-        posterior = mix_votes(cap_unvoted(step.posterior, votes), votes, weight)
+        posterior = mean_of_posterior_and_vote_shares(
+            posterior_with_unvoted_labels_capped(step.posterior, votes), votes, weight
+        )
         return step._replace(posterior=one_hot_gold(posterior, block.gold), change=None)
 
     def credible_intervals(
@@ -214,9 +227,9 @@ class HierarchicalDawidSkene(ConfusionEstimator):
         counted = sums.counted(blocks, posterior, parameters)
         if not reports_are_answers(parameters):
             plain = DawidSkene(smoothing=self.smoothing, anchor_ability=self.anchor_ability)
-            return sums.widened(plain.credible_intervals(counted, posterior, result))
+            return sums.widened_by_truth_doubt(plain.credible_intervals(counted, posterior, result))
         deque(counted, maxlen=0)
-        return sums.widened(sums.worker_table(result.workers, parameters))
+        return sums.widened_by_truth_doubt(sums.worker_table_with_binomial_intervals(result.workers, parameters))
 
     def to_state(self, parameters: CrowdParameters) -> Mapping[str, NDArray[np.float64]]:
         """Return what was learned, the number of reports, and strength and ability of the own prior; empty at first."""
@@ -230,16 +243,16 @@ class HierarchicalDawidSkene(ConfusionEstimator):
     def from_state(self, initial: CrowdParameters, state: FitState) -> CrowdParameters:
         """Return the parameters of the state, with its own prior; new workers keep the initial ones."""
         strength, ability = map(float, state.shared["own_prior"])
-        own = OwnPrior(strength, ability, wrong_answers(initial.pool))
+        own = OwnPrior(strength, ability, distribution_of_wrong_answers(initial.pool))
         return replace(ConfusionEstimator.from_state(self, initial, state), own_prior=own)
 
-    def resumed(self, summary: Summary, state: FitState) -> Self:
+    def model_for_resumed_fit(self, summary: Summary, state: FitState) -> Self:
         """Return the model with as many steps as the share of new reports asks for, at least one."""
         new = 1 - min(1.0, float(state.shared["reports"][0]) / max(1, int(summary.per_worker.sum())))
         return replace(self, max_steps=min(self.max_steps, 1 + ceil(new * self.max_steps)))
 
 
-def empty_tasks(parameters: CrowdParameters) -> int:
+def number_of_tasks_without_answers(parameters: CrowdParameters) -> int:
     """Return the number of tasks without answers; 0 behind a channel, where no report may be a report."""
     summary = parameters.summary
     return 0 if parameters.pool.noise else summary.tasks - int(np.count_nonzero(summary.per_task))
@@ -247,7 +260,7 @@ def empty_tasks(parameters: CrowdParameters) -> int:
 
 def reports_are_answers(parameters: CrowdParameters) -> bool:
     """Return whether every listed report is its answer, with or without an implicit NULL."""
-    return not parameters.pool.noise and parameters.pool.model.symbols == parameters.pool.labels
+    return not parameters.pool.noise and parameters.pool.model.listed_symbol_count == parameters.pool.labels
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -275,14 +288,14 @@ class AnswerSums:
         """Yield the blocks after adding their reports to the sums; `posterior` is indexed [task, label]."""
         for block in blocks:
             own = posterior[block.block.first : block.block.stop]
-            highest = np.broadcast_to(row_maxima(own)[:, None], (len(own), parameters.pool.model.symbols))
+            highest = np.broadcast_to(row_maxima(own)[:, None], (len(own), parameters.pool.model.listed_symbol_count))
             self.answers[:] += block.coded.worker_counts
             self.confidence[:] += block.coded.agreement_sums(highest)
             if reports_are_answers(parameters):
                 self.right[:] += block.coded.agreement_sums(own)
             yield block
 
-    def worker_table(self, table: WorkerTable, parameters: CrowdParameters) -> WorkerTable:
+    def worker_table_with_binomial_intervals(self, table: WorkerTable, parameters: CrowdParameters) -> WorkerTable:
         """Return abilities with one answer of the crowd's ability each, and their 90 % binomial intervals.
 
         As far as all rows of a worker share one ability, it is that of the fitted confusion matrix instead.
@@ -293,11 +306,11 @@ class AnswerSums:
         crowd = (right.sum() + 1.0) / (answers.sum() + parameters.pool.labels)
         ability = (right + crowd) / (answers + 1.0)
         if (own := parameters.own_prior) is not None:
-            ability += own.weight * (table.quality - ability)
+            ability += own.share_of_answers_in_strength * (table.quality - ability)
         half = NORMAL_QUANTILE * np.sqrt(ability * (1 - ability) / (answers + 1.0))
         return replace(table, quality=ability, ability_low=ability - half, ability_high=ability + half)
 
-    def widened(self, table: WorkerTable) -> WorkerTable:
+    def widened_by_truth_doubt(self, table: WorkerTable) -> WorkerTable:
         """Return the table with intervals that add the doubt about the truths to the variance of the ability."""
         assert table.ability_low is not None
         assert table.ability_high is not None
@@ -307,13 +320,13 @@ class AnswerSums:
         return replace(table, ability_low=low, ability_high=high)
 
 
-def answers_per_report(parameters: CrowdParameters) -> float:
+def effective_answers_per_report(parameters: CrowdParameters) -> float:
     """Return the mean number of answers that a listed report is worth, in [0, 1]; 1 without noise.
 
     A share r of a worker's label reports are answers that survived the channel. Each of them is worth r^2 answers, so
     that a crowd of whom some often answer is worth more than one in which all do rarely.
     """
-    model, counts = parameters.pool.model, report_counts(parameters.summary)
+    model, counts = parameters.pool.model, report_counts_by_worker(parameters.summary)
     if not parameters.pool.noise:
         return 1.0
     labels = np.append(model.is_informative, np.zeros(model.implicit_null_count, dtype=bool))
@@ -323,22 +336,24 @@ def answers_per_report(parameters: CrowdParameters) -> float:
     return float(sent @ share**2) / max(1.0, float(parameters.summary.symbol_counts.sum()))
 
 
-def votes_by_label(block: GoldBlock, parameters: CrowdParameters) -> NDArray[np.float64]:
+def expected_votes_by_label(block: GoldBlock, parameters: CrowdParameters) -> NDArray[np.float64]:
     """Return the expected answers of listed reports to each task of the block, [task, label]."""
-    return votes_by_symbol(block) @ answers_by_symbol(parameters.pool)
+    return report_counts_by_task_and_symbol(block) @ answer_given_symbol(parameters.pool)
 
 
-def answers_by_symbol(pool: AnswerFrequencies) -> NDArray[np.float64]:
+def answer_given_symbol(pool: AnswerFrequencies) -> NDArray[np.float64]:
     """Return P(answer | symbol) under the crowd's answer frequencies, indexed [symbol, label]."""
     joint = pool.shares[:, None] * pool.model.table
     return np.asarray((joint / np.maximum(joint.sum(axis=0), TINY))[: pool.labels].T)
 
 
-def mix_votes(posterior: NDArray[np.float64], votes: NDArray[np.float64], weight: float) -> NDArray[np.float64]:
+def mean_of_posterior_and_vote_shares(
+    posterior: NDArray[np.float64], votes: NDArray[np.float64], weight: float
+) -> NDArray[np.float64]:
     """Return the mean of posteriors and smoothed shares of votes; posteriors of tasks without votes do not change.
 
     Args:
-        posterior, votes: as in `cap_unvoted`.
+        posterior, votes: as in `posterior_with_unvoted_labels_capped`.
         weight: of the shares of votes, in [0, 1].
     """
     total, labels = row_sums(votes)[:, None], votes.shape[1]
@@ -346,7 +361,9 @@ def mix_votes(posterior: NDArray[np.float64], votes: NDArray[np.float64], weight
     return np.where(total > 0, (1 - weight) * posterior + weight * shares, posterior)
 
 
-def cap_unvoted(posterior: NDArray[np.float64], votes: NDArray[np.float64]) -> NDArray[np.float64]:
+def posterior_with_unvoted_labels_capped(
+    posterior: NDArray[np.float64], votes: NDArray[np.float64]
+) -> NDArray[np.float64]:
     """Return the posterior in which a label without a vote is at most half as probable as the best label with one.
 
     Args:
@@ -356,11 +373,11 @@ def cap_unvoted(posterior: NDArray[np.float64], votes: NDArray[np.float64]) -> N
     capped = np.empty_like(posterior)
     step = max(1, CHUNK_NUMBERS // posterior.shape[1])
     for tasks in (slice(first, first + step) for first in range(0, len(posterior), step)):
-        capped[tasks] = _capped(posterior[tasks], votes[tasks])
+        capped[tasks] = _posterior_capped_by_votes(posterior[tasks], votes[tasks])
     return capped
 
 
-def _capped(posterior: NDArray[np.float64], votes: NDArray[np.float64]) -> NDArray[np.float64]:
+def _posterior_capped_by_votes(posterior: NDArray[np.float64], votes: NDArray[np.float64]) -> NDArray[np.float64]:
     voted = np.minimum(votes / CLEAR_VOTE, 1.0)
     best = row_maxima(posterior * voted)[:, None]
     bound = np.where(voted < 1, (UNVOTED_SHARE + (1 - UNVOTED_SHARE) * voted) * best, np.inf)

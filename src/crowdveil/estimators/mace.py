@@ -19,17 +19,17 @@ from crowdveil.em.deconvolution import frequencies_of_reports
 from crowdveil.em.estimate import WorkerTable
 from crowdveil.em.fit_state import FitState, StateField
 from crowdveil.em.model import Summary
-from crowdveil.em.saddle_points import jittered
+from crowdveil.em.saddle_points import jittered_mostly_in_one_number
 from crowdveil.estimators.confusion.model import (
     M_STEPS,
     CrowdEstimator,
     CrowdStatistics,
-    all_reports,
-    expected_answers,
+    expected_answers_and_participations,
     log_participation_prior,
+    sums_over_listed_and_null_reports,
 )
 from crowdveil.estimators.confusion.parameters import CrowdParameters, participation_prior
-from crowdveil.estimators.confusion.variational import dirichlet_divergence, expected_log
+from crowdveil.estimators.confusion.variational import dirichlet_divergence, expected_log_of_dirichlet_shares
 
 SMALLEST = 1e-300
 
@@ -78,7 +78,7 @@ class Mace(CrowdEstimator):
     def initialize(self, summary: Summary) -> MaceParameters:
         """Return the prior for every worker; the first posterior is the share of votes."""
         pool, labels = frequencies_of_reports(summary), summary.labels
-        return with_confusion(
+        return with_geometric_mean_confusion(
             MaceParameters(
                 summary=summary,
                 pool=pool,
@@ -96,14 +96,14 @@ class Mace(CrowdEstimator):
     def m_step(self, statistics: CrowdStatistics, parameters: CrowdParameters) -> MaceParameters:
         """Return the posteriors of theta and xi from expected answers, and participations."""
         assert isinstance(parameters, MaceParameters)
-        reports = all_reports(statistics, parameters)
+        reports = sums_over_listed_and_null_reports(statistics, parameters)
         for _ in range(M_STEPS if parameters.pool.noise else 1):
-            answers, participation = expected_answers(reports, parameters)
+            answers, participation = expected_answers_and_participations(reports, parameters)
             right = np.einsum("wxx->wx", answers)
-            known = right * known_share(parameters)
+            known = right * probability_known_given_right(parameters)
             spam = answers.sum(axis=1) - known
             parameters = replace(
-                with_confusion(
+                with_geometric_mean_confusion(
                     replace(
                         parameters,
                         knowing=np.stack([spam.sum(axis=1), known.sum(axis=1)], axis=1) + self.competence,
@@ -138,20 +138,22 @@ class Mace(CrowdEstimator):
         divergence += dirichlet_divergence(parameters.strategy, prior)
         return log_participation_prior(parameters) - divergence
 
-    def jitter(self, parameters: CrowdParameters, direction: float, seed: int) -> MaceParameters:
+    def jittered_to_leave_saddle_point(
+        self, parameters: CrowdParameters, direction: float, seed: int
+    ) -> MaceParameters:
         """Return the parameters with slightly changed counts."""
         assert isinstance(parameters, MaceParameters)
-        knowing = jittered(parameters.knowing, direction, seed)
-        return replace(with_confusion(replace(parameters, knowing=knowing)), score_tables=None)
+        knowing = jittered_mostly_in_one_number(parameters.knowing, direction, seed)
+        return replace(with_geometric_mean_confusion(replace(parameters, knowing=knowing)), score_tables=None)
 
     def from_state(self, initial: CrowdParameters, state: FitState) -> MaceParameters:
         """Return the parameters of the state; new workers keep the prior."""
         known = CrowdEstimator.from_state(self, initial, state)
         assert isinstance(known, MaceParameters)
-        return with_confusion(known)
+        return with_geometric_mean_confusion(known)
 
 
-def with_confusion(parameters: MaceParameters) -> MaceParameters:
+def with_geometric_mean_confusion(parameters: MaceParameters) -> MaceParameters:
     """Return the parameters with exp(E log) of both ways to each answer, added up; indexed [worker, truth, label]."""
     knowing, spam = geometric_mean_parameters(parameters)
     confusion = knowing[:, None, None] * np.eye(spam.shape[1]) + spam[:, None, :]
@@ -160,11 +162,11 @@ def with_confusion(parameters: MaceParameters) -> MaceParameters:
 
 def geometric_mean_parameters(parameters: MaceParameters) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return theta~, shape (workers,), and (1 - theta)~ xi~, indexed [worker, label]."""
-    spam, knowing = expected_log(parameters.knowing).T
-    return np.exp(knowing), np.exp(spam[:, None] + expected_log(parameters.strategy))
+    spam, knowing = expected_log_of_dirichlet_shares(parameters.knowing).T
+    return np.exp(knowing), np.exp(spam[:, None] + expected_log_of_dirichlet_shares(parameters.strategy))
 
 
-def known_share(parameters: MaceParameters) -> NDArray[np.float64]:
+def probability_known_given_right(parameters: MaceParameters) -> NDArray[np.float64]:
     """Return P(the worker knew | the answer x is right), indexed [worker, label x]."""
     knowing, spam = geometric_mean_parameters(parameters)
     return knowing[:, None] / np.maximum(knowing[:, None] + spam, SMALLEST)

@@ -6,7 +6,7 @@ from typing import ClassVar, NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.em.deconvolution import AnswerFrequencies, frequencies_of_reports, vote_shares
+from crowdveil.em.deconvolution import AnswerFrequencies, frequencies_of_reports, vote_shares_or_prior
 from crowdveil.em.estimate import WorkerTable
 from crowdveil.em.estimator import Estimator
 from crowdveil.em.gold import one_hot_gold
@@ -54,8 +54,8 @@ class MajorityVote(Estimator[Parameters, Statistics]):
     def e_step(self, block: GoldBlock, parameters: Parameters) -> EStep[Statistics]:
         """Return vote shares, and each worker's agreement with them."""
         summary, pool = parameters
-        posterior = one_hot_gold(vote_shares(block, summary, pool), block.gold)
-        return EStep(Statistics(block.coded.agreement_sums(posterior @ agreement_table(pool))), posterior)
+        posterior = one_hot_gold(vote_shares_or_prior(block, summary, pool), block.gold)
+        return EStep(Statistics(block.coded.agreement_sums(posterior @ most_probable_label_indicator(pool))), posterior)
 
     def m_step(self, statistics: Statistics, parameters: Parameters) -> Parameters:
         """Return the parameters unchanged."""
@@ -68,7 +68,7 @@ class MajorityVote(Estimator[Parameters, Statistics]):
         return WorkerTable(quality=ability, quality_name="ability")
 
 
-def agreement_table(pool: AnswerFrequencies) -> NDArray[np.float64]:
+def most_probable_label_indicator(pool: AnswerFrequencies) -> NDArray[np.float64]:
     """Return 1 where a symbol is most probable under a label, else 0; indexed [label, symbol]."""
     table = pool.model.table[: pool.labels]
     return (np.equal(table, table.max(axis=0)) & pool.model.is_informative).astype(float)

@@ -13,31 +13,31 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
-from crowdveil.em.deconvolution import AnswerFrequencies, frequencies_of_reports, vote_shares
+from crowdveil.em.deconvolution import AnswerFrequencies, frequencies_of_reports, vote_shares_or_prior
 from crowdveil.em.estimate import WorkerTable
 from crowdveil.em.estimator import Estimator
 from crowdveil.em.fit_state import FitState, StateField
 from crowdveil.em.gold import one_hot_gold
 from crowdveil.em.kernels.reductions import map_row_chunks
 from crowdveil.em.model import Coordinates, EStep, FitResult, GoldBlock, Summary
-from crowdveil.em.saddle_points import jittered
+from crowdveil.em.saddle_points import jittered_mostly_in_one_number
 from crowdveil.estimators.confusion.credible_intervals import (
     AbilityTangent,
     CompleteDataSummary,
-    answer_information,
+    ability_information_if_reports_are_answers,
     confusion_intervals,
     with_intervals,
 )
 from crowdveil.estimators.confusion.model import (
     ConfusionEstimator,
     CrowdStatistics,
-    log_dirichlet,
+    log_dirichlet_density,
     with_finite_log_odds,
 )
 from crowdveil.estimators.confusion.parameters import (
     TINY,
     CrowdParameters,
-    candidate_abilities,
+    candidate_mean_abilities_with_expected,
     log_joint_ability_density,
     most_likely_crowd_ability_index,
 )
@@ -61,7 +61,7 @@ class CoinParameters:
     votes: "VoteLogLikelihoods | None" = None
 
     @property
-    def wrong_probability(self) -> NDArray[np.float64]:
+    def probability_of_each_wrong_label(self) -> NDArray[np.float64]:
         """P(a given wrong answer), shape (workers,)."""
         assert self.ability is not None
         return np.maximum((1 - self.ability) / (self.summary.labels - 1), TINY)
@@ -114,10 +114,12 @@ class CoinModel(Estimator[CoinParameters, CoinStatistics]):
         """Return the parameters with abilities of these log-odds."""
         return replace(parameters, ability=np.maximum(expit(coordinates[0]), TINY))
 
-    def jitter(self, parameters: CoinParameters, direction: float, seed: int) -> CoinParameters:
+    def jittered_to_leave_saddle_point(self, parameters: CoinParameters, direction: float, seed: int) -> CoinParameters:
         """Return the parameters with slightly changed abilities."""
         assert parameters.ability is not None
-        return replace(parameters, ability=jittered(parameters.ability, direction, seed), votes=None)
+        return replace(
+            parameters, ability=jittered_mostly_in_one_number(parameters.ability, direction, seed), votes=None
+        )
 
     def precompute(self, parameters: CoinParameters) -> CoinParameters:
         """Return the parameters with their votes."""
@@ -126,7 +128,7 @@ class CoinModel(Estimator[CoinParameters, CoinStatistics]):
     def e_step(self, block: GoldBlock, parameters: CoinParameters) -> EStep[CoinStatistics]:
         """Return posteriors of the block's tasks and the right answers that follow."""
         if parameters.ability is None:
-            posterior = one_hot_gold(vote_shares(block, parameters.summary, parameters.pool), block.gold)
+            posterior = one_hot_gold(vote_shares_or_prior(block, parameters.summary, parameters.pool), block.gold)
             return EStep(CoinStatistics(block.coded.agreement_sums(posterior), math.nan), posterior)
         wrong, weight = parameters.votes or vote_log_likelihoods(parameters)
         step = block.coded.one_coin_step(weight, np.log(parameters.class_prior), block.gold, block.before)
@@ -150,7 +152,7 @@ class CoinModel(Estimator[CoinParameters, CoinStatistics]):
             prior_mean = self.anchor_ability * np.eye(labels) + (1 - self.anchor_ability) * parameters.pool.label_shares
             ability = np.full(workers, float(np.diag(prior_mean) @ parameters.class_prior))
             return WorkerTable(ability, "ability", confusion=np.repeat(prior_mean[None], workers, axis=0))
-        table = np.repeat(parameters.wrong_probability, labels**2).reshape(-1, labels, labels)
+        table = np.repeat(parameters.probability_of_each_wrong_label, labels**2).reshape(-1, labels, labels)
         table[:, np.arange(labels), np.arange(labels)] = parameters.ability[:, None]
         return WorkerTable(parameters.ability, "ability", confusion=table)
 
@@ -167,7 +169,9 @@ class CoinModel(Estimator[CoinParameters, CoinStatistics]):
         pseudo = labels * self.smoothing + labels * self.shrinkage * mean_ability
         share = (right + pseudo) / (number + labels**2 * self.smoothing + labels * self.shrinkage)
         every = np.repeat(share[:, None], labels, axis=1)
-        data = answer_information(AbilityTangent(every, np.ones_like(every), None), summary, blocks, posterior)
+        data = ability_information_if_reports_are_answers(
+            AbilityTangent(every, np.ones_like(every), None), summary, blocks, posterior
+        )
         complete = right / share**2 + (number - right) / (1 - share) ** 2
         answers_per_information = np.divide(number, complete, out=np.zeros(len(data)), where=complete > 0)
         return with_intervals(
@@ -184,14 +188,16 @@ class CoinModel(Estimator[CoinParameters, CoinStatistics]):
         no_statistics = CoinStatistics(np.zeros(initial.summary.workers), math.nan)
         default = self.worker_table(no_statistics, initial).quality
         prior = np.full(labels, 1 / labels) if given is None else initial.class_prior
-        return replace(initial, ability=state.rows("ability", default), class_prior=prior)
+        return replace(initial, ability=state.worker_rows_or_default("ability", default), class_prior=prior)
 
     def log_prior(self, parameters: CoinParameters) -> float:
         """Return the log-density of the confusion matrices under the smoothing prior."""
         if parameters.ability is None:
             return 0.0
         labels = parameters.summary.labels
-        cells = labels * np.log(parameters.ability) + labels * (labels - 1) * np.log(parameters.wrong_probability)
+        cells = labels * np.log(parameters.ability) + labels * (labels - 1) * np.log(
+            parameters.probability_of_each_wrong_label
+        )
         earlier, rest = parameters.summary.history, np.maximum(1 - parameters.ability, TINY)
         if earlier is None:
             return self.smoothing * float(cells.sum())
@@ -202,7 +208,7 @@ class CoinModel(Estimator[CoinParameters, CoinStatistics]):
 def vote_log_likelihoods(parameters: CoinParameters) -> VoteLogLikelihoods:
     """Return the log-likelihoods of a report of each worker; abilities must not be None."""
     assert parameters.ability is not None
-    wrong = np.log(parameters.wrong_probability)
+    wrong = np.log(parameters.probability_of_each_wrong_label)
     return VoteLogLikelihoods(wrong, np.log(parameters.ability) - wrong)
 
 
@@ -253,12 +259,12 @@ class OneCoin(ConfusionEstimator):
         self, answers: NDArray[np.float64], dirichlet_prior: NDArray[np.float64], *, compiled: bool = False
     ) -> NDArray[np.float64]:
         """Return matrices with one ability on the diagonal and uniform errors."""
-        return map_row_chunks(partial(coin_matrices, dirichlet_prior), answers, np.empty_like(answers))
+        return map_row_chunks(partial(one_ability_confusion_matrices, dirichlet_prior), answers, np.empty_like(answers))
 
-    def update_prior(self, parameters: CrowdParameters) -> NDArray[np.float64]:
+    def updated_dirichlet_prior(self, parameters: CrowdParameters) -> NDArray[np.float64]:
         """Return the Dirichlet prior with the most likely mean ability, given the workers' abilities."""
         dirichlet_priors = self._candidate_priors(parameters.pool)
-        right, wrong = right_and_wrong(dirichlet_priors)
+        right, wrong = right_and_wrong_pseudo_counts(dirichlet_priors)
         best = most_likely_crowd_ability_index(
             self.anchor_ability, abilities_with_reports(parameters), right[:, None], wrong[:, None]
         )
@@ -266,16 +272,18 @@ class OneCoin(ConfusionEstimator):
 
     def _candidate_priors(self, pool: AnswerFrequencies) -> NDArray[np.float64]:
         """Return the Dirichlet priors of all candidate mean abilities, [candidate, truth, label]."""
-        return np.array([self.dirichlet_prior(pool, mean) for mean in candidate_abilities(self.anchor_ability)])
+        return np.array(
+            [self.dirichlet_prior(pool, mean) for mean in candidate_mean_abilities_with_expected(self.anchor_ability)]
+        )
 
     def log_confusion_prior(self, parameters: CrowdParameters) -> float:
         """Return the Beta log-densities of abilities, and behind a channel that of their mean."""
         if not parameters.pool.noise:
-            return log_dirichlet(parameters)
+            return log_dirichlet_density(parameters)
         away = np.abs(self._candidate_priors(parameters.pool) - parameters.dirichlet_prior)
         current = int(away.sum(axis=(1, 2)).argmin())
-        mean_ability = candidate_abilities(self.anchor_ability)[current]
-        right, wrong = right_and_wrong(parameters.dirichlet_prior)
+        mean_ability = candidate_mean_abilities_with_expected(self.anchor_ability)[current]
+        right, wrong = right_and_wrong_pseudo_counts(parameters.dirichlet_prior)
         return float(
             log_joint_ability_density(
                 mean_ability, self.anchor_ability, abilities_with_reports(parameters), right, wrong
@@ -297,7 +305,9 @@ class OneCoin(ConfusionEstimator):
         return (1 - weight) / parameters.pool.labels + weight * parameters.pool.label_shares
 
 
-def coin_matrices(dirichlet_prior: NDArray[np.float64], answers: NDArray[np.float64]) -> NDArray[np.float64]:
+def one_ability_confusion_matrices(
+    dirichlet_prior: NDArray[np.float64], answers: NDArray[np.float64]
+) -> NDArray[np.float64]:
     """Return confusion matrices with one ability and uniform errors; all indexed [..., truth, label]."""
     labels, counts = answers.shape[1], answers + dirichlet_prior
     ability = np.einsum("wzz->w", counts) / counts.sum(axis=(1, 2))
@@ -305,7 +315,9 @@ def coin_matrices(dirichlet_prior: NDArray[np.float64], answers: NDArray[np.floa
     return np.asarray(rest[:, None, None] + (ability - rest)[:, None, None] * np.eye(labels))
 
 
-def right_and_wrong(dirichlet_prior: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def right_and_wrong_pseudo_counts(
+    dirichlet_prior: NDArray[np.float64],
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the right and the wrong pseudo-counts of a Dirichlet prior [..., truth, label]."""
     right = np.einsum("...zz->...", dirichlet_prior)
     return right, dirichlet_prior.sum(axis=(-2, -1)) - right

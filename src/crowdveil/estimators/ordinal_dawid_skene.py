@@ -20,11 +20,11 @@ from crowdveil.estimators.confusion.credible_intervals import confusion_interval
 from crowdveil.estimators.confusion.model import (
     CrowdEstimator,
     CrowdStatistics,
-    all_reports,
-    damped_shares,
-    estimate_participation,
-    log_damping,
+    class_prior_damped_to_answer_shares,
+    log_density_of_damped_class_prior,
     log_participation_prior,
+    participation_posterior_mean_per_worker,
+    sums_over_listed_and_null_reports,
 )
 from crowdveil.estimators.confusion.parameters import TINY, CrowdParameters, Mixture, participation_prior
 from crowdveil.estimators.one_coin import OneCoin
@@ -62,7 +62,7 @@ def worker_types(base_rate: NDArray[np.float64]) -> tuple[NDArray[np.float64], N
     typical = TYPICAL_NOISE * (labels - 1)
     careful = [(noise, bias) for noise in NOISES for bias in BIASES]
     tables = [
-        LAPSE_RATE * base_rate + (1 - LAPSE_RATE) * threshold_table(labels, noise * typical, bias)
+        LAPSE_RATE * base_rate + (1 - LAPSE_RATE) * threshold_answer_given_truth(labels, noise * typical, bias)
         for noise, bias in careful
     ]
     weights = [
@@ -78,7 +78,7 @@ def worker_types(base_rate: NDArray[np.float64]) -> tuple[NDArray[np.float64], N
     return floored / floored.sum(axis=2, keepdims=True), shares
 
 
-def threshold_table(labels: int, noise: float, bias: float) -> NDArray[np.float64]:
+def threshold_answer_given_truth(labels: int, noise: float, bias: float) -> NDArray[np.float64]:
     """Return P(answer | truth) of a normal error, indexed [truth, label]; the extreme labels include the tails."""
     cuts = np.arange(labels - 1) + 0.5
     level = np.arange(labels)[:, None] + bias
@@ -145,7 +145,7 @@ class OrdinalDawidSkene(CrowdEstimator):
             pool=pool,
             dirichlet_prior=np.zeros(tables.shape[1:]),
             participation_pseudo_counts=participation_prior(summary, pool, min_pseudo_counts),
-            confusion=mixture.confusion(),
+            confusion=mixture.confusion_of_each_worker(),
             participation=np.full(summary.workers, pool.participation),
             class_prior=pool.label_shares if summary.prior is None else summary.prior,
             is_initial=True,
@@ -173,13 +173,13 @@ class OrdinalDawidSkene(CrowdEstimator):
     def from_state(self, initial: CrowdParameters, state: FitState) -> CrowdParameters:
         """Return the parameters of the state; new workers keep the initial ones."""
         assert initial.mixture is not None
-        responsibility = state.rows("responsibility", initial.mixture.responsibility)
+        responsibility = state.worker_rows_or_default("responsibility", initial.mixture.responsibility)
         mixture = replace(initial.mixture, responsibility=responsibility, shares=state.shared["kinds"])
         return replace(
             initial,
             mixture=mixture,
-            confusion=mixture.confusion(),
-            participation=state.rows("participation", initial.participation),
+            confusion=mixture.confusion_of_each_worker(),
+            participation=state.worker_rows_or_default("participation", initial.participation),
             class_prior=state.shared["class_prior"] if initial.summary.prior is None else initial.class_prior,
             is_initial=False,
         )
@@ -199,24 +199,24 @@ class OrdinalDawidSkene(CrowdEstimator):
     def m_step(self, statistics: CrowdStatistics, parameters: CrowdParameters) -> CrowdParameters:
         """Return new responsibilities, mixture shares, participations and class prior."""
         assert parameters.mixture is not None
-        reports = all_reports(statistics, parameters)
-        scores = type_scores(reports, parameters, parameters.mixture) + np.log(parameters.mixture.shares)
-        scores += history_scores(parameters, parameters.mixture)
+        reports = sums_over_listed_and_null_reports(statistics, parameters)
+        scores = log_likelihood_by_type(reports, parameters, parameters.mixture) + np.log(parameters.mixture.shares)
+        scores += log_likelihood_of_history(parameters, parameters.mixture)
         own = np.exp(scores - scores.max(axis=1, keepdims=True))
         own /= own.sum(axis=1, keepdims=True)
         learned = own.sum(axis=0) + self.shrinkage * parameters.mixture.expected
         mixture = replace(parameters.mixture, responsibility=own, shares=learned / learned.sum())
         participation = parameters.participation
         if parameters.pool.protected:
-            answered = expected_answer_counts(reports, parameters, mixture)
-            participation = estimate_participation(answered, reports.sum(axis=(1, 2)), parameters)
+            answered = expected_non_null_reports(reports, parameters, mixture)
+            participation = participation_posterior_mean_per_worker(answered, reports.sum(axis=(1, 2)), parameters)
         prior = parameters.class_prior
         if parameters.summary.prior is None and not parameters.prior_hold_steps:
-            prior = damped_shares(statistics.by_truth.sum(axis=0), self.damping, parameters)
+            prior = class_prior_damped_to_answer_shares(statistics.by_truth.sum(axis=0), self.damping, parameters)
         return replace(
             parameters,
             mixture=mixture,
-            confusion=mixture.confusion(),
+            confusion=mixture.confusion_of_each_worker(),
             participation=participation,
             class_prior=prior,
             is_initial=False,
@@ -250,19 +250,26 @@ class OrdinalDawidSkene(CrowdEstimator):
         """Return the terms of the mean-field bound beyond the tasks', with the log-densities of all priors."""
         mixture = parameters.mixture
         assert mixture is not None
-        mixture_terms = self.shrinkage * float(mixture.expected @ np.log(mixture.shares)) - mixture.divergence()
-        learned = 0.0 if parameters.summary.prior is not None else log_damping(self.damping, parameters)
-        known = float(np.sum(mixture.responsibility * history_scores(parameters, mixture)))
+        mixture_terms = (
+            self.shrinkage * float(mixture.expected @ np.log(mixture.shares))
+            - mixture.responsibility_divergence_from_shares()
+        )
+        learned = (
+            0.0 if parameters.summary.prior is not None else log_density_of_damped_class_prior(self.damping, parameters)
+        )
+        known = float(np.sum(mixture.responsibility * log_likelihood_of_history(parameters, mixture)))
         return mixture_terms + log_participation_prior(parameters) + learned + known
 
 
-def type_scores(reports: NDArray[np.float64], parameters: CrowdParameters, mixture: Mixture) -> NDArray[np.float64]:
+def log_likelihood_by_type(
+    reports: NDArray[np.float64], parameters: CrowdParameters, mixture: Mixture
+) -> NDArray[np.float64]:
     """Return the expected log-likelihood of each worker's reports under each type, indexed [worker, type]."""
-    by_type = mixture.reports(parameters.pool.model.full_table, parameters.participation)
+    by_type = mixture.report_tables_by_type(parameters.pool.model.full_table, parameters.participation)
     return np.stack([(reports * np.log(np.maximum(table, TINY))).sum(axis=(1, 2)) for _, table in by_type], axis=1)
 
 
-def history_scores(parameters: CrowdParameters, mixture: Mixture) -> NDArray[np.float64]:
+def log_likelihood_of_history(parameters: CrowdParameters, mixture: Mixture) -> NDArray[np.float64]:
     """Return the log-likelihood of each worker's earlier answers under each type, [worker, type]; zeros without any."""
     earlier = parameters.summary.history
     if earlier is None:
@@ -273,12 +280,12 @@ def history_scores(parameters: CrowdParameters, mixture: Mixture) -> NDArray[np.
     return np.asarray(earlier.right[:, None] * logs[0] + earlier.wrong[:, None] * logs[1])
 
 
-def expected_answer_counts(
+def expected_non_null_reports(
     reports: NDArray[np.float64], parameters: CrowdParameters, mixture: Mixture
 ) -> NDArray[np.float64]:
     """Return the expected number of each worker's reports that are answers, not NULL; shape (workers,)."""
     answers = np.zeros(len(reports))
-    by_type = mixture.reports(parameters.pool.model.full_table, parameters.participation)
+    by_type = mixture.report_tables_by_type(parameters.pool.model.full_table, parameters.participation)
     for index, (answered, table) in enumerate(by_type):
         share = parameters.participation[:, None, None] * answered / np.maximum(table, TINY)
         answers += mixture.responsibility[:, index] * (reports * share).sum(axis=(1, 2))

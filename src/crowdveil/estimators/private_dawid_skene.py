@@ -14,18 +14,18 @@ from numpy.typing import NDArray
 from crowdveil.channels.alphabet import NULL
 from crowdveil.channels.channel import Channel
 from crowdveil.em.estimate import WorkerTable
-from crowdveil.em.estimator import Estimator, names_of_estimators
+from crowdveil.em.estimator import Estimator, estimators_with_capabilities_text
 from crowdveil.em.fit_state import FitState, StateField
 from crowdveil.em.gold import one_hot_gold
 from crowdveil.em.model import EStep, GoldBlock, Summary
-from crowdveil.em.saddle_points import jittered
+from crowdveil.em.saddle_points import jittered_mostly_in_one_number
 from crowdveil.errors import SettingsError
 from crowdveil.estimators.confusion.parameters import (
-    candidate_abilities,
+    candidate_mean_abilities_with_expected,
     log_joint_ability_density,
     most_likely_crowd_ability_index,
 )
-from crowdveil.estimators.weighted_vote import log_odds_weight, right_share
+from crowdveil.estimators.weighted_vote import log_odds_weight, share_of_right_reports_per_worker
 
 DEFAULT_PROJECTION = 0.001
 """Default lambda: keeps P(report right) away from 0 and 1 if the channel does not."""
@@ -48,7 +48,7 @@ class ReportAccuracy:
     gain: NDArray[np.float64]
     participation: NDArray[np.float64] | None
 
-    def abilities(self, right: NDArray[np.float64]) -> NDArray[np.float64]:
+    def abilities_from_report_accuracy(self, right: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return abilities from P(report right) (step 7), clipped to [0, 1]; nan where reports hold no information."""
         ability = np.full(len(right), np.nan)
         np.divide(right - self.base, self.gain, out=ability, where=self.gain > EQUALITY_TOLERANCE)
@@ -118,14 +118,14 @@ class PrivateDawidSkene(Estimator[DawidSkeneParameters, DawidSkeneStatistics]):
         Raises:
             SettingsError: the channel is not symmetric in the labels.
         """
-        return DawidSkeneParameters(summary, report_accuracy(summary), None, EXPECTED_ABILITY)
+        return DawidSkeneParameters(summary, report_accuracy_by_ability(summary), None, EXPECTED_ABILITY)
 
     def e_step(self, block: GoldBlock, parameters: DawidSkeneParameters) -> EStep[DawidSkeneStatistics]:
         """Return soft truths [task, label]: equations (7) and (8) in log-odds, vote shares at the start."""
         summary, labels = parameters.summary, parameters.summary.labels
         prior = np.full(labels, 1.0 / labels) if summary.prior is None else summary.prior
         if parameters.right is None:
-            votes = block.coded.vote_sums(np.ones(summary.workers))
+            votes = block.coded.weight_by_task_and_symbol(np.ones(summary.workers))
             total = votes.sum(axis=1, keepdims=True)
             truths = np.where(total > 0, votes / np.maximum(total, 1.0), prior)
             posterior = one_hot_gold(truths, block.gold)
@@ -136,18 +136,20 @@ class PrivateDawidSkene(Estimator[DawidSkeneParameters, DawidSkeneStatistics]):
         likelihood = step.log_normaliser + float(block.coded.worker_counts @ wrong)
         return EStep(DawidSkeneStatistics(step.agreement, likelihood), step.posterior, change=step.change)
 
-    def jitter(self, parameters: DawidSkeneParameters, direction: float, seed: int) -> DawidSkeneParameters:
+    def jittered_to_leave_saddle_point(
+        self, parameters: DawidSkeneParameters, direction: float, seed: int
+    ) -> DawidSkeneParameters:
         """Return the parameters with slightly changed P(report right)."""
         assert parameters.right is not None
-        return replace(parameters, right=jittered(parameters.right, direction, seed))
+        return replace(parameters, right=jittered_mostly_in_one_number(parameters.right, direction, seed))
 
     def m_step(self, statistics: DawidSkeneStatistics, parameters: DawidSkeneParameters) -> DawidSkeneParameters:
         """Return the projected share of right reports: equation (10), averaged over each worker's own reports."""
-        parameters = replace(parameters, right=self._project(statistics, parameters))
+        parameters = replace(parameters, right=self._abilities_clipped_to_feasible(statistics, parameters))
         if not self.shrinkage:
             return parameters
-        choices = candidate_abilities(EXPECTED_ABILITY)
-        informative, right, wrong = self._pseudo_reports(parameters, choices)
+        choices = candidate_mean_abilities_with_expected(EXPECTED_ABILITY)
+        informative, right, wrong = self._right_and_wrong_pseudo_reports(parameters, choices)
         assert parameters.right is not None
         best = most_likely_crowd_ability_index(
             EXPECTED_ABILITY, parameters.right[informative], right[:, informative], wrong[:, informative]
@@ -158,7 +160,9 @@ class PrivateDawidSkene(Estimator[DawidSkeneParameters, DawidSkeneStatistics]):
         """Return the log-density of abilities and crowd ability; 0 without shrinkage."""
         if not self.shrinkage or parameters.right is None:
             return 0.0
-        informative, right, wrong = self._pseudo_reports(parameters, np.array([parameters.crowd_ability]))
+        informative, right, wrong = self._right_and_wrong_pseudo_reports(
+            parameters, np.array([parameters.crowd_ability])
+        )
         density = log_joint_ability_density(
             parameters.crowd_ability,
             EXPECTED_ABILITY,
@@ -174,8 +178,12 @@ class PrivateDawidSkene(Estimator[DawidSkeneParameters, DawidSkeneStatistics]):
         p(T) determines the last truths y(T). After a single step, p(1) replaces it.
         """
         accuracy = parameters.accuracy
-        right = self._project(statistics, parameters) if parameters.right is None else parameters.right
-        ability = accuracy.abilities(right)
+        right = (
+            self._abilities_clipped_to_feasible(statistics, parameters)
+            if parameters.right is None
+            else parameters.right
+        )
+        ability = accuracy.abilities_from_report_accuracy(right)
         ability[parameters.summary.per_worker == 0] = np.nan
         return WorkerTable(ability, "ability", participation=accuracy.participation)
 
@@ -193,13 +201,17 @@ class PrivateDawidSkene(Estimator[DawidSkeneParameters, DawidSkeneStatistics]):
         default = initial.accuracy.base + initial.accuracy.gain * (
             crowd_ability + (1 - crowd_ability) / initial.summary.labels
         )
-        return replace(initial, right=state.rows("right", default), crowd_ability=crowd_ability)
+        return replace(initial, right=state.worker_rows_or_default("right", default), crowd_ability=crowd_ability)
 
-    def _project(self, statistics: DawidSkeneStatistics, parameters: DawidSkeneParameters) -> NDArray[np.float64]:
+    def _abilities_clipped_to_feasible(
+        self, statistics: DawidSkeneStatistics, parameters: DawidSkeneParameters
+    ) -> NDArray[np.float64]:
         summary, accuracy = parameters.summary, parameters.accuracy
-        share = right_share(statistics.agreement, summary.per_worker, summary.labels)
+        share = share_of_right_reports_per_worker(statistics.agreement, summary.per_worker, summary.labels)
         if self.shrinkage:
-            informative, extra, wrong = self._pseudo_reports(parameters, np.array([parameters.crowd_ability]))
+            informative, extra, wrong = self._right_and_wrong_pseudo_reports(
+                parameters, np.array([parameters.crowd_ability])
+            )
             total = summary.per_worker + extra[0] + wrong[0]
             share[informative] = (statistics.agreement + extra[0])[informative] / total[informative]
         projection = DEFAULT_PROJECTION if self.projection is None else self.projection
@@ -209,7 +221,7 @@ class PrivateDawidSkene(Estimator[DawidSkeneParameters, DawidSkeneStatistics]):
         # Both intervals contain chance, so the second clip never leaves the first.
         return np.clip(right, accuracy.base, accuracy.base + accuracy.gain)
 
-    def _pseudo_reports(
+    def _right_and_wrong_pseudo_reports(
         self, parameters: DawidSkeneParameters, crowd_ability: NDArray[np.float64]
     ) -> tuple[NDArray[np.bool_], NDArray[np.float64], NDArray[np.float64]]:
         """Return the mask of workers with informative reports, and their right and wrong pseudo-reports.
@@ -225,7 +237,7 @@ class PrivateDawidSkene(Estimator[DawidSkeneParameters, DawidSkeneStatistics]):
         return informative, pseudo_reports * share, pseudo_reports * (1 - share)
 
 
-def report_accuracy(summary: Summary) -> ReportAccuracy:
+def report_accuracy_by_ability(summary: Summary) -> ReportAccuracy:
     """Return P(report right) as a function of the ability, behind the summary's channel.
 
     A cell of a worker with ability a and participation s sends its true label with probability
@@ -256,6 +268,11 @@ def report_accuracy(summary: Summary) -> ReportAccuracy:
     return ReportAccuracy(base, gain, share)
 
 
+def _any_channel_hint() -> str:
+    methods = estimators_with_capabilities_text(kind="categorical", reads_channel_tables=True)
+    return f"Use {methods}, which read any channel."
+
+
 def symmetric_entries(channel: Channel) -> tuple[float, float, float | None]:
     """Return P(label | same label), P(label | other label) and P(label | NULL), None if NULL is no input.
 
@@ -270,13 +287,13 @@ def symmetric_entries(channel: Channel) -> tuple[float, float, float | None]:
         raise SettingsError(
             "private-dawid-skene needs a channel that treats all labels alike",
             value=channel.mechanism,
-            hint=f"Use {names_of_estimators(kind='categorical', reads_channel_tables=True)}, which read any channel.",
+            hint=_any_channel_hint(),
         )
     keep, flip = float(parts[0].mean()), float(parts[1].mean())
     if keep < flip - EQUALITY_TOLERANCE:
         raise SettingsError(
             "private-dawid-skene needs a channel that keeps an answer at least as often as it sends a given other one",
             value=(keep, flip),
-            hint=f"Use {names_of_estimators(kind='categorical', reads_channel_tables=True)}, which read any channel.",
+            hint=_any_channel_hint(),
         )
     return keep, flip, float(parts[2].mean()) if parts[2].size else None

@@ -76,14 +76,14 @@ class WeightedMean(Estimator[MeanParameters, MeanStatistics]):
 
     def e_step(self, block: GoldBlock, parameters: MeanParameters) -> EStep[MeanStatistics]:
         """Return the truths of equation (1), shape (tasks,), and the squares that equation (2) averages."""
-        step = block.coded.mean_step(parameters.quality, ROUNDING, block.gold, block.before)
+        step = block.coded.weighted_means_and_residual_sums(parameters.quality, ROUNDING, block.gold, block.before)
         return EStep(MeanStatistics(step.squares), step.truth, change=step.change)
 
     def m_step(self, statistics: MeanStatistics, parameters: MeanParameters) -> MeanParameters:
         """Return the qualities of equation (2), with the floor; 0 for a worker without reports."""
         reports = parameters.summary.per_worker
         sigma = np.sqrt(statistics.squares / np.maximum(reports, 1))
-        floor = self._floor(sigma, parameters.floor)
+        floor = self._lower_bound_of_sigma(sigma, parameters.floor)
         quality = np.where(reports > 0, 1.0 / np.maximum(sigma, floor), 0.0)
         return MeanParameters(parameters.summary, quality / (quality.sum() or 1.0), floor)
 
@@ -94,10 +94,10 @@ class WeightedMean(Estimator[MeanParameters, MeanStatistics]):
     def from_state(self, initial: MeanParameters, state: FitState) -> MeanParameters:
         """Return the qualities of the state, their mean for new workers, rescaled to sum to 1."""
         default = np.full(initial.summary.workers, np.nanmean(state.by_worker["quality"]))
-        quality = state.rows("quality", default)
+        quality = state.worker_rows_or_default("quality", default)
         return replace(initial, quality=quality / quality.sum())
 
-    def _floor(self, sigma: NDArray[np.float64], before: float) -> float:
+    def _lower_bound_of_sigma(self, sigma: NDArray[np.float64], before: float) -> float:
         """Return the lower bound of sigma, in units of the values; 1 if all reports agree from the start."""
         positive = sigma[sigma > 0]
         if positive.size:

@@ -58,13 +58,13 @@ class WeightedVote(Estimator[VoteParameters, VoteStatistics]):
 
     def e_step(self, block: GoldBlock, parameters: VoteParameters) -> EStep[VoteStatistics]:
         """Return the vote of equation (2): posterior [task, label] is 1 at the winner, shared equally by ties."""
-        step = block.coded.plurality_step(parameters.weight, TIE, block.gold)
+        step = block.coded.weighted_plurality_vote(parameters.weight, TIE, block.gold)
         return EStep(VoteStatistics(step.agreement), step.posterior)
 
     def m_step(self, statistics: VoteStatistics, parameters: VoteParameters) -> VoteParameters:
         """Return the weights of equation (3)."""
         summary = parameters.summary
-        share = right_share(statistics.agreement, summary.per_worker, summary.labels)
+        share = share_of_right_reports_per_worker(statistics.agreement, summary.per_worker, summary.labels)
         clamped = np.clip(share, 2 * self.clamp / summary.labels, 1 - self.clamp)
         return VoteParameters(summary, log_odds_weight(clamped, summary.labels))
 
@@ -73,7 +73,9 @@ class WeightedVote(Estimator[VoteParameters, VoteStatistics]):
         return WorkerTable(self.m_step(statistics, parameters).weight, "weight")
 
 
-def right_share(sums: NDArray[np.float64], reports: NDArray[np.int64], labels: int) -> NDArray[np.float64]:
+def share_of_right_reports_per_worker(
+    sums: NDArray[np.float64], reports: NDArray[np.int64], labels: int
+) -> NDArray[np.float64]:
     """Return the share of right reports of each worker, in [0, 1]; 1 / labels for a worker without reports.
 
     Args:

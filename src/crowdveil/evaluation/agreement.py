@@ -9,10 +9,10 @@ Sums over pairs follow from counts and moments:
     interval, d = v_i - v_j: 2 m sum_i (v_i - mean)^2;
     ordinal, d = r_c - r_k: as interval, with midranks r_c = sum_{k < c} N_k + N_c / 2.
 
-Intervals: infinitesimal jackknife over tasks (Efron 1982, chapter 6). The derivative of alpha by the weight of task u
-is
+Intervals: infinitesimal jackknife over tasks (Efron 1982, chapter 6). By the weight of task u alpha has the derivative
     -(n - 1) q_u / E + sum_{i on u} h(v_i);
-`_answer_slopes` has h. Its centred sum of squares is the variance; the ends are those of a normal distribution.
+`_influence_of_each_answer` has h. Its centred sum of squares is the variance; the ends are those of a normal
+distribution.
 """
 
 from collections.abc import Iterator
@@ -99,7 +99,7 @@ def metrics_of(alphabet: Alphabet | None) -> tuple[Metric, ...]:
     return ("nominal", "ordinal", "interval")
 
 
-def midranks(counts: NDArray[np.float64]) -> NDArray[np.float64]:
+def mean_rank_of_each_label(counts: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the mean rank of the answers of each label, shape (labels,)."""
     return np.asarray(np.cumsum(counts) - counts / 2)
 
@@ -111,10 +111,10 @@ def agreement(reports: Reports) -> Agreement:
         ReportsError: no task has two answers, or a worker answers a task twice.
     """
     refuse_repeats(reports)
-    totals = _totals(reports)
+    totals = _totals_of_comparable_answers(reports)
     name: Pairwise = "agreement" if isinstance(reports.alphabet, Categories) else "difference"
-    scores = None if name == "agreement" else _scores(reports, "interval", totals)
-    overall, workers = _pairwise(reports, scores)
+    scores = None if name == "agreement" else _label_scores_and_mean_of_metric(reports, "interval", totals)
+    overall, workers = _pairwise_agreement_overall_and_by_worker(reports, scores)
     return Agreement(
         alphas={metric: _alpha(reports, metric, totals) for metric in metrics_of(reports.alphabet)},
         pairwise=overall,
@@ -142,11 +142,11 @@ class _ComparedAnswers:
     worker: NDArray[np.int32]
     value: NDArray[Any]
 
-    def spread(self, by_task: NDArray[Any]) -> NDArray[Any]:
+    def repeated_for_each_answer(self, by_task: NDArray[Any]) -> NDArray[Any]:
         """Return a value of each task for each of its answers, shape (answers,)."""
         return np.repeat(by_task, self.sizes)
 
-    def sums(self, by_answer: NDArray[Any]) -> NDArray[Any]:
+    def sums_by_task(self, by_answer: NDArray[Any]) -> NDArray[Any]:
         """Return the sum over each task's answers, shape (tasks,)."""
         return np.add.reduceat(by_answer, self.starts) if len(self.starts) else np.zeros(0, by_answer.dtype)
 
@@ -160,7 +160,7 @@ class _Totals(NamedTuple):
     mean: float
 
 
-def _compared_answers(reports: Reports) -> Iterator[_ComparedAnswers]:
+def _answers_of_tasks_with_several(reports: Reports) -> Iterator[_ComparedAnswers]:
     for block in reports.blocks():
         sizes = np.diff(block.pointers)
         several = sizes >= 2
@@ -193,7 +193,7 @@ def refuse_repeats(reports: Reports) -> None:
         )
 
 
-def _totals(reports: Reports) -> _Totals:
+def _totals_of_comparable_answers(reports: Reports) -> _Totals:
     """Return the totals of answers that can be compared.
 
     Raises:
@@ -201,7 +201,7 @@ def _totals(reports: Reports) -> _Totals:
     """
     tasks = answers = 0
     counts, total = np.zeros(reports.labels), 0.0
-    for part in _compared_answers(reports):
+    for part in _answers_of_tasks_with_several(reports):
         tasks, answers = tasks + len(part.starts), answers + len(part.value)
         if reports.labels:
             counts += np.bincount(part.value, minlength=reports.labels)
@@ -224,17 +224,17 @@ class _Scores(NamedTuple):
         return np.asarray((value if self.of_label is None else self.of_label[value]) - self.mean)
 
 
-def _scores(reports: Reports, metric: Metric, totals: _Totals) -> _Scores | None:
+def _label_scores_and_mean_of_metric(reports: Reports, metric: Metric, totals: _Totals) -> _Scores | None:
     if metric == "nominal":
         return None
     if metric == "ordinal":
-        return _Scores(midranks(totals.counts), totals.answers / 2)
+        return _Scores(mean_rank_of_each_label(totals.counts), totals.answers / 2)
     return _Scores(None if reports.alphabet is None else reports.alphabet.values, totals.mean)
 
 
-def _equal_answers(part: _ComparedAnswers, labels: int) -> NDArray[np.int64]:
+def _equal_answers_to_same_task(part: _ComparedAnswers, labels: int) -> NDArray[np.int64]:
     """Return how many answers to the same task have the same label, itself included; shape (answers,)."""
-    key = part.spread(np.arange(len(part.sizes))) * labels + part.value
+    key = part.repeated_for_each_answer(np.arange(len(part.sizes))) * labels + part.value
     if len(part.sizes) * labels <= DENSE_CELLS * len(key):
         return np.bincount(key, minlength=1)[key]
     _, place, counts = np.unique(key, return_inverse=True, return_counts=True)
@@ -244,24 +244,28 @@ def _equal_answers(part: _ComparedAnswers, labels: int) -> NDArray[np.int64]:
 def _deviations_from_task_mean(part: _ComparedAnswers, scores: _Scores) -> NDArray[np.float64]:
     """Return the deviation of each answer from the mean of its task, shape (answers,)."""
     values = scores(part.value)
-    return np.asarray(values - part.spread(part.sums(values) / part.sizes))
+    return np.asarray(values - part.repeated_for_each_answer(part.sums_by_task(values) / part.sizes))
 
 
-def _squared_distances_by_task(part: _ComparedAnswers, labels: int, scores: _Scores | None) -> NDArray[np.float64]:
+def _pairwise_squared_distances_by_task(
+    part: _ComparedAnswers, labels: int, scores: _Scores | None
+) -> NDArray[np.float64]:
     """Return the sum of squared distances over ordered pairs of answers to each task, shape (tasks,)."""
     if scores is None:
-        return np.asarray(part.sizes**2 - part.sums(_equal_answers(part, labels)), dtype=float)
-    return np.asarray(2 * part.sizes * part.sums(_deviations_from_task_mean(part, scores) ** 2))
+        return np.asarray(part.sizes**2 - part.sums_by_task(_equal_answers_to_same_task(part, labels)), dtype=float)
+    return np.asarray(2 * part.sizes * part.sums_by_task(_deviations_from_task_mean(part, scores) ** 2))
 
 
 def _alpha(reports: Reports, metric: Metric, totals: _Totals) -> Interval:
-    scores, n, labels = _scores(reports, metric, totals), totals.answers, reports.labels
+    scores, n, labels = _label_scores_and_mean_of_metric(reports, metric, totals), totals.answers, reports.labels
     observed, squares, slopes = 0.0, 0.0, np.zeros(labels)
-    for part in _compared_answers(reports):
-        observed += float((_squared_distances_by_task(part, labels, scores) / (part.sizes - 1)).sum())
+    for part in _answers_of_tasks_with_several(reports):
+        observed += float((_pairwise_squared_distances_by_task(part, labels, scores) / (part.sizes - 1)).sum())
         squares += 0.0 if scores is None else float((scores(part.value) ** 2).sum())
         if scores is not None and metric == "ordinal":
-            weights = _deviations_from_task_mean(part, scores) * part.spread(4 * part.sizes / (part.sizes - 1))
+            weights = _deviations_from_task_mean(part, scores) * part.repeated_for_each_answer(
+                4 * part.sizes / (part.sizes - 1)
+            )
             slopes += np.bincount(part.value, weights, minlength=labels)
     expected = float(n**2 - totals.counts @ totals.counts) if scores is None else 2 * n * squares
     if not expected > 0:
@@ -273,11 +277,11 @@ def _alpha(reports: Reports, metric: Metric, totals: _Totals) -> Interval:
         n, observed, expected, squares, totals.counts, scores, slopes if metric == "ordinal" else None
     )
     moments = np.zeros(2)
-    for part in _compared_answers(reports):
-        q = _squared_distances_by_task(part, labels, scores) / (part.sizes - 1)
-        slope = part.sums(_answer_slopes(part.value, found)) - (n - 1) / expected * q
+    for part in _answers_of_tasks_with_several(reports):
+        q = _pairwise_squared_distances_by_task(part, labels, scores) / (part.sizes - 1)
+        slope = part.sums_by_task(_influence_of_each_answer(part.value, found)) - (n - 1) / expected * q
         moments += (slope.sum(), slope @ slope)
-    return _interval(1 - ratio, moments, totals.tasks)
+    return _interval_from_slope_moments(1 - ratio, moments, totals.tasks)
 
 
 class _Disagreement(NamedTuple):
@@ -292,12 +296,13 @@ class _Disagreement(NamedTuple):
     rank_slopes: NDArray[np.float64] | None
 
 
-def _answer_slopes(value: NDArray[Any], found: _Disagreement) -> NDArray[np.float64]:
+def _influence_of_each_answer(value: NDArray[Any], found: _Disagreement) -> NDArray[np.float64]:
     """Return h of each answer, shape (answers,).
 
     With A = sum of q_u: h(v) = -A / E + (n - 1) A e(v) / E^2 - (n - 1) a(v) / E, where e and a are the derivatives of
     E and A by the number of answers v. For nominal e = 2 (n - N_v), for numbers e = 2 (n v^2 + sum of squares), v
-    centred, and a = 0. Ranks move with the counts: the derivatives by ranks are carried back by `_slopes_by_count`.
+    centred, and a = 0. Ranks move with the counts: the derivatives by ranks are carried back by
+    `_derivatives_by_label_count`.
     """
     n, share = found.answers, found.observed / found.expected
     own: NDArray[Any]
@@ -309,45 +314,55 @@ def _answer_slopes(value: NDArray[Any], found: _Disagreement) -> NDArray[np.floa
     moved: NDArray[Any] | float = 0.0
     if found.rank_slopes is not None and found.scores is not None:
         ranks = found.scores(np.arange(len(found.counts)))
-        own = own + _slopes_by_count(4 * n * found.counts * ranks)[value]
-        moved = _slopes_by_count(found.rank_slopes)[value]
+        own = own + _derivatives_by_label_count(4 * n * found.counts * ranks)[value]
+        moved = _derivatives_by_label_count(found.rank_slopes)[value]
     return np.asarray(-share + (n - 1) * (share * own - moved) / found.expected)
 
 
-def _slopes_by_count(by_rank: NDArray[np.float64]) -> NDArray[np.float64]:
+def _derivatives_by_label_count(by_midrank: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return derivatives by label counts from those by midranks: sum_{c > k} x_c + x_k / 2."""
-    return np.asarray(np.cumsum(by_rank[::-1])[::-1] - by_rank / 2)
+    return np.asarray(np.cumsum(by_midrank[::-1])[::-1] - by_midrank / 2)
 
 
-def _interval(value: float, moments: NDArray[np.float64], tasks: int, *, most: float = 1.0) -> Interval:
+def _interval_from_slope_moments(
+    value: float, moments: NDArray[np.float64], tasks: int, *, most: float = 1.0
+) -> Interval:
     """Return a value with its interval, from the sum and the sum of squares of the slopes of tasks."""
     variance = (moments[1] - moments[0] ** 2 / tasks) * tasks / (tasks - 1)
     half = NORMAL_QUANTILE * float(np.sqrt(max(variance, 0.0)))
     return Interval(value, value - half, min(value + half, most))
 
 
-def _pairwise(reports: Reports, scores: _Scores | None) -> tuple[Interval, WorkerAgreement]:
+def _pairwise_agreement_overall_and_by_worker(
+    reports: Reports, scores: _Scores | None
+) -> tuple[Interval, WorkerAgreement]:
     """Return agreement (without scores) or difference over all pairs, and that of each worker."""
     workers = len(reports.workers)
     found, pairs = np.zeros(workers), np.zeros(workers)
     crossed, tasks = np.zeros(3), 0
-    for part in _compared_answers(reports):
-        others = part.spread(part.sizes - 1).astype(float)
+    for part in _answers_of_tasks_with_several(reports):
+        others = part.repeated_for_each_answer(part.sizes - 1).astype(float)
         if scores is None:
-            own = _equal_answers(part, reports.labels) - 1.0
+            own = _equal_answers_to_same_task(part, reports.labels) - 1.0
         else:
             squared = _deviations_from_task_mean(part, scores) ** 2
-            own = part.spread(part.sizes) * squared + part.spread(part.sums(squared))
+            own = part.repeated_for_each_answer(part.sizes) * squared + part.repeated_for_each_answer(
+                part.sums_by_task(squared)
+            )
         found += np.bincount(part.worker, own, minlength=workers)
         pairs += np.bincount(part.worker, others, minlength=workers)
-        table = np.stack((part.sums(own), part.sums(others)))
+        table = np.stack((part.sums_by_task(own), part.sums_by_task(others)))
         crossed += (table[0] @ table[0], table[0] @ table[1], table[1] @ table[1])
         tasks += table.shape[1]
     total = pairs.sum()
     mean = float(found.sum() / total)
     # The slopes of a ratio sum to 0.
     slopes = np.array([0.0, (crossed[0] - 2 * mean * crossed[1] + mean**2 * crossed[2]) / total**2])
-    bounded = _interval(mean, slopes, tasks, most=1.0 if scores is None else np.inf) if tasks >= MIN_TASKS else None
+    bounded = (
+        _interval_from_slope_moments(mean, slopes, tasks, most=1.0 if scores is None else np.inf)
+        if tasks >= MIN_TASKS
+        else None
+    )
     overall = Interval(mean, np.nan, np.nan) if bounded is None else bounded._replace(low=max(bounded.low, 0.0))
     each = np.divide(found, pairs, out=np.full(workers, np.nan), where=pairs > 0)
     if scores is not None:

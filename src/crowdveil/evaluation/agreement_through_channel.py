@@ -23,7 +23,7 @@ from crowdveil.channels.alphabet import Alphabet, Categories
 from crowdveil.channels.channel import Channel
 from crowdveil.data.assignment import Assignment
 from crowdveil.data.reports import Reports
-from crowdveil.em.estimator import check_null_reports
+from crowdveil.em.estimator import require_null_reports_countable
 from crowdveil.em.observation_model import ObservationModel, observation_model
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.evaluation.agreement import (
@@ -32,8 +32,8 @@ from crowdveil.evaluation.agreement import (
     Agreement,
     Interval,
     Metric,
+    mean_rank_of_each_label,
     metrics_of,
-    midranks,
     refuse_repeats,
 )
 
@@ -62,12 +62,12 @@ def agreement_through_channel(reports: Reports, channel: Channel, *, assignment:
     """
     refuse_repeats(reports)
     if channel.null_output is not None:
-        check_null_reports(reports, channel)
+        require_null_reports_countable(reports, channel)
     coded, model = observation_model(channel, reports, assignment)
     estimates = _Estimates(_right_inverse(model, channel), model.labels, channel.alphabet)
-    tasks, pairs = _pairs_by_group(coded, model)
+    tasks, pairs = _pair_sums_by_task_group(coded, model)
     alphas, pairwise = estimates.intervals(pairs, tasks)
-    answers = round(float(estimates.answers(pairs).sum()))
+    answers = round(float(estimates.estimated_answers_by_label(pairs).sum()))
     return Agreement(
         alphas=alphas,
         pairwise=pairwise,
@@ -103,10 +103,12 @@ class _Estimates(NamedTuple):
     def intervals(self, pairs: _Pairs, tasks: int) -> tuple[dict[Metric, Interval], Interval]:
         """Return alpha by metric, and the agreement or difference of pairs, from the sums of each group."""
         total, groups = _Pairs(*(part.sum(axis=0) for part in pairs)), len(pairs.single)
-        left_out = np.array([self.values(_sums_without_group(pairs, total, group)) for group in range(groups)])
+        left_out = np.array(
+            [self.agreement_coefficients(_sums_without_group(pairs, total, group)) for group in range(groups)]
+        )
         variance = (groups - 1) / groups * ((left_out - left_out.mean(axis=0)) ** 2).sum(axis=0)
         half = NORMAL_QUANTILE * np.sqrt(variance) if tasks >= MIN_TASKS else np.full(len(variance), np.nan)
-        values = self.values(total)
+        values = self.agreement_coefficients(total)
         table = np.stack((values, values - half, values + half), axis=1)
         # Noise may leave less than nothing: a value out of range, or an interval over all of it, is no estimate.
         table[:-1][(values[:-1] < -1) | (half[:-1] >= 1)] = np.nan
@@ -118,19 +120,19 @@ class _Estimates(NamedTuple):
         *alphas, pairwise = (Interval(*row) for row in table.tolist())
         return dict(zip(metrics_of(self.alphabet), alphas, strict=True)), pairwise
 
-    def values(self, pairs: _Pairs) -> NDArray[np.float64]:
+    def agreement_coefficients(self, pairs: _Pairs) -> NDArray[np.float64]:
         """Return alpha by metric, then the share of equal answers or the mean squared difference; nan if unknown."""
         chance = np.outer(pairs.single, pairs.single) - np.diag(pairs.single)
         found = []
         for metric in metrics_of(self.alphabet):
-            expected = self.distance(chance, metric, pairs)
-            observed = self.distance(pairs.weighted, metric, pairs)
+            expected = self.mean_squared_distance_of_pairs(chance, metric, pairs)
+            observed = self.mean_squared_distance_of_pairs(pairs.weighted, metric, pairs)
             found.append(1 - observed / expected if expected > SMALLEST_DISTANCE else np.nan)
         if isinstance(self.alphabet, Categories):
-            return np.array([*found, 1 - self.distance(pairs.plain, "nominal", pairs)])
-        return np.array([*found, self.distance(pairs.plain, "interval", pairs)])
+            return np.array([*found, 1 - self.mean_squared_distance_of_pairs(pairs.plain, "nominal", pairs)])
+        return np.array([*found, self.mean_squared_distance_of_pairs(pairs.plain, "interval", pairs)])
 
-    def distance(self, table: NDArray[np.float64], metric: Metric, pairs: _Pairs) -> float:
+    def mean_squared_distance_of_pairs(self, table: NDArray[np.float64], metric: Metric, pairs: _Pairs) -> float:
         """Return the mean squared distance of the pairs of answers behind a table of pairs of reports.
 
         It is nan if the number of pairs is estimated as 0 or less.
@@ -141,11 +143,15 @@ class _Estimates(NamedTuple):
         if metric == "nominal":
             apart = total - float(np.trace(answers))
         else:
-            scores = midranks(self.answers(pairs)) if metric == "ordinal" else self.alphabet.values
+            scores = (
+                mean_rank_of_each_label(self.estimated_answers_by_label(pairs))
+                if metric == "ordinal"
+                else self.alphabet.values
+            )
             apart = float((answers * (scores[:, None] - scores) ** 2).sum())
         return apart / total if total > 0 else np.nan
 
-    def answers(self, pairs: _Pairs) -> NDArray[np.float64]:
+    def estimated_answers_by_label(self, pairs: _Pairs) -> NDArray[np.float64]:
         """Return the estimated number of answers by label, shape (labels,)."""
         single = pairs.single if pairs.single.ndim == 1 else pairs.single.sum(axis=0)
         return np.asarray(single @ self.inverse[:, : self.labels])
@@ -171,7 +177,7 @@ def _right_inverse(model: ObservationModel, channel: Channel) -> NDArray[np.floa
     return np.asarray(np.linalg.pinv(model.full_table))
 
 
-def _pairs_by_group(coded: Reports, model: ObservationModel) -> tuple[int, _Pairs]:
+def _pair_sums_by_task_group(coded: Reports, model: ObservationModel) -> tuple[int, _Pairs]:
     """Return the number of tasks with two or more reports, and the sums over each group of tasks.
 
     Raises:
@@ -181,7 +187,7 @@ def _pairs_by_group(coded: Reports, model: ObservationModel) -> tuple[int, _Pair
     groups = max(2, min(GROUPS, len(coded.tasks), TABLE_NUMBERS // reports**2))
     weighted, plain = np.zeros((2, groups, reports, reports))
     single, tasks = np.zeros((groups, reports)), 0
-    for first, counts in task_report_counts_by_block(coded, model):
+    for first, counts in symbol_and_null_counts_by_range(coded, model):
         sizes = counts.sum(axis=1)
         counts[sizes < 2] = 0.0
         tasks += int((sizes >= 2).sum())
@@ -197,13 +203,20 @@ def _pairs_by_group(coded: Reports, model: ObservationModel) -> tuple[int, _Pair
     return tasks, _Pairs(weighted, plain, single)
 
 
-def task_report_counts_by_block(coded: Reports, model: ObservationModel) -> Iterator[tuple[int, NDArray[np.float64]]]:
+def symbol_and_null_counts_by_range(
+    coded: Reports, model: ObservationModel
+) -> Iterator[tuple[int, NDArray[np.float64]]]:
     """Yield the first task of a range and its reports by symbol, then implicit NULL; indexed [task, report]."""
     step = max(1, TABLE_NUMBERS // model.full_table.shape[1])
     for block in coded.blocks():
         for start in range(0, block.tasks, step):
             part = block.slice_tasks(slice(start, start + step))
-            key = part.task * model.symbols + part.value
-            listed = np.bincount(key, minlength=part.tasks * model.symbols).reshape(part.tasks, model.symbols)
+            key = part.task * model.listed_symbol_count + part.value
+            listed = np.bincount(key, minlength=part.tasks * model.listed_symbol_count).reshape(
+                part.tasks, model.listed_symbol_count
+            )
             group = model.task_group[part.first : part.stop]
-            yield part.first, np.concatenate((listed, model.implicit_counts(listed.astype(float), group)), axis=1)
+            yield (
+                part.first,
+                np.concatenate((listed, model.implicit_null_counts_per_task(listed.astype(float), group)), axis=1),
+            )

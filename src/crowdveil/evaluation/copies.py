@@ -20,7 +20,11 @@ from scipy.special import betainc
 from crowdveil.data.reports import Reports
 from crowdveil.em.estimate import Estimate
 from crowdveil.em.kernels.dispatch import use_compiled
-from crowdveil.evaluation.pair_abilities import WorkerPairs, abilities_of_pairs, listed_pairs
+from crowdveil.evaluation.pair_abilities import (
+    WorkerPairs,
+    abilities_from_pair_agreements,
+    pairs_of_reports_on_each_task,
+)
 
 ALIKE, MIN_COMMON, RARE, ERRORS = 0.97, 20, 1e-12, 3.0
 MIN_OTHERS = 2
@@ -69,24 +73,24 @@ def find_copies(reports: Reports) -> Copies | None:
     counts = np.asarray(reports.per_task).astype(np.int64)
     if reports.alphabet is None or not 0 < int((counts * (counts - 1) // 2).sum()) <= MAX_PAIRS:
         return None
-    alike = _alike(reports)
+    alike = _pairs_of_alike_workers(reports)
     if not len(alike.first):
         return None
-    group = _groups(alike, len(reports.workers))
-    single = once(reports, group)
+    group = _first_worker_of_each_group(alike, len(reports.workers))
+    single = one_answer_per_copying_group(reports, group)
     copied = (
-        _unlikely(alike, 0.5) & _answered_by_others(reports, single)[group[alike.first]]
+        _agree_more_than_chance(alike, 0.5) & _mostly_on_tasks_others_answered(reports, single)[group[alike.first]]
     )  # no expected share is smaller
     if copied.any():
-        ability = _largest_abilities(single)[group[alike.first]]
-        copied &= _unlikely(alike, ability**2 + (1 - ability) ** 2)
+        ability = _upper_bounds_of_abilities(single)[group[alike.first]]
+        copied &= _agree_more_than_chance(alike, ability**2 + (1 - ability) ** 2)
     if not copied.any():
         return None
     pairs = AlikePairs(*(column[copied] for column in alike))
-    return Copies(_groups(pairs, len(reports.workers)), pairs)
+    return Copies(_first_worker_of_each_group(pairs, len(reports.workers)), pairs)
 
 
-def once(reports: Reports, group: NDArray[np.int64]) -> Reports:
+def one_answer_per_copying_group(reports: Reports, group: NDArray[np.int64]) -> Reports:
     """Return the reports with one answer of each group to each task, that of its first worker who gave one."""
     of_groups = (np.bincount(group) > 1)[group[reports.worker]]
     rows = np.flatnonzero(of_groups)
@@ -98,8 +102,11 @@ def once(reports: Reports, group: NDArray[np.int64]) -> Reports:
     return Reports(*columns, reports.tasks, reports.workers, reports.alphabet, reports.public_lists, reports.original)
 
 
-def with_copies(estimate: Estimate, reports: Reports, group: NDArray[np.int64]) -> Estimate:
-    """Return an estimate from `once` with the counts of all reports; copies have the quality of their group's first."""
+def extend_estimate_to_copied_workers(estimate: Estimate, reports: Reports, group: NDArray[np.int64]) -> Estimate:
+    """Return an estimate from `one_answer_per_copying_group` with the counts of all reports.
+
+    Copies have the quality of their group's first worker.
+    """
     table = estimate.workers
     columns = {name: getattr(table, name) for name in table.__dataclass_fields__ if name != "quality_name"}
     own: dict[str, Any] = {name: column if column is None else column[group] for name, column in columns.items()}
@@ -115,45 +122,45 @@ def with_copies(estimate: Estimate, reports: Reports, group: NDArray[np.int64]) 
     )
 
 
-def _alike(reports: Reports) -> AlikePairs:
+def _pairs_of_alike_workers(reports: Reports) -> AlikePairs:
     """Return the pairs that are alike, ascending; a pair is sorted only if enough equal answers are in its bucket."""
     workers = len(reports.workers)
     buckets = min(1 << (workers**2).bit_length(), MAX_BUCKETS)
     if use_compiled(len(reports)):
-        often = _equal_answers(reports, buckets) >= MIN_COMMON
+        often = _equal_answer_counts_by_pair_bucket(reports, buckets) >= MIN_COMMON
         if not often.any():
             return AlikePairs(*np.zeros((4, 0), dtype=np.int64))
-        pair, same = _all_pairs(reports)
+        pair, same = _all_report_pairs(reports)
     else:
-        pair, same = _all_pairs(reports)
+        pair, same = _all_report_pairs(reports)
         often = np.bincount(pair[same] % buckets, minlength=buckets) >= MIN_COMMON
     kept = np.flatnonzero(often[pair % buckets])
-    pairs = WorkerPairs.of(pair[kept], same[kept])
+    pairs = WorkerPairs.from_listed_pairs(pair[kept], same[kept])
     found = np.flatnonzero((pairs.common >= MIN_COMMON) & (pairs.same >= ALIKE * pairs.common))
     return AlikePairs(*np.divmod(pairs.pair[found], workers), pairs.common[found], pairs.same[found])
 
 
-def _equal_answers(reports: Reports, buckets: int) -> NDArray[np.uint8]:
+def _equal_answer_counts_by_pair_bucket(reports: Reports, buckets: int) -> NDArray[np.uint8]:
     """Return the pairs of equal answers by pair of workers modulo `buckets`, a power of two; at most 255 each.
 
     By a compiled loop, which takes a ninth of the time of a list of all pairs.
     """
-    from crowdveil.em.kernels.numba_loops.pairs import count_equal_pairs
+    from crowdveil.em.kernels.numba_loops.pairs import count_equal_answers_by_pair_bucket
 
     counts = np.zeros(buckets, dtype=np.uint8)
     for block in reports.blocks(LISTED_REPORTS):
-        count_equal_pairs(block.pointers, block.worker, block.value, len(reports.workers), counts)
+        count_equal_answers_by_pair_bucket(block.pointers, block.worker, block.value, len(reports.workers), counts)
     return counts
 
 
-def _all_pairs(reports: Reports) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Return the pairs of all reports, as `listed_pairs`."""
-    listed = (listed_pairs(block, len(reports.workers)) for block in reports.blocks(LISTED_REPORTS))
+def _all_report_pairs(reports: Reports) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Return the pairs of all reports, as `pairs_of_reports_on_each_task`."""
+    listed = (pairs_of_reports_on_each_task(block, len(reports.workers)) for block in reports.blocks(LISTED_REPORTS))
     pair, same = map(np.concatenate, zip(*listed, strict=True))
     return pair, same
 
 
-def _groups(pairs: AlikePairs, workers: int) -> NDArray[np.int64]:
+def _first_worker_of_each_group(pairs: AlikePairs, workers: int) -> NDArray[np.int64]:
     """Return the code of the first worker of the group that pairs link, for each worker."""
     from scipy.sparse import coo_array  # these imports are slow
     from scipy.sparse.csgraph import connected_components
@@ -165,11 +172,11 @@ def _groups(pairs: AlikePairs, workers: int) -> NDArray[np.int64]:
     return first[label]
 
 
-def _largest_abilities(single: Reports) -> NDArray[np.float64]:
+def _upper_bounds_of_abilities(single: Reports) -> NDArray[np.float64]:
     """Return an upper bound of each worker's ability from the agreement with workers of other groups."""
     labels, workers = single.labels, len(single.workers)
-    pairs = WorkerPairs.of(*_all_pairs(single))
-    ability = abilities_of_pairs(pairs, single)
+    pairs = WorkerPairs.from_listed_pairs(*_all_report_pairs(single))
+    ability = abilities_from_pair_agreements(pairs, single)
     skill = np.nan_to_num((labels * ability - 1) / (labels - 1), nan=1.0)
     first, second = np.divmod(pairs.pair, workers)
     information = np.bincount(first, pairs.common * skill[second] ** 2, workers)
@@ -178,12 +185,12 @@ def _largest_abilities(single: Reports) -> NDArray[np.float64]:
     return np.asarray((skill * (labels - 1) + 1) / labels)
 
 
-def _unlikely(alike: AlikePairs, expected: NDArray[np.float64] | float) -> NDArray[np.bool_]:
+def _agree_more_than_chance(alike: AlikePairs, expected: NDArray[np.float64] | float) -> NDArray[np.bool_]:
     """Return which pairs agree more than chance explains if they are expected to agree in this share of tasks."""
     return np.asarray(betainc(alike.same, alike.common - alike.same + 1, expected) < RARE)
 
 
-def _answered_by_others(reports: Reports, single: Reports) -> NDArray[np.bool_]:
+def _mostly_on_tasks_others_answered(reports: Reports, single: Reports) -> NDArray[np.bool_]:
     """Return whether most answers of each worker are to tasks that enough workers of other groups have answered."""
     others = np.asarray(single.per_task)[reports.task] - 1
     enough = np.bincount(reports.worker, others >= MIN_OTHERS, minlength=len(reports.workers))

@@ -74,7 +74,7 @@ def read_costs(path: Path, alphabet: Alphabet) -> NDArray[np.float64]:
     columns = [found[name].cells.tolist() for name in COLUMNS]
     costs: dict[tuple[str, str], float] = {}
     for number, (truth, decision, text) in enumerate(zip(*columns, strict=True), 1):
-        cost = _number(text)
+        cost = _number_or_nan(text)
         for wrong, rule in (
             ({truth, decision} - set(alphabet.names), f"labels of costs must be among {alphabet.names}"),
             ((truth, decision) in costs, "a pair of truth and decision has one cost"),
@@ -119,7 +119,7 @@ def decision_notes(estimate: Estimate, gold: dict[str, Any] | None, costs: NDArr
     return notes
 
 
-def _number(text: str) -> float:
+def _number_or_nan(text: str) -> float:
     try:
         return float(text)
     except ValueError:

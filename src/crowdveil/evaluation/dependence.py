@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.data.reports import Block, Reports
-from crowdveil.em.kernels.dispatch import parallel_map, thread_count, use_compiled
+from crowdveil.em.kernels.dispatch import parallel_map, thread_count_by_variable_or_load, use_compiled
 
 MAX_TASKS, MAX_NUMBERS, CHUNK_NUMBERS = 100_000, 1 << 24, 1 << 20
 """Largest numbers of tasks, the first ones, of confusion matrices' cells of all their answers, and of those that are
@@ -47,7 +47,7 @@ class Dependence:
     standard_error: float
 
     @property
-    def least_copied(self) -> float:
+    def lower_bound_of_copied_share(self) -> float:
         """Lower end of the 95 % interval of `copied` (two standard errors), in [0, 1]."""
         return min(1.0, max(0.0, self.copied - 2 * self.standard_error))
 
@@ -66,8 +66,12 @@ def measure_dependence(
     last = max(1, int(np.searchsorted(answers, MAX_NUMBERS // cells, "right")))
     blocks = takewhile(lambda block: block.first < last, reports.blocks(max(1, CHUNK_NUMBERS // cells)))
     tables, compiled = np.ascontiguousarray(confusion.swapaxes(1, 2)), use_compiled(len(reports))
-    add_up = partial(_compiled_sums if compiled else _sums, tables=tables, prior=np.maximum(class_prior, TINY))
-    with parallel_map(thread_count() if compiled else 1) as each:
+    add_up = partial(
+        _pair_agreement_sums_compiled if compiled else _pairs_equal_pairs_and_predicted,
+        tables=tables,
+        prior=np.maximum(class_prior, TINY),
+    )
+    with parallel_map(thread_count_by_variable_or_load() if compiled else 1) as each:
         sums = list(each(add_up, (block.slice_tasks(slice(last - block.first)) for block in blocks)))
     pairs, agree, predicted = np.concatenate(sums).T
     excess, room = agree - predicted, pairs - predicted
@@ -79,7 +83,9 @@ def measure_dependence(
     return Dependence(number, float(agree.sum() / number), float(predicted.sum() / number), float(copied), error)
 
 
-def _sums(block: Block, tables: NDArray[np.float64], prior: NDArray[np.float64]) -> NDArray[np.float64]:
+def _pairs_equal_pairs_and_predicted(
+    block: Block, tables: NDArray[np.float64], prior: NDArray[np.float64]
+) -> NDArray[np.float64]:
     """Return the numbers of pairs, of equal pairs, and of those predicted, indexed [task, 3].
 
     Args:
@@ -103,12 +109,14 @@ def _sums(block: Block, tables: NDArray[np.float64], prior: NDArray[np.float64])
     return sums.T
 
 
-def _compiled_sums(block: Block, tables: NDArray[np.float64], prior: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return `_sums` by a compiled loop, which takes a tenth of its time."""
+def _pair_agreement_sums_compiled(
+    block: Block, tables: NDArray[np.float64], prior: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return `_pairs_equal_pairs_and_predicted` by a compiled loop, which takes a tenth of its time."""
     from crowdveil.em.kernels.numba_backend import UNROLLED_LABELS
-    from crowdveil.em.kernels.numba_loops.pairs import agreement_of_pairs
+    from crowdveil.em.kernels.numba_loops.pairs import compiled_pair_agreement_sums
 
     sums, columns = np.empty((block.tasks, 3)), (block.pointers, block.worker, block.value)
     labels = len(prior) if len(prior) <= UNROLLED_LABELS else 0
-    agreement_of_pairs(labels)(columns, tables.ravel(), prior, TINY, max(LAGS), sums)
+    compiled_pair_agreement_sums(labels)(columns, tables.ravel(), prior, TINY, max(LAGS), sums)
     return sums

@@ -6,11 +6,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.channels.alphabet import MAGNITUDE_HINT, MAGNITUDE_RULE, Scale, has_valid_magnitude
+from crowdveil.channels.alphabet import MAGNITUDE_HINT, MAGNITUDE_RULE, Scale, is_zero_or_squares_safely
 from crowdveil.data.identifiers import index_of, no_common_task_error
 from crowdveil.em.estimate import Estimate, winners
 from crowdveil.em.gold import as_gold
-from crowdveil.errors import ReportsError, SettingsError, to_builtin
+from crowdveil.errors import ReportsError, SettingsError, numpy_scalars_to_python
 
 ErrorName = Literal["error_rate", "mae", "rmse"]
 
@@ -54,10 +54,10 @@ def align_gold(estimate: Estimate, gold: Any) -> AlignedGold:
 def mean_error(aligned: AlignedGold, name: ErrorName) -> float:
     """Return the error over the scored tasks; tied labels are averaged."""
     if name == "error_rate":
-        require_labels(aligned)
-        return 1 - float(tie_weights(aligned)[np.arange(len(aligned.at)), gold_codes(aligned)].mean())
+        require_estimate_of_labels(aligned)
+        return 1 - float(tied_label_weights(aligned)[np.arange(len(aligned.at)), gold_codes(aligned)].mean())
     numbers, shares = weighted_predictions(aligned)
-    away = np.abs(numbers - comparable_truths(aligned, name)[:, None])
+    away = np.abs(numbers - gold_as_compared_by_error(aligned, name)[:, None])
     return float(
         (shares * away).sum(axis=1).mean() if name == "mae" else np.sqrt((shares * away**2).sum(axis=1).mean())
     )
@@ -77,11 +77,11 @@ def count_outside_scale(aligned: AlignedGold) -> int:
     scale = aligned.estimate.alphabet
     if not isinstance(scale, Scale):
         return 0
-    numbers = gold_numbers(aligned)
+    numbers = gold_numbers_or_label_positions(aligned)
     return int(((numbers < scale.low) | (numbers > scale.high)).sum())
 
 
-def require_labels(aligned: AlignedGold) -> None:
+def require_estimate_of_labels(aligned: AlignedGold) -> None:
     """Check that the estimate has labels.
 
     Raises:
@@ -95,14 +95,14 @@ def require_labels(aligned: AlignedGold) -> None:
         )
 
 
-def comparable_truths(aligned: AlignedGold, name: ErrorName) -> NDArray[Any]:
+def gold_as_compared_by_error(aligned: AlignedGold, name: ErrorName) -> NDArray[Any]:
     """Return gold as an error compares it, label names or numbers, shape (scored tasks,)."""
     alphabet = aligned.estimate.alphabet
     if name == "error_rate" and alphabet is not None:
         return np.array(alphabet.names)[gold_codes(aligned)]
     if alphabet is not None and not alphabet.ordered:
         raise SettingsError(f"{name} needs numbers or ordered labels", value=alphabet.names, hint="Use error_rate.")
-    return gold_numbers(aligned)
+    return gold_numbers_or_label_positions(aligned)
 
 
 def gold_codes(aligned: AlignedGold) -> NDArray[np.int64]:
@@ -110,7 +110,7 @@ def gold_codes(aligned: AlignedGold) -> NDArray[np.int64]:
     alphabet = aligned.estimate.alphabet
     assert alphabet is not None
     if isinstance(alphabet, Scale):
-        numbers = gold_numbers(aligned)
+        numbers = gold_numbers_or_label_positions(aligned)
         codes = alphabet.encode(numbers)
         wrong = np.flatnonzero(np.abs(alphabet.values[codes] - numbers) > FLAT * alphabet.range)
     else:
@@ -118,16 +118,17 @@ def gold_codes(aligned: AlignedGold) -> NDArray[np.int64]:
         codes = np.array([code_of.get(str(truth), -1) for truth in aligned.truths])
         wrong = np.flatnonzero(codes < 0)
     if len(wrong):
-        truth, task = aligned.truths[wrong[0]], aligned.estimate.tasks[aligned.at[wrong[0]]]
+        truth = numpy_scalars_to_python(aligned.truths[wrong[0]])
+        task = numpy_scalars_to_python(aligned.estimate.tasks[aligned.at[wrong[0]]])
         raise ReportsError(
-            f"gold label {to_builtin(truth)!r} of task {to_builtin(task)!r} is not among {alphabet.names}",
+            f"gold label {truth!r} of task {task!r} is not among {alphabet.names}",
             source="gold",
             hint="Write it as in the answers, or leave the task out.",
         )
     return codes
 
 
-def gold_numbers(aligned: AlignedGold) -> NDArray[np.float64]:
+def gold_numbers_or_label_positions(aligned: AlignedGold) -> NDArray[np.float64]:
     """Return every scored truth as a number, or its label's position, shape (scored tasks,)."""
     alphabet = aligned.estimate.alphabet
     if alphabet is None or isinstance(alphabet, Scale):
@@ -137,14 +138,14 @@ def gold_numbers(aligned: AlignedGold) -> NDArray[np.float64]:
             raise ReportsError("gold truths must be numbers", source="gold", examples=str(error)) from error
         if not np.isfinite(numbers).all():
             raise ReportsError("gold truths must be finite numbers", source="gold", hint="Leave unknown ones out.")
-        if not has_valid_magnitude(numbers).all():
-            found = f"{numbers[~has_valid_magnitude(numbers)][0]:g}"
+        if not is_zero_or_squares_safely(numbers).all():
+            found = f"{numbers[~is_zero_or_squares_safely(numbers)][0]:g}"
             raise ReportsError(f"gold truths {MAGNITUDE_RULE}", source="gold", examples=found, hint=MAGNITUDE_HINT)
         return numbers
     return gold_codes(aligned).astype(float)
 
 
-def tie_weights(aligned: AlignedGold) -> NDArray[np.float64]:
+def tied_label_weights(aligned: AlignedGold) -> NDArray[np.float64]:
     """Return weights 1 / t on t tied labels with the highest posterior, indexed [scored task, label]."""
     best = winners(aligned.estimate.posterior[aligned.at])
     return best / best.sum(axis=1, keepdims=True)
@@ -154,7 +155,7 @@ def weighted_predictions(aligned: AlignedGold) -> tuple[NDArray[np.float64], NDA
     """Return predicted numbers and their weights, both broadcastable to [scored task, choice]."""
     estimate = aligned.estimate
     if estimate.categorical and estimate.alphabet is not None:
-        return estimate.alphabet.values[None, :], tie_weights(aligned)
+        return estimate.alphabet.values[None, :], tied_label_weights(aligned)
     truth = estimate.posterior[aligned.at]
     filled = np.where(np.isnan(truth), float(estimate.baseline.constant), truth)
     return filled[:, None], np.ones((1, 1))
@@ -163,7 +164,7 @@ def weighted_predictions(aligned: AlignedGold) -> tuple[NDArray[np.float64], NDA
 def pearson_correlation(aligned: AlignedGold) -> float:
     """Return the Pearson correlation of predictions and gold; 0 if either is constant."""
     numbers, shares = weighted_predictions(aligned)
-    guessed, known = (numbers * shares).sum(axis=1), gold_numbers(aligned)
+    guessed, known = (numbers * shares).sum(axis=1), gold_numbers_or_label_positions(aligned)
     if any(np.ptp(side) <= FLAT * np.abs(side).max() for side in (guessed, known)):
         return 0.0
     return float(np.corrcoef(guessed, known)[0, 1])

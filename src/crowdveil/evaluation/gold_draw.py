@@ -31,13 +31,13 @@ def new_seed() -> int:
     return secrets.randbelow(MAX_SEED)
 
 
-def draw_order(tasks: Iterable[Any], seed: int) -> NDArray[np.int64]:
+def seeded_order_of_tasks(tasks: Iterable[Any], seed: int) -> NDArray[np.int64]:
     """Return the positions of tasks in the order of their draw, shape (tasks,)."""
     keys = [hashlib.sha256(f"{seed}\n{task}".encode()).digest() for task in tasks]
     return np.array(sorted(range(len(keys)), key=keys.__getitem__), dtype=np.int64)
 
 
-def drawn_tasks(tasks: Identifiers, reports: NDArray[np.integer], seed: int) -> list[str]:
+def tasks_in_draw_order(tasks: Identifiers, reports: NDArray[np.integer], seed: int) -> list[str]:
     """Return the names of the tasks with reports in the order of their draw.
 
     Args:
@@ -46,10 +46,10 @@ def drawn_tasks(tasks: Identifiers, reports: NDArray[np.integer], seed: int) -> 
         seed: of the draw.
     """
     names = [str(tasks[code]) for code in np.flatnonzero(reports).tolist()]
-    return [names[place] for place in draw_order(names, seed).tolist()]
+    return [names[place] for place in seeded_order_of_tasks(names, seed).tolist()]
 
 
-def require_drawn(gold: Mapping[str, Any], order: list[str], seed: int) -> None:
+def require_gold_is_start_of_draw(gold: Mapping[str, Any], order: list[str], seed: int) -> None:
     """Check that the gold tasks with reports are the first ones of the order of their seed.
 
     Raises:
@@ -67,7 +67,7 @@ def require_drawn(gold: Mapping[str, Any], order: list[str], seed: int) -> None:
         )
 
 
-def unlike_random(estimate: Estimate, at: NDArray[np.int64]) -> tuple[str, ...]:
+def warnings_if_gold_not_random(estimate: Estimate, at: NDArray[np.int64]) -> tuple[str, ...]:
     """Return a warning if gold tasks are visibly no random sample of the tasks with reports; empty if none is seen.
 
     Compared are the mean number of reports, the mean confidence and the mean probability of each label, by a normal
@@ -86,7 +86,7 @@ def unlike_random(estimate: Estimate, at: NDArray[np.int64]) -> tuple[str, ...]:
     found = [
         (name, column[at].mean(), column[everywhere].mean())
         for name, column in zip(names, columns, strict=True)
-        if _distance(column[everywhere], column[at]) > bound
+        if _standard_deviations_between_means(column[everywhere], column[at]) > bound
     ]
     if not found:
         return ()
@@ -97,7 +97,7 @@ def unlike_random(estimate: Estimate, at: NDArray[np.int64]) -> tuple[str, ...]:
     )
 
 
-def _distance(every: NDArray[np.float64], sample: NDArray[np.float64]) -> float:
+def _standard_deviations_between_means(every: NDArray[np.float64], sample: NDArray[np.float64]) -> float:
     """Return the distance of a sample's mean from that of all, in its standard deviations under random draws."""
     left = (len(every) - len(sample)) / max(1, len(every) - 1)
     deviation = float(every.std()) * math.sqrt(left / len(sample))

@@ -16,15 +16,15 @@ from crowdveil.errors import SettingsError
 from crowdveil.evaluation.gold import (
     AlignedGold,
     align_gold,
-    comparable_truths,
     count_outside_scale,
     count_without_reports,
     default_error,
+    gold_as_compared_by_error,
     gold_codes,
     mean_error,
     mean_log_loss,
     pearson_correlation,
-    tie_weights,
+    tied_label_weights,
 )
 from crowdveil.evaluation.gold import ErrorName as ErrorName
 from crowdveil.presentation.counts import number_of
@@ -65,7 +65,7 @@ class Score:
     outside: int
 
     @property
-    def gain(self) -> float:
+    def gain_over_constant(self) -> float:
         """Error of the best constant minus error of the estimate."""
         return self.baseline - self.error
 
@@ -103,7 +103,7 @@ def score(estimate: Estimate, gold: Any, *, error: ErrorName | None = None) -> S
     name = error or default_error(estimate)
     aligned = align_gold(estimate, gold)
     own = mean_error(aligned, name)
-    best = best_constant(comparable_truths(aligned, name), name)
+    best = best_constant(gold_as_compared_by_error(aligned, name), name)
     has_confidence = name == "error_rate" and estimate.probabilistic
     return Score(
         error=own,
@@ -154,7 +154,7 @@ def best_constant(truths: Sequence[Any] | NDArray[Any], error: ErrorName) -> Bes
 def confidence_bins(aligned: AlignedGold) -> NDArray[np.float64]:
     """Return sums of confidences and of right answers (ties split) by bin of confidence; [bin, (confidence, right)]."""
     posterior, places = aligned.estimate.posterior[aligned.at], np.arange(len(aligned.at))
-    confidence, right = posterior.max(axis=1), tie_weights(aligned)[places, gold_codes(aligned)]
+    confidence, right = posterior.max(axis=1), tied_label_weights(aligned)[places, gold_codes(aligned)]
     code = np.minimum((confidence * BINS).astype(int), BINS - 1)
     sums = [np.bincount(code, weights=column, minlength=BINS) for column in (confidence, right)]
     return np.stack(sums, axis=1).astype(float)

@@ -33,14 +33,14 @@ class WorkerPairs(NamedTuple):
     same: NDArray[np.int64]
 
     @classmethod
-    def of(cls, pair: NDArray[np.int64], same: NDArray[np.bool_]) -> Self:
-        """Return the sums of listed pairs, as of `listed_pairs`."""
+    def from_listed_pairs(cls, pair: NDArray[np.int64], same: NDArray[np.bool_]) -> Self:
+        """Return the sums of listed pairs, as of `pairs_of_reports_on_each_task`."""
         key = np.sort(2 * pair + same)
         first = np.flatnonzero(np.diff(key >> 1, prepend=-1))
         return cls(key[first] >> 1, np.diff(first, append=len(key)), np.add.reduceat(key & 1, first))
 
 
-def listed_pairs(block: Block, workers: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+def pairs_of_reports_on_each_task(block: Block, workers: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """Return each pair of reports on one task by its pair of workers, and whether the two are equal."""
     lengths = np.diff(block.pointers)
     place = np.arange(len(block.worker)) - np.repeat(block.pointers[:-1], lengths)
@@ -60,7 +60,7 @@ class PairAgreements(NamedTuple):
     value: NDArray[np.float64]
 
 
-def abilities_of_pairs(pairs: WorkerPairs, reports: Reports) -> NDArray[np.float64]:
+def abilities_from_pair_agreements(pairs: WorkerPairs, reports: Reports) -> NDArray[np.float64]:
     """Return P(right) of each worker, shape (workers,), nan without reports; without co-workers by the mean s.
 
     Args:
@@ -68,17 +68,17 @@ def abilities_of_pairs(pairs: WorkerPairs, reports: Reports) -> NDArray[np.float
         reports: labels.
     """
     labels, workers = reports.labels, len(reports.workers)
-    entries = pair_agreements(pairs, workers, labels)
+    entries = chance_corrected_agreements_both_directions(pairs, workers, labels)
     known = np.bincount(entries.row, minlength=workers) > 0
     skill = np.zeros(workers)
-    skill[known] = (skill_signs(entries, workers) * _skill_sizes(entries, workers, len(reports.tasks)))[known]
+    skill[known] = (skill_signs(entries, workers) * _absolute_skills(entries, workers, len(reports.tasks)))[known]
     margin = min(max(int((np.asarray(reports.per_task) > 0).sum()), 1) ** -0.5, 0.5)
     skill = np.clip(skill, margin - 1 / (labels - 1), 1 - margin)
     skill[~known] = skill[known].mean() if known.any() else 1 - margin
     return np.where(np.asarray(reports.per_worker) > 0, (skill * (labels - 1) + 1) / labels, np.nan)
 
 
-def _skill_sizes(entries: PairAgreements, workers: int, tasks: int) -> NDArray[np.float64]:
+def _absolute_skills(entries: PairAgreements, workers: int, tasks: int) -> NDArray[np.float64]:
     """Return |s| of each worker by alternating trimmed means, shape (workers,)."""
     degree = np.bincount(entries.row, minlength=workers)
     trimmed = max(int(degree[degree > 0].min(initial=0)) // 2 - 1, 0)
@@ -86,8 +86,8 @@ def _skill_sizes(entries: PairAgreements, workers: int, tasks: int) -> NDArray[n
     u = v = np.sqrt(matrix.sum(axis=1) / np.maximum(degree, 1))
     products = np.repeat(u, degree) * v[entries.column]
     for _ in range(MAX_ROUNDS):
-        v = _trimmed_ratio_means(matrix, entries.row, np.maximum(u, smallest), v, trimmed)
-        u = _trimmed_ratio_means(matrix, entries.row, np.maximum(v, smallest), u, trimmed)
+        v = _trimmed_mean_entry_ratio_per_worker(matrix, entries.row, np.maximum(u, smallest), v, trimmed)
+        u = _trimmed_mean_entry_ratio_per_worker(matrix, entries.row, np.maximum(v, smallest), u, trimmed)
         before, products = products, np.repeat(u, degree) * v[entries.column]
         if np.abs(products - before).max(initial=0.0) < SETTLED:
             break
@@ -102,17 +102,17 @@ def _sparse(entries: PairAgreements, workers: int) -> Any:
     return csr_array((entries.value, entries.column, pointers), shape=(workers, workers))
 
 
-def _trimmed_ratio_means(
+def _trimmed_mean_entry_ratio_per_worker(
     matrix: Any, row: NDArray[np.int64], divisor: NDArray[np.float64], own: NDArray[np.float64], trimmed: int
 ) -> NDArray[np.float64]:
     """Return the trimmed mean of |C_ij| / divisor_j of each worker i, own where there is no entry."""
     if trimmed:
-        return trimmed_means(row, matrix.data / divisor[matrix.indices], own, trimmed)
+        return means_trimmed_around_own_value(row, matrix.data / divisor[matrix.indices], own, trimmed)
     degree = np.diff(matrix.indptr)
     return np.divide(matrix @ (1 / divisor), degree, out=own.copy(), where=degree > 0)
 
 
-def pair_agreements(pairs: WorkerPairs, workers: int, labels: int) -> PairAgreements:
+def chance_corrected_agreements_both_directions(pairs: WorkerPairs, workers: int, labels: int) -> PairAgreements:
     """Return the entries of C, in both directions."""
     one, other = np.divmod(pairs.pair, max(workers, 1))
     value = (labels * pairs.same / pairs.common - 1) / (labels - 1)
@@ -121,7 +121,7 @@ def pair_agreements(pairs: WorkerPairs, workers: int, labels: int) -> PairAgreem
     return PairAgreements(row[order], column[order], np.append(value, value)[order])
 
 
-def trimmed_means(
+def means_trimmed_around_own_value(
     row: NDArray[np.int64], ratio: NDArray[np.float64], own: NDArray[np.float64], trimmed: int
 ) -> NDArray[np.float64]:
     """Return each row's mean without up to `trimmed` ratios above its own value and as many below.

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.em.gold import NO_GOLD
-from crowdveil.estimators.confusion.truth_tables import Answers, tables_of_gold
+from crowdveil.estimators.confusion.truth_tables import Answers, truth_tables_and_class_prior_of_gold
 
 MAX_WORKERS, MAX_TASKS = 200, 20_000
 """Largest numbers of workers, those with the most answers, and of tasks, the first ones, that are compared."""
@@ -88,9 +88,11 @@ class Panel:
         )
 
 
-def errors_by_truth(answers: Answers, tables: NDArray[np.float64], prior: NDArray[np.float64]) -> NDArray[np.float64]:
+def error_probability_by_truth_and_answer(
+    answers: Answers, tables: NDArray[np.float64], prior: NDArray[np.float64]
+) -> NDArray[np.float64]:
     """Return e(z) = 1 - P(z | answer) of every worker, indexed [worker, truth, answer]."""
-    joint = answers.of_reports(tables) * prior[:, None]
+    joint = answers.report_probabilities(tables) * prior[:, None]
     return np.asarray(1 - joint / joint.sum(axis=1, keepdims=True))
 
 
@@ -118,7 +120,7 @@ def error_correlations(
     return np.divide(products[0], size, out=np.zeros_like(size), where=size > 1e-12), common
 
 
-def effective_number(
+def effective_number_and_mean_correlation(
     correlation: NDArray[np.float64], common: NDArray[np.float64]
 ) -> tuple[float | None, float | None]:
     """Return Kish's number of independent workers, at most that of workers, and the mean correlation; None unknown."""
@@ -141,7 +143,7 @@ def alike_pairs(correlation: NDArray[np.float64], common: NDArray[np.float64], n
     return sorted(found, key=lambda pair: -pair.correlation)
 
 
-def best_worker(
+def best_worker_cross_validated(
     answers: Answers, gold: NDArray[np.int64], fold: NDArray[np.int64], truths: int
 ) -> tuple[int, float] | None:
     """Return the worker whom gold chooses, and the accuracy of that choice on the folds that it has not seen.
@@ -161,20 +163,20 @@ def best_worker(
     if not len(able):
         return None
     answers = answers.of_workers(able)
-    codes, right = codes_of(answers, np.arange(len(able))), 0.0
+    codes, right = answer_codes_of_workers(answers, np.arange(len(able))), 0.0
     for held in range(FOLDS):
         train, test = tasks[fold[tasks] != held], tasks[fold[tasks] == held]
-        _, chosen, reading = _best_on_gold(answers, np.where(fold == held, NO_GOLD, gold), codes, train, truths)
+        _, chosen, reading = _best_worker_on_gold(answers, np.where(fold == held, NO_GOLD, gold), codes, train, truths)
         right += float((reading[codes[test, chosen]] == gold[test]).sum())
-    return int(able[_best_on_gold(answers, gold, codes, tasks, truths)[1]]), right / len(tasks)
+    return int(able[_best_worker_on_gold(answers, gold, codes, tasks, truths)[1]]), right / len(tasks)
 
 
-def _best_on_gold(
+def _best_worker_on_gold(
     answers: Answers, gold: NDArray[np.int64], codes: NDArray[np.int64], tasks: NDArray[np.int64], truths: int
 ) -> tuple[float, int, NDArray[np.int64]]:
     """Return the accuracy of the best worker on these gold tasks, its code, and its truth by answer (last: none)."""
-    tables, prior = tables_of_gold(answers, gold, truths)
-    joint = answers.of_reports(tables) * prior[:, None]
+    tables, prior = truth_tables_and_class_prior_of_gold(answers, gold, truths)
+    joint = answers.report_probabilities(tables) * prior[:, None]
     constant = np.full((len(joint), 1), prior.argmax())
     reading = np.concatenate((joint.argmax(axis=1), constant), axis=1)
     read = reading[np.arange(len(joint)), codes[tasks]]
@@ -183,7 +185,7 @@ def _best_on_gold(
     return float(accuracy[chosen]), chosen, reading[chosen]
 
 
-def codes_of(answers: Answers, workers: NDArray[np.int64]) -> NDArray[np.int64]:
+def answer_codes_of_workers(answers: Answers, workers: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the answers of some workers as codes, -1 for none, indexed [task, worker]."""
     column = np.full(answers.shape[1], -1)
     column[workers] = np.arange(len(workers))

@@ -25,11 +25,11 @@ from crowdveil.data.assignment import Assignment
 from crowdveil.data.identifiers import Identifiers
 from crowdveil.data.reports import Reports
 from crowdveil.em.deconvolution import estimate_frequencies
-from crowdveil.em.estimator import check_null_reports
+from crowdveil.em.estimator import require_null_reports_countable
 from crowdveil.em.observation_model import observation_model
 from crowdveil.errors import ReportsError
 from crowdveil.evaluation.agreement import NORMAL_QUANTILE, refuse_repeats
-from crowdveil.evaluation.agreement_through_channel import task_report_counts_by_block
+from crowdveil.evaluation.agreement_through_channel import symbol_and_null_counts_by_range
 
 PSEUDO_COUNT = 1e-6
 """Pseudo-reports of each input symbol, with which the solver stays inside the simplex."""
@@ -108,15 +108,15 @@ def label_shares(
         )
     refuse_repeats(reports)
     if isinstance(channel, Channel) and channel.null_output is not None:
-        check_null_reports(reports, channel)
+        require_null_reports_countable(reports, channel)
     used = channel or Channel.identity(reports.alphabet, "public")
     coded, model = observation_model(used, reports, assignment)
-    counts = np.concatenate([part for _, part in task_report_counts_by_block(coded, model)])
+    counts = np.concatenate([part for _, part in symbol_and_null_counts_by_range(coded, model)])
     distinct, places = np.unique(counts, axis=0, return_inverse=True)
     table, found = model.full_table, []
     step = max(1, BATCH_NUMBERS // table.size)
     for first in range(0, len(distinct), step):
-        found.append(shares_of_counts(distinct[first : first + step], table, model.labels))
+        found.append(shares_and_interval_ends(distinct[first : first + step], table, model.labels))
         if progress is not None:
             progress(min(first + step, len(distinct)), len(distinct))
     share, low, high = np.concatenate(found, axis=1)[:, places.ravel()]
@@ -130,7 +130,9 @@ def label_shares(
     )
 
 
-def shares_of_counts(counts: NDArray[np.float64], table: NDArray[np.float64], labels: int) -> NDArray[np.float64]:
+def shares_and_interval_ends(
+    counts: NDArray[np.float64], table: NDArray[np.float64], labels: int
+) -> NDArray[np.float64]:
     """Return the shares and the low and high ends of their intervals, indexed [share or end, task, input].
 
     Args:
@@ -138,9 +140,9 @@ def shares_of_counts(counts: NDArray[np.float64], table: NDArray[np.float64], la
         table: P(report | input), indexed [input, report].
         labels: number of labels, the first inputs; NULL may be one more.
     """
-    fitted = _fit_mixtures(counts, table)[1]
+    fitted = _mixture_log_likelihoods_and_shares(counts, table)[1]
     answered = counts.sum(axis=1) * fitted[:, :labels].sum(axis=1) >= MIN_ANSWERS
-    known = _is_determined(table, labels) & (answered[:, None] | (np.arange(len(table)) >= labels))
+    known = _share_is_determined_by_reports(table, labels) & (answered[:, None] | (np.arange(len(table)) >= labels))
     inputs = range(len(table))
     shares = np.stack([_share_among_answers(fitted, target, labels) for target in inputs], axis=1)
     ends = [
@@ -150,7 +152,7 @@ def shares_of_counts(counts: NDArray[np.float64], table: NDArray[np.float64], la
     return np.round([np.where(known, shares, np.nan), *ends], DIGITS)
 
 
-def _fit_mixtures(
+def _mixture_log_likelihoods_and_shares(
     counts: NDArray[np.float64], table: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the largest log-likelihood of mixtures of the rows of tables, and the shares of the rows, by task."""
@@ -162,29 +164,31 @@ def _share_among_answers(fitted: NDArray[np.float64], target: int, labels: int) 
     return fitted[:, target] / (fitted[:, :labels].sum(axis=1) if target < labels else 1.0)
 
 
-def _is_determined(table: NDArray[np.float64], labels: int) -> NDArray[np.bool_]:
+def _share_is_determined_by_reports(table: NDArray[np.float64], labels: int) -> NDArray[np.bool_]:
     """Return whether the distribution of reports determines each share: its unit vector lies in the table's range."""
     off = table @ np.linalg.pinv(table, rcond=RANGE_ERROR) - np.eye(len(table))
     inside = np.abs(off).max(axis=0) < RANGE_ERROR
     return np.asarray(inside & inside[labels:].all())
 
 
-def one_sided_interval(
+def shifted_shares_and_interval_test(
     counts: NDArray[np.float64], table: NDArray[np.float64], labels: int, target: int, high: bool
 ) -> tuple[NDArray[np.float64], Callable[[NDArray[np.float64]], NDArray[np.bool_]]]:
     """Return an input's shares after one more report towards an end, and which shares the interval holds on that side.
 
     The second is a function of one share of each task, shape (tasks,).
     """
-    fitted = _fit_mixtures(counts, table)[1]
+    fitted = _mixture_log_likelihoods_and_shares(counts, table)[1]
     others = np.where(np.arange(len(table)) < labels, fitted, 0.0)
     others[:, target] = 0.0
     gain = (table[target] - others @ table / others.sum(axis=1, keepdims=True)) / (fitted @ table)
     moved = counts + np.eye(counts.shape[1])[(gain if high else -gain).argmax(axis=1)]
-    best, fitted = _fit_mixtures(moved, table)
+    best, fitted = _mixture_log_likelihoods_and_shares(moved, table)
 
     def holds(share: NDArray[np.float64]) -> NDArray[np.bool_]:
-        fixed = _fit_mixtures(moved, _rows_with_fixed_share(table, labels, target, share))[0]
+        fixed = _mixture_log_likelihoods_and_shares(moved, _mixtures_with_share_of_input(table, labels, target, share))[
+            0
+        ]
         return np.asarray(2 * (best - fixed) <= NORMAL_QUANTILE**2)
 
     return _share_among_answers(fitted, target, labels), holds
@@ -194,7 +198,7 @@ def _interval_ends(
     counts: NDArray[np.float64], table: NDArray[np.float64], labels: int, target: int, outer: float
 ) -> NDArray[np.float64]:
     """Return the end of the intervals of an input's share towards `outer`, by bisection; shape (tasks,)."""
-    inner, holds = one_sided_interval(counts, table, labels, target, outer > 0.5)
+    inner, holds = shifted_shares_and_interval_test(counts, table, labels, target, outer > 0.5)
     ends = np.full(len(counts), outer)
     for _ in range(BISECTIONS):
         middle = (inner + ends) / 2
@@ -203,7 +207,7 @@ def _interval_ends(
     return ends
 
 
-def _rows_with_fixed_share(
+def _mixtures_with_share_of_input(
     table: NDArray[np.float64], labels: int, target: int, share: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Return the rows of the mixtures in which the share of an input is fixed, indexed [task, row, report]."""

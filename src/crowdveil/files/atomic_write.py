@@ -62,7 +62,7 @@ class Outputs:
         """Paths of the files to write."""
         return [self.folder / name for name in self.names]
 
-    def check(self, *, inputs: Iterable[str | PathLike[str] | None] = ()) -> list[Path]:
+    def check_and_list_replaced_files(self, *, inputs: Iterable[str | PathLike[str] | None] = ()) -> list[Path]:
         """Return the existing files that a commit would replace or remove; nothing is changed.
 
         Args:
@@ -72,13 +72,13 @@ class Outputs:
             SettingsError: an invalid or reserved name; an existing file that is a folder, an input, of another kind,
                 not recorded or changed since; existing files despite `must_be_new`; or no permission to write.
         """
-        self._refuse_names()
+        self._refuse_invalid_names()
         with folder_errors(self.folder):
             refuse_unwritable(self.folder)
             if self.private:
-                _refuse_open_folder(self.folder)
+                _refuse_linked_or_accessible_folder(self.folder)
             record = read_record(self.folder)
-            existing = [path for path in self._paths_written_or_removed(record) if os.path.lexists(path)]
+            existing = [path for path in self._paths_to_write_or_remove(record) if os.path.lexists(path)]
             _refuse_folders(existing)
             _refuse_inputs([*self.paths, *existing], [Path(path) for path in inputs if path is not None])
             if self.must_be_new and existing:
@@ -89,22 +89,22 @@ class Outputs:
                     f"there as a {self.kind}, and no others.",
                 )
             for path in existing:
-                self._refuse_foreign(path, record)
+                self._require_own_unchanged_output(path, record)
             return existing
 
-    def _refuse_names(self) -> None:
+    def _refuse_invalid_names(self) -> None:
         """Refuse names that are not plain file names, or are reserved."""
         for name in self.names:
             fault = file_name_fault(name)
             if fault:
                 raise SettingsError(f"an output must have the name of a file: {fault}", value=name, hint=RENAME)
 
-    def _paths_written_or_removed(self, record: Sequence[OutputEntry]) -> list[Path]:
+    def _paths_to_write_or_remove(self, record: Sequence[OutputEntry]) -> list[Path]:
         """Return the paths that are written or removed."""
         stale = [entry.name for entry in record if self.remove_stale and entry.kind == self.kind]
         return [self.folder / name for name in dict.fromkeys((*self.names, *self.also_replaced, *stale))]
 
-    def _refuse_foreign(self, path: Path, record: Sequence[OutputEntry]) -> None:
+    def _require_own_unchanged_output(self, path: Path, record: Sequence[OutputEntry]) -> None:
         """Refuse to replace a file that is not an unchanged output of this kind."""
         if self.recognize is not None:
             if not self.recognize(path):
@@ -120,7 +120,7 @@ class Outputs:
             )
         if self.kind not in {entry.kind for entry in entries}:
             raise _refusal(f"only an output of the kind {self.kind} is replaced, not {entries[0].kind}", path)
-        if not any(entry.matches(path) for entry in entries):
+        if not any(entry.is_file_unchanged(path) for entry in entries):
             raise _refusal("a file that was changed after it was written is not replaced", path)
 
 
@@ -158,7 +158,7 @@ def write_outputs(outputs: Outputs, files: Mapping[str, bytes | str | Writer]) -
     with staged_outputs(outputs) as temporary:
         for name in outputs.names:
             with open(temporary / name, "wb") as stream:
-                _write_contents(stream, files[name])
+                _write_bytes_text_or_call(stream, files[name])
 
 
 @contextmanager
@@ -169,13 +169,13 @@ def staged_outputs(outputs: Outputs) -> Iterator[Path]:
         SettingsError: as `Outputs.check`, which runs before staging and again before the commit.
     """
     folder = outputs.folder
-    outputs.check()
+    outputs.check_and_list_replaced_files()
     with folder_errors(folder), _created_folder(folder, private=outputs.private), temporary_folder(folder) as temporary:
         yield temporary
         origin = (outputs.kind, outputs.reports_sha256, outputs.reading, outputs.gold, outputs.notes)
         entries = [OutputEntry.of(temporary / name, *origin) for name in outputs.names]
         with folder_lock(folder):
-            _commit(outputs, temporary, outputs.check(), entries)
+            _commit(outputs, temporary, outputs.check_and_list_replaced_files(), entries)
 
 
 @contextmanager
@@ -205,14 +205,14 @@ def folder_errors(folder: Path, *, role: str = "the output folder", option: str 
     try:
         yield
     except OSError as error:
-        if not _names_folder(error, folder):
+        if not _error_names_folder(error, folder):
             raise
         another = f" with {option}" if option else ""
         hint = f"{error.strerror or error}. Choose another folder{another}, or make room."
         raise SettingsError(f"{role} must be writable", value=str(folder), hint=hint) from error
 
 
-def _names_folder(error: OSError, folder: Path) -> bool:
+def _error_names_folder(error: OSError, folder: Path) -> bool:
     """Return whether an error names the folder, one of its files or parents, or no file (write to an open file)."""
     if not isinstance(error.filename, str | bytes):
         return True
@@ -265,7 +265,7 @@ def refuse_unwritable(folder: Path) -> None:
             raise OSError(number, os.strerror(number))
 
 
-def _refuse_open_folder(folder: Path) -> None:
+def _refuse_linked_or_accessible_folder(folder: Path) -> None:
     """Refuse a folder for private files that is a link, or that other users may enter."""
     if folder.is_symlink():
         raise SettingsError(
@@ -305,7 +305,7 @@ def _refusal(rule: str, path: Path) -> SettingsError:
     return SettingsError(rule, value=str(path), hint=ELSEWHERE)
 
 
-def _write_contents(stream: BinaryIO, contents: bytes | str | Writer) -> None:
+def _write_bytes_text_or_call(stream: BinaryIO, contents: bytes | str | Writer) -> None:
     if callable(contents):
         contents(stream)
     else:

@@ -53,7 +53,7 @@ def temporary_folder(parent: Path) -> Iterator[Path]:
     Raises:
         OSError: the system refuses to write in `parent`.
     """
-    remove_abandoned(parent)
+    remove_abandoned_temporary_folders(parent)
     folder = Path(mkdtemp(prefix=PREFIX, dir=parent))
     try:
         with folder_lock(folder):
@@ -62,16 +62,16 @@ def temporary_folder(parent: Path) -> Iterator[Path]:
         rmtree(folder, ignore_errors=True)
 
 
-def remove_abandoned(parent: Path) -> None:
+def remove_abandoned_temporary_folders(parent: Path) -> None:
     """Remove this user's temporary folders in `parent` whose process has ended."""
     with suppress(OSError):
         for folder in [Path(entry.path) for entry in os.scandir(parent) if _TEMPORARY.fullmatch(entry.name)]:
             with suppress(OSError):
-                if _is_abandoned(folder):
+                if _is_abandoned_temporary_folder(folder):
                     rmtree(folder, ignore_errors=True)
 
 
-def _is_abandoned(folder: Path) -> bool:
+def _is_abandoned_temporary_folder(folder: Path) -> bool:
     about = folder.lstat()
     if sys.platform == "win32" or not stat.S_ISDIR(about.st_mode) or about.st_uid != os.geteuid():
         return False

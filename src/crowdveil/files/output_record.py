@@ -60,7 +60,7 @@ class OutputEntry(NamedTuple):
             digest = hashlib.file_digest(stream, "sha256").hexdigest()
             return cls(path.name, kind, os.fstat(stream.fileno()).st_size, digest, *more)
 
-    def matches(self, path: Path) -> bool:
+    def is_file_unchanged(self, path: Path) -> bool:
         """Return whether a file is unchanged since it was written."""
         return self.size == path.stat().st_size and self.sha256 == OutputEntry.of(path, self.kind).sha256
 
@@ -71,10 +71,10 @@ def read_record(folder: Path) -> tuple[OutputEntry, ...]:
     Raises:
         SettingsError: the record is unreadable or malformed.
     """
-    return _read(folder)[1]
+    return _is_unfinished_and_entries(folder)[1]
 
 
-def _read(folder: Path) -> tuple[bool, tuple[OutputEntry, ...]]:
+def _is_unfinished_and_entries(folder: Path) -> tuple[bool, tuple[OutputEntry, ...]]:
     """Return whether a record is unfinished, and its entries; errors as `read_record`."""
     path = folder / RECORD_FILE
     try:
@@ -85,7 +85,7 @@ def _read(folder: Path) -> tuple[bool, tuple[OutputEntry, ...]]:
             data = parse_json(stream.read(size))
         if set(data) - {UNFINISHED} != {"format", "files"} or data["format"] != RECORD_FORMAT:
             raise ValueError(f"a record has the format {RECORD_FORMAT!r}")
-        return UNFINISHED in data, tuple(map(_entry, data["files"]))
+        return UNFINISHED in data, tuple(map(_checked_output_entry, data["files"]))
     except (FileNotFoundError, NotADirectoryError):
         return False, ()
     except (OSError, ValueError, TypeError) as error:
@@ -106,14 +106,14 @@ def record_text(entries: Iterable[OutputEntry], *, unfinished: bool = False) -> 
     return json.dumps(record | ({UNFINISHED: True} if unfinished else {}), ensure_ascii=False, indent=1) + "\n"
 
 
-def refuse_unfinished(folder: Path) -> None:
+def refuse_if_interrupted_command_left_parts(folder: Path) -> None:
     """Refuse a folder that an interrupted command left with a part of its files.
 
     Raises:
         ReportsError: the record is unfinished, and one of its files is absent.
         SettingsError: the record is damaged.
     """
-    unfinished, entries = _read(folder)
+    unfinished, entries = _is_unfinished_and_entries(folder)
     absent = [entry.name for entry in entries if not (folder / entry.name).is_file()]
     if unfinished and absent:
         raise ReportsError(
@@ -137,7 +137,7 @@ def file_name_fault(name: str) -> str:
     return ""
 
 
-def _entry(data: dict[str, Any]) -> OutputEntry:
+def _checked_output_entry(data: dict[str, Any]) -> OutputEntry:
     """Return an entry of a record; ValueError or TypeError if it is none."""
     entry = _ABSENT | data
     if not fits(entry, _ENTRY) or text_defect(entry["kind"]) or file_name_fault(entry["name"]):

@@ -16,8 +16,8 @@ from crowdveil.data.assignment import Assignment
 from crowdveil.data.ingest.coded_columns import Duplicates
 from crowdveil.data.ingest.column_readers import ReportColumns, delimiter_and_roles, match_columns, read_csv_by_role
 from crowdveil.data.ingest.csv_files import Progress, read_csv_table, read_header, text_source
-from crowdveil.data.ingest.gold_files import load_drawn_gold
-from crowdveil.data.ingest.labels import group_spellings
+from crowdveil.data.ingest.gold_files import load_gold_with_draw_seed
+from crowdveil.data.ingest.labels import groups_of_same_label_spellings
 from crowdveil.data.public_lists import given_lists
 from crowdveil.data.read_options import IdentifierList, Kind, ReadOptions
 from crowdveil.data.reports import Reports
@@ -27,7 +27,7 @@ from crowdveil.em.worker_history import WorkerHistory
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.folder.crowd import report_directory
 from crowdveil.folder.estimate_files import ESTIMATE_FILES, entry_of_unchanged_file, estimate_names
-from crowdveil.presentation.counts import number_of, repeats_text
+from crowdveil.presentation.counts import number_of, repeated_pairs_text
 
 PROBABILITY = "probability_"
 """Start of the names of the columns of probabilities."""
@@ -74,7 +74,7 @@ class CampaignLists(NamedTuple):
     assignment: Assignment | None = None
 
 
-def read_lists(
+def read_public_campaign_lists(
     *, tasks: Path | None = None, workers: Path | None = None, assignment: Path | None = None
 ) -> CampaignLists:
     """Return the public lists of a campaign; lists without a file follow from the assignment.
@@ -86,8 +86,8 @@ def read_lists(
     Raises:
         ReportsError: a damaged file, or an assigned task or worker that the lists lack.
     """
-    task_names = None if tasks is None else read_names(tasks, "task")
-    worker_names = None if workers is None else read_names(workers, "worker")
+    task_names = None if tasks is None else read_task_or_worker_column(tasks, "task")
+    worker_names = None if workers is None else read_task_or_worker_column(workers, "worker")
     if assignment is None:
         return CampaignLists(task_names, worker_names)
     asked = Assignment.from_csv(assignment, tasks=task_names, workers=worker_names)
@@ -122,7 +122,7 @@ def read_answers(
             numbers or of a data set to merge.
     """
     opened = source if isinstance(source, AnswerSource) else local_source(Path(source))
-    if is_dataset(opened.path):
+    if is_named_dataset_source(opened.path):
         if merge_labels:
             raise SettingsError("merge_labels goes with a file of answers", value=opened.name, hint="Leave it out.")
         return _answers_of_dataset(str(opened.path), alphabet, duplicates or "first", tasks, workers)
@@ -143,14 +143,14 @@ def read_answers(
             merge_labels=merge_labels,
         ),
     )
-    read = on_scale(opened.name, found, alphabet)
+    read = numbers_put_on_scale(opened.name, found, alphabet)
     rules = (*read.rules, *((MERGED,) if merge_labels else ()))
-    unread = weight_column_notes(opened)
-    notes += spelling_notes(found) + absent_notes(found)
+    unread = warning_of_unread_weight_columns(opened)
+    notes += spelling_notes(found) + warnings_of_labels_meaning_no_answer(found)
     return read._replace(rules=rules + unread, counts=read.counts + notes + unread)
 
 
-def is_dataset(source: str | Path) -> bool:
+def is_named_dataset_source(source: str | Path) -> bool:
     """Return whether a source is `dataset:NAME`."""
     return str(source).startswith(DATASET)
 
@@ -158,14 +158,14 @@ def is_dataset(source: str | Path) -> bool:
 def repeated_notes(data: datasets.Dataset, duplicates: Duplicates) -> tuple[str, ...]:
     """Return a sentence on the repeated answers of a data set, if there are any."""
     repeats = data.rows - data.pairs
-    return (f"{repeats_text(repeats, 'answer')}; policy: {duplicates}.",) if repeats else ()
+    return (f"{repeated_pairs_text(repeats, 'answer')}; policy: {duplicates}.",) if repeats else ()
 
 
 def change_notes(columns: ReportColumns, reports: Reports, options: ReadOptions) -> tuple[str, ...]:
     """Return sentences on the repeated answers that were left out, and the spellings that were merged, as asked for."""
     notes, left = [], len(columns) - len(reports)
     if options.duplicates in ("first", "last") and left:
-        notes.append(f"{repeats_text(left, 'answer')}: the {options.duplicates} of a pair counts.")
+        notes.append(f"{repeated_pairs_text(left, 'answer')}: the {options.duplicates} of a pair counts.")
     if options.merge_labels and reports.alphabet is not None:
         spellings = len(np.unique(columns.without_null()[0].value.codes))
         if spellings > reports.alphabet.size:
@@ -173,14 +173,14 @@ def change_notes(columns: ReportColumns, reports: Reports, options: ReadOptions)
     return tuple(notes)
 
 
-def default_folder(source: AnswerSource) -> Path:
+def default_output_folder(source: AnswerSource) -> Path:
     """Return the folder where outputs go by default: that of the reports; the current one for all that is not local.
 
     Raises:
         SettingsError: the current folder is inside the data directory.
     """
-    if not is_dataset(source.path):
-        beside = source.collection_path
+    if not is_named_dataset_source(source.path):
+        beside = source.path_beside_which_collection_lies
         return Path() if beside is None or source.copied is not None else report_directory(beside)
     if Path.cwd().is_relative_to(datasets.data_directory().resolve()):
         raise SettingsError(
@@ -198,7 +198,7 @@ def read_drawn_gold(source: str, kind: Kind) -> tuple[dict[str, Any], int | None
     """Return known truths as `read_gold`, and the seed of their draw, None without one."""
     if source.startswith(DATASET):
         return datasets.load(source.removeprefix(DATASET)).gold, None
-    return load_drawn_gold(source, kind=kind)
+    return load_gold_with_draw_seed(source, kind=kind)
 
 
 def read_history(path: Path) -> WorkerHistory:
@@ -209,26 +209,26 @@ def read_history(path: Path) -> WorkerHistory:
     Raises:
         ReportsError: a damaged file, or one without a quality of workers.
     """
-    path, truths = _history_files(path)
+    path, truths = _worker_and_truth_files_of_history(path)
     try:
-        return WorkerHistory.from_frame(_history_table(path), labels=_labels_of_truths(truths))
+        return WorkerHistory.from_frame(_history_table(path), labels=_labels_of_probability_columns(truths))
     except ReportsError as error:
         if error.source == str(path):
             raise
         raise error.changed(source=str(path)) from None
 
 
-def tasks_of_history(path: Path) -> list[str]:
+def tasks_of_truths_beside_history(path: Path) -> list[str]:
     """Return the tasks of the truths in the folder of a worker history; empty without any."""
-    _, beside = _history_files(path)
+    _, beside = _worker_and_truth_files_of_history(path)
     if beside is None:
         return []
     if beside.suffix == ".parquet":
         return [str(name) for name in pq.read_table(beside, columns=["task"])["task"].to_pylist()]
-    return read_names(beside, "task")
+    return read_task_or_worker_column(beside, "task")
 
 
-def _history_files(path: Path) -> tuple[Path, Path | None]:
+def _worker_and_truth_files_of_history(path: Path) -> tuple[Path, Path | None]:
     """Return the file of workers, and that of the truths with it; files of an estimate must be as its record has them.
 
     Raises:
@@ -256,12 +256,12 @@ def _history_table(path: Path) -> pa.Table:
         except (OSError, pa.ArrowException) as error:
             raise ReportsError("the file must be Parquet", source=str(path), examples=str(error)[:200]) from error
     else:
-        delimiter, columns = delimiter_and_roles(path, _history_columns)
+        delimiter, columns = delimiter_and_roles(path, _all_columns_of_history)
         table = read_csv_table(path, list(columns.values()), delimiter)
     return table.rename_columns([name.strip().lower() for name in table.column_names])
 
 
-def _history_columns(found: Sequence[str], source: str) -> dict[str, str]:
+def _all_columns_of_history(found: Sequence[str], source: str) -> dict[str, str]:
     """Return all columns of a history; one without workers, or with a repeated name, is refused."""
     repeated_names = [name for name, count in Counter(found).items() if count > 1]
     if repeated_names:
@@ -275,7 +275,7 @@ def _history_columns(found: Sequence[str], source: str) -> dict[str, str]:
     return {name: name for name in found}
 
 
-def _labels_of_truths(truths: Path | None) -> tuple[str, ...] | None:
+def _labels_of_probability_columns(truths: Path | None) -> tuple[str, ...] | None:
     """Return the labels of truths; None without their probabilities."""
     if truths is None:
         return None
@@ -283,7 +283,7 @@ def _labels_of_truths(truths: Path | None) -> tuple[str, ...] | None:
     return tuple(name.removeprefix(PROBABILITY) for name in header if name.startswith(PROBABILITY)) or None
 
 
-def read_names(path: Path, name: str) -> list[str]:
+def read_task_or_worker_column(path: Path, name: str) -> list[str]:
     """Return the column `task` or `worker` of a CSV file, in file order.
 
     Raises:
@@ -315,12 +315,12 @@ def _answers_of_dataset(
     known = data.scale if data.kind == "numeric" else data.answers.alphabet
     if data.kind != "numeric" and alphabet is not None and alphabet.names != data.answers.alphabet.names:  # type: ignore[union-attr]
         raise SettingsError("a data set has its own labels", value=alphabet.names, hint="Leave --labels out.")
-    read = on_scale(source, data.answers, alphabet or known)
+    read = numbers_put_on_scale(source, data.answers, alphabet or known)
     rule = f"Several answers of a worker to a task: policy {duplicates!r}."
     return read._replace(rules=(rule, *read.rules), counts=repeated_notes(data, duplicates) + read.counts)
 
 
-def on_scale(source: str, found: Reports, scale: Alphabet | None) -> AnswersRead:
+def numbers_put_on_scale(source: str, found: Reports, scale: Alphabet | None) -> AnswersRead:
     """Return free numbers on the scale, clipped and rounded, and how many were changed; others as they are.
 
     Raises:
@@ -357,7 +357,7 @@ def kind_of_truths(alphabet: Alphabet | None) -> Kind:
     return "categorical" if isinstance(alphabet, Categories) else "numeric"
 
 
-def weight_column_notes(source: AnswerSource) -> tuple[str, ...]:
+def warning_of_unread_weight_columns(source: AnswerSource) -> tuple[str, ...]:
     """Return a warning that names unread columns of weights in a table; empty without any.
 
     Raises:
@@ -374,7 +374,7 @@ def spelling_notes(reports: Reports) -> tuple[str, ...]:
     if not isinstance(reports.alphabet, Categories) or "labels" in reports.public_lists:
         return ()
     names = reports.alphabet.names
-    groups = group_spellings(names)
+    groups = groups_of_same_label_spellings(names)
     if not groups:
         return ()
     counts = np.zeros(len(names), dtype=np.int64)
@@ -390,7 +390,7 @@ def spelling_notes(reports: Reports) -> tuple[str, ...]:
     return (f"These are read as different labels: {spellings}{more}. --merge-labels merges them.",)
 
 
-def absent_notes(reports: Reports) -> tuple[str, ...]:
+def warnings_of_labels_meaning_no_answer(reports: Reports) -> tuple[str, ...]:
     """Return a warning with the labels that mean "no answer" in other programs, for labels taken from the reports."""
     if not isinstance(reports.alphabet, Categories) or "labels" in reports.public_lists:
         return ()
@@ -400,7 +400,7 @@ def absent_notes(reports: Reports) -> tuple[str, ...]:
     return (f"Read as labels: {', '.join(found)}. If they stand for no answer, leave these rows out or write NULL.",)
 
 
-def grade_notes(reports: Reports) -> tuple[str, ...]:
+def hint_if_labels_look_like_grades(reports: Reports) -> tuple[str, ...]:
     """Return a hint that labels taken from the reports look like grades, which have an order; empty if they do not."""
     alphabet = reports.alphabet
     if not isinstance(alphabet, Categories) or alphabet.ordered or "labels" in reports.public_lists:

@@ -13,19 +13,19 @@ from typing import Any, Literal, TypedDict
 
 from crowdveil.channels.alphabet import Scale, alphabet_from_json, alphabet_to_json
 from crowdveil.channels.guarantee import Guarantee, Participation
-from crowdveil.data.columnar_store import read_seal
+from crowdveil.data.columnar_store import read_seal_of_encoded_blocks
 from crowdveil.data.ingest.csv_files import content_digest
 from crowdveil.data.public_lists import (
     LISTS,
     ListName,
-    guarantee_text,
+    guarantee_or_reason_for_none,
     is_guarantee_text,
     missing_lists,
-    not_public_text,
+    why_missing_lists_void_privacy,
 )
 from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.files.output_record import refuse_unfinished
+from crowdveil.files.output_record import refuse_if_interrupted_command_left_parts
 from crowdveil.standalone.checks import first_confusable_pair, misfit, text_defect
 from crowdveil.standalone.verification import parse_json
 
@@ -88,7 +88,7 @@ _FORM = {
 """Form of a `Crowd`, as `standalone.checks.misfit` takes it."""
 
 
-def describe_crowd(
+def contents_of_crowd_json(
     reports: Reports,
     *,
     mechanism: str,
@@ -121,7 +121,7 @@ def describe_crowd(
         workers=[str(name) for name in reports.workers],
         simulation=simulation,
         mechanism=mechanism,
-        guarantee=guarantee_text(guarantee, missing, simulation=simulation, notes=notes),
+        guarantee=guarantee_or_reason_for_none(guarantee, missing, simulation=simulation, notes=notes),
         certificate_sha256=None if certificate is None else str(certificate["sha256"]),
         kind="numeric" if reports.alphabet is None or isinstance(reports.alphabet, Scale) else "categorical",
         alphabet=None if reports.alphabet is None else alphabet_to_json(reports.alphabet),
@@ -134,18 +134,23 @@ def describe_crowd(
     )
 
 
-def crowd_json_of_blocks(crowd: Crowd, folder: Path) -> bytes:
+def crowd_json_with_digest_of_blocks(crowd: Crowd, folder: Path) -> bytes:
     """Return the `crowd.json` of the encoded blocks in a folder, which list the same tasks and workers."""
-    named = {"tasks": None, "workers": None, "reports_sha256": None, "blocks_sha256": read_seal(folder)}
+    named = {
+        "tasks": None,
+        "workers": None,
+        "reports_sha256": None,
+        "blocks_sha256": read_seal_of_encoded_blocks(folder),
+    }
     return json_bytes({**crowd, **named})
 
 
-def crowd_json_of_file(crowd: Crowd, path: Path) -> bytes:
+def crowd_json_with_digest_of_file(crowd: Crowd, path: Path) -> bytes:
     """Return the `crowd.json` that names the reports, or the sums, in a file by their digest."""
     return json_bytes({**crowd, "reports_sha256": content_digest(path)})
 
 
-def as_edited(crowd: Crowd) -> Crowd:
+def marked_as_edited(crowd: Crowd) -> Crowd:
     """Return the crowd of edited reports: the guarantee is unknown."""
     if crowd["edited"]:
         return crowd
@@ -159,10 +164,10 @@ def crowd_warnings(crowd: Crowd) -> list[str]:
     if crowd["simulation"]:
         return [SIMULATED_REPORTS, *edited]
     missing = crowd["lists_from_answers"]
-    return [*([f"{not_public_text(missing).capitalize()}."] if missing else []), *edited]
+    return [*([f"{why_missing_lists_void_privacy(missing).capitalize()}."] if missing else []), *edited]
 
 
-def listed_names(crowd: Crowd) -> tuple[list[str], list[str]]:
+def task_and_worker_names(crowd: Crowd) -> tuple[list[str], list[str]]:
     """Return the names of tasks and workers in the crowd of a file."""
     tasks, workers = crowd["tasks"], crowd["workers"]
     assert tasks is not None
@@ -225,7 +230,7 @@ def find_crowd(reports_path: str | PathLike[str]) -> Path | None:
     Raises:
         ReportsError: an interrupted command left the folder with a part of its files.
     """
-    refuse_unfinished(report_directory(reports_path))
+    refuse_if_interrupted_command_left_parts(report_directory(reports_path))
     path = report_directory(reports_path) / CROWD_FILE
     return path if path.is_file() else None
 

@@ -9,7 +9,13 @@ from crowdveil.data.reports import Reports
 from crowdveil.data.sources.answer_source import AnswerSource
 from crowdveil.errors import SettingsError
 from crowdveil.files.atomic_write import Outputs, staged_outputs
-from crowdveil.folder.crowd import ASSIGNMENT_FILE, CERTIFICATE_FILE, CROWD_FILE, crowd_json_of_blocks, report_directory
+from crowdveil.folder.crowd import (
+    ASSIGNMENT_FILE,
+    CERTIFICATE_FILE,
+    CROWD_FILE,
+    crowd_json_with_digest_of_blocks,
+    report_directory,
+)
 from crowdveil.folder.evidence import NO_OPTIONS, EvidenceOptions, evidence_files, read_evidence
 from crowdveil.folder.write_collection import collection_outputs
 
@@ -44,27 +50,27 @@ def encode(
         SettingsError: the folder cannot be written, is the input folder, or holds another collection.
     """
     outputs = encoded_outputs(source, out, replace=replace)
-    outputs.check(inputs=evidence_files(source))
+    outputs.check_and_list_replaced_files(inputs=evidence_files(source))
     evidence = read_evidence(source, reading, progress=progress)
     reports, crowd = evidence.reports, evidence.crowd
-    beside = _collection_folder(source)
-    copied = {} if beside is None else {name: (beside / name).read_bytes() for name in _copied_names(beside)}
+    beside = _folder_unless_several_files(source)
+    copied = {} if beside is None else {name: (beside / name).read_bytes() for name in _existing_files_to_copy(beside)}
     with staged_outputs(outputs) as temporary:
         for name, contents in copied.items():
             (temporary / name).write_bytes(contents)
         write_encoded(temporary, reports.chunks(), reports.tasks, reports.workers, reports.alphabet)
         if crowd is not None:
-            (temporary / CROWD_FILE).write_bytes(crowd_json_of_blocks(crowd, temporary))
+            (temporary / CROWD_FILE).write_bytes(crowd_json_with_digest_of_blocks(crowd, temporary))
     return Encoded(Reports.open(out), evidence.notes)
 
 
-def _collection_folder(source: Path | AnswerSource) -> Path | None:
+def _folder_unless_several_files(source: Path | AnswerSource) -> Path | None:
     """Return the folder of the files of a collection; None for several files."""
-    path = source.collection_path if isinstance(source, AnswerSource) else source
+    path = source.path_beside_which_collection_lies if isinstance(source, AnswerSource) else source
     return None if path is None else report_directory(path)
 
 
-def _copied_names(folder: Path) -> list[str]:
+def _existing_files_to_copy(folder: Path) -> list[str]:
     return [name for name in COPIED_FILES if (folder / name).is_file()]
 
 
@@ -74,10 +80,10 @@ def encoded_outputs(source: Path | AnswerSource, out: Path, *, replace: bool) ->
     Raises:
         SettingsError: the output folder is the input folder.
     """
-    beside = _collection_folder(source)
+    beside = _folder_unless_several_files(source)
     if beside is not None and out.resolve() == beside.resolve():
         raise SettingsError(
             "blocks need a folder other than the input folder", value=str(out), hint="Choose another --out."
         )
-    copied = [] if beside is None else _copied_names(beside)
+    copied = [] if beside is None else _existing_files_to_copy(beside)
     return collection_outputs(out, (*copied, *STORE_FILES), replace=replace)

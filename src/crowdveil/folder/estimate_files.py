@@ -15,7 +15,7 @@ from crowdveil.data.write_reports import TABLE_FORMS, TableForm, write_table, wr
 from crowdveil.em.estimate import Estimate
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.files.atomic_write import Outputs, Writer, write_outputs
-from crowdveil.files.output_record import OutputEntry, read_record, refuse_unfinished
+from crowdveil.files.output_record import OutputEntry, read_record, refuse_if_interrupted_command_left_parts
 
 ESTIMATE_FILES: dict[TableForm, tuple[str, str]] = {form: (f"truths.{form}", f"workers.{form}") for form in TABLE_FORMS}
 """Names of the files of truths and of workers, by their form."""
@@ -93,7 +93,7 @@ def estimate_names(folder: Path) -> tuple[str, str] | None:
         ReportsError: truths in several forms, which may be of different runs, or an interrupted run.
         SettingsError: the record is damaged.
     """
-    refuse_unfinished(folder)
+    refuse_if_interrupted_command_left_parts(folder)
     recorded = {entry.name for entry in read_record(folder) if entry.kind in (ESTIMATE, DEMO)}
     found = [names for names in ESTIMATE_FILES.values() if recorded.issuperset(names)]
     if len(found) > 1:
@@ -106,7 +106,7 @@ def estimate_names(folder: Path) -> tuple[str, str] | None:
     return found[0] if found else None
 
 
-def question_folders(questions: Collection[str]) -> dict[str, str]:
+def folder_name_of_each_question(questions: Collection[str]) -> dict[str, str]:
     """Return the folder name of each question: its letters, digits, `-` and `_`.
 
     Raises:
@@ -149,11 +149,11 @@ def outdated_output_notes(folder: Path, reports_sha256: str) -> tuple[str, ...]:
         reports_sha256: `Evidence.digest` of the new reports; tables of the same reports are not outdated.
     """
     same = {entry.reports_sha256 for entry in read_record(folder) if entry.reports_sha256} == {reports_sha256}
-    found = [str(path) for path in _recorded_files(folder, (PAGE, PREDICTIONS) if same else FROM_REPORTS)]
+    found = [str(path) for path in _existing_recorded_files(folder, (PAGE, PREDICTIONS) if same else FROM_REPORTS)]
     return (f"{', '.join(found)}: of earlier truths or reports. Write them again, or remove them.",) if found else ()
 
 
-def kept_truths_notes(folder: Path, questions: Collection[Path] = ()) -> tuple[str, ...]:
+def warning_of_earlier_truths_kept(folder: Path, questions: Collection[Path] = ()) -> tuple[str, ...]:
     """Return a warning that names truths of an earlier run, which stay next to new ones.
 
     They are those of other questions in folders of their own, and those of the folder itself.
@@ -164,20 +164,20 @@ def kept_truths_notes(folder: Path, questions: Collection[Path] = ()) -> tuple[s
     """
     inside = sorted(folder.iterdir()) if folder.is_dir() else []
     folders = [path for path in inside if path not in questions and not path.is_symlink() and path.is_dir()]
-    kept = [path for one in folders for path in _recorded_files(one, (ESTIMATE,), questions_only=True)]
-    kept += _recorded_files(folder, (ESTIMATE,)) if questions else []
+    kept = [path for one in folders for path in _existing_recorded_files(one, (ESTIMATE,), questions_only=True)]
+    kept += _existing_recorded_files(folder, (ESTIMATE,)) if questions else []
     found = dict.fromkeys(str(path.parent) for path in kept)
     return (f"{', '.join(found)}: truths of an earlier run, kept. Remove them if they are outdated.",) if found else ()
 
 
-def stale_results_notes(folder: Path) -> tuple[str, ...]:
+def warning_of_stale_results(folder: Path) -> tuple[str, ...]:
     """Return a warning that names the results of a folder, before its reports are replaced."""
-    found = _recorded_files(folder, (ESTIMATE, *FROM_REPORTS))
+    found = _existing_recorded_files(folder, (ESTIMATE, *FROM_REPORTS))
     named = ", ".join(str(path) for path in found)
     return (f"{named}: from the earlier reports. Run crowdveil infer again.",) if found else ()
 
 
-def _recorded_files(folder: Path, kinds: Collection[str], *, questions_only: bool = False) -> list[Path]:
+def _existing_recorded_files(folder: Path, kinds: Collection[str], *, questions_only: bool = False) -> list[Path]:
     """Return the recorded files of these kinds that are still there, or only those read from a named question."""
     entries = [entry for entry in read_record(folder) if entry.kind in kinds]
     if questions_only:
@@ -194,7 +194,7 @@ def entry_of_unchanged_file(path: Path) -> OutputEntry:
     """
     entries = [entry for entry in read_record(path.parent) if entry.name == path.name]
     try:
-        return next(entry for entry in entries if entry.matches(path))
+        return next(entry for entry in entries if entry.is_file_unchanged(path))
     except OSError as error:
         raise ReportsError(
             "the file must be readable", source=str(path), examples=str(error), hint=INFER_AGAIN

@@ -15,7 +15,7 @@ from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable, is_channel_table
 from crowdveil.data import datasets
 from crowdveil.data.assignment import Assignment
-from crowdveil.data.columnar_store import STORE_FILES, has_repeated_pairs, read_seal
+from crowdveil.data.columnar_store import STORE_FILES, has_repeated_pairs, read_seal_of_encoded_blocks
 from crowdveil.data.ingest.coded_columns import EXAMPLES_SHOWN, Duplicates, Grid
 from crowdveil.data.ingest.column_readers import ReportColumns
 from crowdveil.data.ingest.csv_files import Progress, content_digest
@@ -23,7 +23,7 @@ from crowdveil.data.ingest.labels import with_known_spellings
 from crowdveil.data.public_lists import (
     ALL_LISTS,
     NO_GUARANTEE_PREFIXES,
-    guarantee_text,
+    guarantee_or_reason_for_none,
 )
 from crowdveil.data.read_options import Kind, ReadOptions
 from crowdveil.data.reports import Reports
@@ -31,26 +31,26 @@ from crowdveil.data.sources.answer_source import AnswerSource, local_source
 from crowdveil.data.sources.location import DATASET
 from crowdveil.errors import CertificateError, ReportsError, SettingsError
 from crowdveil.folder.answers import (
-    absent_notes,
     change_notes,
-    is_dataset,
-    on_scale,
+    is_named_dataset_source,
+    numbers_put_on_scale,
     read_answers,
     repeated_notes,
     spelling_notes,
-    weight_column_notes,
+    warning_of_unread_weight_columns,
+    warnings_of_labels_meaning_no_answer,
 )
 from crowdveil.folder.crowd import (
     ASSIGNMENT_FILE,
     CERTIFICATE_FILE,
     CROWD_FILE,
     Crowd,
-    as_edited,
     find_crowd,
-    listed_names,
+    marked_as_edited,
     read_crowd,
     report_directory,
     sha256_hex,
+    task_and_worker_names,
 )
 from crowdveil.standalone.checks import MAX_CERTIFICATE_BYTES
 from crowdveil.standalone.verification import parse_json
@@ -104,7 +104,7 @@ class Evidence:
         return with_known_spellings(gold, names) if self.merge_labels and names else gold
 
     @property
-    def digest(self) -> str:
+    def digest_of_reports_and_channel(self) -> str:
         """SHA-256 of the reports, and of the channel through which they are read, if there is one, in hexadecimal."""
         reports = self.reports.sha256
         return (
@@ -164,26 +164,26 @@ def read_evidence(
     """
     opened = source if isinstance(source, AnswerSource) else local_source(source)
     if reading.truths:
-        return _panel_evidence(opened, reading, progress=progress)
-    if is_dataset(opened.path):
+        return _evidence_for_truths_with_own_labels(opened, reading, progress=progress)
+    if is_named_dataset_source(opened.path):
         _refuse_options_of_dataset(reading.certificate, reading.kind, "merge_labels" if reading.merge_labels else None)
         return _dataset_evidence(str(opened.path), reading.alphabet, reading.duplicates or "first")
-    path = opened.collection_path
+    path = opened.path_beside_which_collection_lies
     crowd = None if path is None else _checked_crowd_of(path, accept_edited=reading.accept_edited)
     certificate_path = _certificate_path(path, reading.certificate, crowd) if reading.use_certificate else None
-    channel = None if certificate_path is None else read_channel(certificate_path, crowd)
-    known = _known_alphabet(channel, crowd, reading.alphabet)
+    channel = None if certificate_path is None else channel_of_certificate_matching_crowd(certificate_path, crowd)
+    known = _alphabet_of_certificate_or_crowd(channel, crowd, reading.alphabet)
     if channel is not None:
         _refuse_repeated_pairs(opened, reading.duplicates)
     notes: tuple[str, ...] = ()
     skipped = None
     if opened.is_block_folder:
-        reports = _open_blocks(opened.path, known or reading.alphabet, reading)
+        reports = _open_blocks_with_known_labels(opened.path, known or reading.alphabet, reading)
     else:
         protected = crowd is not None or channel is not None
         reports, notes, skipped = _read_report_file(opened, crowd, known, reading, progress, protected=protected)
     if known is None and reading.alphabet is None:
-        notes += spelling_notes(reports) + absent_notes(reports)
+        notes += spelling_notes(reports) + warnings_of_labels_meaning_no_answer(reports)
     if crowd is not None:
         reports = reports.with_public_lists(ALL_LISTS.difference(crowd["lists_from_answers"]))
     return Evidence(
@@ -199,12 +199,12 @@ def read_evidence(
     )
 
 
-def _panel_evidence(source: AnswerSource, reading: EvidenceOptions, **options: Any) -> Evidence:
+def _evidence_for_truths_with_own_labels(source: AnswerSource, reading: EvidenceOptions, **options: Any) -> Evidence:
     """Return evidence for truths with labels of their own: numbers as they are, on the scale if there is one."""
     scale = reading.alphabet if isinstance(reading.alphabet, Scale) else None
     plain = replace(reading, truths=())
     if scale is not None:
-        plain = replace(plain, alphabet=None, kind=None if is_dataset(source.path) else "numeric")
+        plain = replace(plain, alphabet=None, kind=None if is_named_dataset_source(source.path) else "numeric")
     evidence = read_evidence(source, plain, **options)
     if scale is not None:
         refuse_numbers_outside(evidence.reports, scale)
@@ -229,7 +229,7 @@ def refuse_numbers_outside(reports: Reports, scale: Scale) -> None:
 def _checked_crowd_of(path: Path, *, accept_edited: bool) -> Crowd | None:
     """Return the checked crowd in the folder of reports; None without one."""
     crowd = read_crowd_beside(path)
-    return None if crowd is None else checked_crowd(crowd, path, accept_edited=accept_edited)
+    return None if crowd is None else crowd_if_digest_matches(crowd, path, accept_edited=accept_edited)
 
 
 def _refuse_repeated_pairs(source: AnswerSource, duplicates: Duplicates | None) -> None:
@@ -245,9 +245,9 @@ def _refuse_repeated_pairs(source: AnswerSource, duplicates: Duplicates | None) 
 def evidence_files(source: Path | AnswerSource) -> list[Path]:
     """Return the files that inference may read, existing or not; outputs must not replace them."""
     opened = source if isinstance(source, AnswerSource) else local_source(source)
-    if is_dataset(opened.path):
-        return [*datasets.files_of(str(opened.path).removeprefix(DATASET))]
-    path = opened.collection_path
+    if is_named_dataset_source(opened.path):
+        return [*datasets.possible_files_of_dataset(str(opened.path).removeprefix(DATASET))]
+    path = opened.path_beside_which_collection_lies
     if path is None:
         return opened.inputs
     names = (CERTIFICATE_FILE, CROWD_FILE, ASSIGNMENT_FILE, *(STORE_FILES if opened.is_block_folder else ()))
@@ -279,7 +279,7 @@ def _dataset_evidence(source: str, alphabet: Alphabet | None, duplicates: Duplic
     )
 
 
-def checked_crowd(crowd: Crowd, path: Path, *, accept_edited: bool = False) -> Crowd:
+def crowd_if_digest_matches(crowd: Crowd, path: Path, *, accept_edited: bool = False) -> Crowd:
     """Return the crowd, if the digest of the reports (or sums, or blocks) is the one that it names.
 
     Raises:
@@ -293,11 +293,11 @@ def checked_crowd(crowd: Crowd, path: Path, *, accept_edited: bool = False) -> C
             hint="Keep each collection in a folder of its own.",
         )
     named = crowd["blocks_sha256"] if blocks else crowd["reports_sha256"]
-    found = read_seal(path) if blocks else content_digest(path)
+    found = read_seal_of_encoded_blocks(path) if blocks else content_digest(path)
     if found == named:
         return crowd
     if accept_edited:
-        return as_edited(crowd)
+        return marked_as_edited(crowd)
     raise ReportsError(
         f"reports must be unchanged since the {CROWD_FILE} of their folder was written",
         source=str(path),
@@ -307,7 +307,7 @@ def checked_crowd(crowd: Crowd, path: Path, *, accept_edited: bool = False) -> C
     )
 
 
-def _open_blocks(path: Path, known: Alphabet | None, reading: EvidenceOptions) -> Reports:
+def _open_blocks_with_known_labels(path: Path, known: Alphabet | None, reading: EvidenceOptions) -> Reports:
     """Return opened blocks; refuse labels other than those of certificate and crowd."""
     options = {"kind": reading.kind, "duplicates": reading.duplicates, "merge_labels": reading.merge_labels}
     changed = {name: value for name, value in options.items() if value not in (None, False, "error")}
@@ -339,7 +339,7 @@ def _read_report_file(
 
     With a scale that neither certificate nor crowd states, numbers are answers, clipped and rounded to the scale.
     """
-    tasks, workers = (None, None) if crowd is None else listed_names(crowd)
+    tasks, workers = (None, None) if crowd is None else task_and_worker_names(crowd)
     if crowd is not None and (source.layout.question is not None or source.columns is not None):
         raise ReportsError(
             f"a collection with a {CROWD_FILE} has one question",
@@ -356,17 +356,17 @@ def _read_report_file(
             rows=tuple((rows[:EXAMPLES_SHOWN] + 1).tolist()),
             hint="Leave these rows out.",
         )
-    skipped = columns.keep(rows) if len(rows) else None
+    skipped = columns.only_rows(rows) if len(rows) else None
     if stated is None and isinstance(reading.alphabet, Scale) and reading.kind != "categorical":
         numeric = ReadOptions(tasks=tasks, workers=workers, kind="numeric", **options)
-        read = on_scale(source.name, Reports.from_columns(columns, numeric), reading.alphabet)
-        return read.answers, read.counts + notes + weight_column_notes(source), skipped
+        read = numbers_put_on_scale(source.name, Reports.from_columns(columns, numeric), reading.alphabet)
+        return read.answers, read.counts + notes + warning_of_unread_weight_columns(source), skipped
     grid: Grid = "round" if stated is None else "exact"
     alphabet = stated or reading.alphabet
     wanted = ReadOptions(alphabet=alphabet, tasks=tasks, workers=workers, grid=grid, kind=reading.kind, **options)
     reports = Reports.from_columns(columns, wanted)
     changed = change_notes(columns, reports, wanted) if crowd is None else ()
-    return reports, notes + changed + weight_column_notes(source), skipped
+    return reports, notes + changed + warning_of_unread_weight_columns(source), skipped
 
 
 def _read_assignment(path: Path, reports: Reports, crowd: Crowd | None) -> Assignment | None:
@@ -383,7 +383,7 @@ def _read_assignment(path: Path, reports: Reports, crowd: Crowd | None) -> Assig
     return Assignment.from_csv(file, tasks=np.asarray(reports.tasks), workers=np.asarray(reports.workers))
 
 
-def read_channel(path: Path, crowd: Crowd | None) -> Channel | ChannelTable:
+def channel_of_certificate_matching_crowd(path: Path, crowd: Crowd | None) -> Channel | ChannelTable:
     """Return the channel of a certificate.
 
     Raises:
@@ -456,7 +456,7 @@ def _certificate_path(path: Path | None, given: Path | None, crowd: Crowd | None
     return None
 
 
-def _known_alphabet(
+def _alphabet_of_certificate_or_crowd(
     channel: Channel | ChannelTable | None, crowd: Crowd | None, given: Alphabet | None
 ) -> Alphabet | None:
     """Return the alphabet of reports by certificate or crowd; refuse another given one."""
@@ -480,7 +480,7 @@ def _no_channel_reason(crowd: Crowd | None, use_certificate: bool) -> str:
     return f"{crowd['mechanism'].partition(' ')[0]} has no channel certificate"
 
 
-def guarantee_notes(
+def notes_on_assignment_and_answer_holder(
     *, assigned: bool, protected: bool, simulation: bool, from_devices: bool = False
 ) -> tuple[str, ...]:
     """Return the notes of a guarantee: what an assignment hides, and who holds the answers, unless only devices do."""
@@ -488,7 +488,7 @@ def guarantee_notes(
     return hidden if simulation or from_devices else (*hidden, GUARANTEE_SCOPE)
 
 
-def required_channel(evidence: Evidence, result: str) -> Channel | ChannelTable | None:
+def channel_or_raise_if_unknown(evidence: Evidence, result: str) -> Channel | ChannelTable | None:
     """Return the channel that a result needs; None for answers.
 
     Raises:
@@ -528,7 +528,7 @@ def is_certificate_of_question(certificate: Path) -> bool:
     return question_number_of(crowd) is not None and named is not None and named.encode() in certificate.read_bytes()
 
 
-def is_without_names(crowd: Crowd | None) -> bool:
+def is_shuffled_without_worker_names(crowd: Crowd | None) -> bool:
     """Return whether reports were shuffled cell by cell, so that no two of them are known to be of one worker."""
     return crowd is not None and WITHOUT_NAMES in crowd["mechanism"]
 
@@ -550,5 +550,7 @@ def with_channel_guarantee(crowd: Crowd | None, channel: Channel | ChannelTable 
         )
     assigned = crowd["assignment_sha256"] is not None
     protected, from_devices = channel.protects_participation, campaign_name_of(crowd) is not None
-    notes = guarantee_notes(assigned=assigned, protected=protected, simulation=False, from_devices=from_devices)
-    return {**crowd, "guarantee": guarantee_text(channel.guarantee, (), simulation=False, notes=notes)}
+    notes = notes_on_assignment_and_answer_holder(
+        assigned=assigned, protected=protected, simulation=False, from_devices=from_devices
+    )
+    return {**crowd, "guarantee": guarantee_or_reason_for_none(channel.guarantee, (), simulation=False, notes=notes)}

@@ -28,7 +28,9 @@ def prediction_outputs(out: Path) -> Outputs:
     return Outputs(folder=out.parent, names=(out.name,), kind="predictions")
 
 
-def predictions(estimate: Estimate, tasks: ExportFile, *, question: str | None = None) -> list[Record]:
+def label_studio_prediction_records(
+    estimate: Estimate, tasks: ExportFile, *, question: str | None = None
+) -> list[Record]:
     """Return one record for each task with a truth: its data, and a prediction with the confidence as score.
 
     Args:
@@ -43,16 +45,22 @@ def predictions(estimate: Estimate, tasks: ExportFile, *, question: str | None =
         raise ReportsError(
             "tasks must be Label Studio's own JSON", source=tasks.name, hint="Export the project as JSON, not as CSV."
         )
-    control = _question_control(tasks, question)
+    control = _name_target_and_type_of_question(tasks, question)
     names, values = list(map(str, estimate.tasks)), _truth_values(estimate)
     confidence = [None] * len(names) if estimate.confidence is None else estimate.confidence.tolist()
     found: dict[str, Found] = {}
     if control["type"] == CHOICES and estimate.alphabet is not None and {*estimate.alphabet.names} <= {YES, NO}:
-        found = _chosen_choices(dict(zip(names, zip(values, confidence, strict=True), strict=True)), control, tasks)
+        found = _choices_decided_yes_by_task(
+            dict(zip(names, zip(values, confidence, strict=True), strict=True)), control, tasks
+        )
     if not found:
-        found = dict(zip(names, zip(_values_as_asked(values, control, tasks), confidence, strict=True), strict=True))
+        found = dict(
+            zip(names, zip(_values_in_type_of_question(values, control, tasks), confidence, strict=True), strict=True)
+        )
     return [
-        record for task in tasks.records for record in _records_of_task(task, found.get(str(task.get("id"))), control)
+        record
+        for task in tasks.rows_as_mappings
+        for record in _prediction_record_of_task(task, found.get(str(task.get("id"))), control)
     ]
 
 
@@ -65,7 +73,7 @@ def write_predictions(out: Path, records: Sequence[Record]) -> None:
     write_outputs(prediction_outputs(out), {out.name: json.dumps(records, ensure_ascii=False, indent=1) + "\n"})
 
 
-def _question_control(tasks: ExportFile, question: str | None) -> Record:
+def _name_target_and_type_of_question(tasks: ExportFile, question: str | None) -> Record:
     """Return name, target and type of the question, from the first annotation with a result for it."""
     found: dict[str, Record] = {}
     for result in _annotation_results(tasks):
@@ -86,7 +94,7 @@ def _question_control(tasks: ExportFile, question: str | None) -> Record:
 
 def _annotation_results(tasks: ExportFile) -> Iterator[Mapping[str, Any]]:
     """Yield the results of all annotations."""
-    for task in tasks.records:
+    for task in tasks.rows_as_mappings:
         for annotation in task.get("annotations") or ():
             yield from annotation.get("result") or ()
 
@@ -98,7 +106,9 @@ def _truth_values(estimate: Estimate) -> list[str | float | None]:
     return [None if math.isnan(value) else float(value) for value in estimate.truth]
 
 
-def _values_as_asked(found: list[str | float | None], control: Record, tasks: ExportFile) -> list[str | float | None]:
+def _values_in_type_of_question(
+    found: list[str | float | None], control: Record, tasks: ExportFile
+) -> list[str | float | None]:
     """Return the truths as the question holds them."""
     if control["type"] == CHOICES:
         return _as_choices(found, str(control["from_name"]), tasks)
@@ -113,7 +123,7 @@ def _values_as_asked(found: list[str | float | None], control: Record, tasks: Ex
         ) from error
 
 
-def _chosen_choices(
+def _choices_decided_yes_by_task(
     of_task: Mapping[str, tuple[str | float | None, float | None]], control: Record, tasks: ExportFile
 ) -> dict[str, Found]:
     """Return the chosen choices by task, with the smallest confidence; empty if truths are not yes/no for each choice.
@@ -122,7 +132,7 @@ def _chosen_choices(
     """
     taken = sorted(_choices_of_annotations(str(control["from_name"]), tasks))
     found: dict[str, Found] = {}
-    for name in (str(task.get("id")) for task in tasks.records):
+    for name in (str(task.get("id")) for task in tasks.rows_as_mappings):
         decided = {choice: of_task[key] for choice in taken if (key := choice_task(name, choice)) in of_task}
         if decided and all(truth is not None for truth, _ in decided.values()):
             chosen = [choice for choice, (truth, _) in decided.items() if truth == YES]
@@ -156,7 +166,7 @@ def _as_choices(found: Sequence[str | float | None], question: str, tasks: Expor
     return list(texts)
 
 
-def _records_of_task(task: Mapping[str, Any], found: Found | None, control: Record) -> Iterator[Record]:
+def _prediction_record_of_task(task: Mapping[str, Any], found: Found | None, control: Record) -> Iterator[Record]:
     """Yield the record of a task; none without a truth."""
     value, confidence = found or (None, None)
     if value is None:

@@ -42,7 +42,7 @@ class NamedReports:
     options: EvidenceOptions
     reports_sha256: str = ""
 
-    def to_json(self, folder: Path) -> str:
+    def json_with_relative_paths_or_empty(self, folder: Path) -> str:
         """Return the reading as JSON text, with paths relative to an output folder; empty if it cannot be repeated."""
         if any(ADDRESS in source or source == STDIN for source in self.sources):
             return ""
@@ -50,8 +50,13 @@ class NamedReports:
         layout = {f"{name}_column": value for name, value in names.items()}
         stated = {name: value for name, value in asdict(self.layout).items() if name != "names"}
         layout |= {name: value for name, value in stated.items() if value != getattr(Layout(), name)}
-        data = {"sources": [_path_to(source, folder) for source in self.sources], "layout": layout}
-        return json.dumps(data | {"options": _options_to_json(self.options, folder)}, ensure_ascii=False)
+        data = {
+            "sources": [_relative_path_or_dataset_name(source, folder) for source in self.sources],
+            "layout": layout,
+        }
+        return json.dumps(
+            data | {"options": _options_other_than_default_to_json(self.options, folder)}, ensure_ascii=False
+        )
 
     @classmethod
     def from_json(cls, text: str, folder: Path, reports_sha256: str) -> Self:
@@ -64,7 +69,7 @@ class NamedReports:
             data = parse_json(text.encode())
             stated = dict(data["layout"])
             names = {name: stated.pop(f"{name}_column", None) for name in ("task", "worker", "label", "value")}
-            sources = tuple(_path_from(source, folder) for source in data["sources"])
+            sources = tuple(_path_of_source_in_folder(source, folder) for source in data["sources"])
             layout = Layout(names=ColumnNames(**names), **stated)
             if not sources:
                 raise ValueError("there is no source")
@@ -78,13 +83,13 @@ class NamedReports:
             rule = "the record of a folder must say how its reports were read"
             raise SettingsError(rule, value=str(folder), hint=INFER_AGAIN) from error
 
-    def require_same(self, evidence: Evidence, source: AnswerSource) -> None:
+    def require_same_reports(self, evidence: Evidence, source: AnswerSource) -> None:
         """Refuse reports other than those of the estimate.
 
         Raises:
             ReportsError: the digest differs.
         """
-        if evidence.digest != self.reports_sha256:
+        if evidence.digest_of_reports_and_channel != self.reports_sha256:
             raise ReportsError(
                 "the reports must be those from which the truths in the folder were inferred",
                 source=source.name,
@@ -92,7 +97,7 @@ class NamedReports:
             )
 
     @property
-    def is_there(self) -> bool:
+    def source_files_exist(self) -> bool:
         """Whether the files are where the record says."""
         return all(
             source.startswith(DATASET) or Path(source.partition("?")[0]).exists() or glob(source, recursive=True)
@@ -114,23 +119,23 @@ def recorded_reports(folder: Path) -> NamedReports | None:
     return NamedReports.from_json(entries[0].reading, folder, entries[0].reports_sha256)
 
 
-def _path_to(source: str, folder: Path) -> str:
+def _relative_path_or_dataset_name(source: str, folder: Path) -> str:
     return source if source.startswith(DATASET) else Path(os.path.relpath(source, folder)).as_posix()
 
 
-def _path_from(source: Any, folder: Path) -> str:
+def _path_of_source_in_folder(source: Any, folder: Path) -> str:
     if not isinstance(source, str) or source in ("", STDIN) or ADDRESS in source:
         raise ValueError("a source is a file")
     return source if source.startswith(DATASET) else os.path.normpath(folder / source)
 
 
-def _options_to_json(reading: EvidenceOptions, folder: Path) -> dict[str, Any]:
+def _options_other_than_default_to_json(reading: EvidenceOptions, folder: Path) -> dict[str, Any]:
     """Return the options that are not the default as JSON values."""
     given = {name: value for name, value in vars(reading).items() if value != getattr(NO_OPTIONS, name)}
     if reading.alphabet is not None:
         given["alphabet"] = alphabet_to_json(reading.alphabet)
     if reading.certificate is not None:
-        given["certificate"] = _path_to(str(reading.certificate), folder)
+        given["certificate"] = _relative_path_or_dataset_name(str(reading.certificate), folder)
     return given
 
 
@@ -139,7 +144,7 @@ def _options_from_json(options: dict[str, Any], folder: Path) -> EvidenceOptions
     alphabet, certificate = options.get("alphabet"), options.get("certificate")
     stated = {
         "alphabet": None if alphabet is None else alphabet_from_json(alphabet),
-        "certificate": None if certificate is None else Path(_path_from(certificate, folder)),
+        "certificate": None if certificate is None else Path(_path_of_source_in_folder(certificate, folder)),
         "truths": tuple(map(str, options.get("truths", ()))),
     }
     return EvidenceOptions(**options | stated)

@@ -16,7 +16,7 @@ from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.folder.crowd import Crowd
 from crowdveil.mechanisms import MatrixFactorization
-from crowdveil.privacy.mechanism_settings import describe, parameters
+from crowdveil.privacy.mechanism_settings import description_with_parameters, mechanism_parameters_by_name
 from crowdveil.randomness import Seeded, Source
 from crowdveil.standalone.checks import fits
 from crowdveil.standalone.verification import parse_json
@@ -35,7 +35,7 @@ class Sums(NamedTuple):
     summed: NDArray[np.int64]
 
 
-def answer_vectors(answers: Reports) -> Iterator[NDArray[np.int64]]:
+def answer_codes_of_each_worker(answers: Reports) -> Iterator[NDArray[np.int64]]:
     """Yield each worker's answers in the form of a device: one code per task, `labels` where NULL."""
     order = np.argsort(answers.worker, kind="stable")
     for own in np.split(order, np.cumsum(answers.per_worker)[:-1]):
@@ -44,7 +44,7 @@ def answer_vectors(answers: Reports) -> Iterator[NDArray[np.int64]]:
         yield codes
 
 
-def collect_sums(
+def sum_reports_of_all_devices(
     answers: Reports,
     mechanism: MatrixFactorization,
     source: Source,
@@ -53,9 +53,9 @@ def collect_sums(
     """Return the sum of the reports of all devices; a seeded source draws the noise of all workers at once."""
     tasks, workers = len(answers.tasks), len(answers.workers)
     if isinstance(source, Seeded):
-        return Sums(mechanism, mechanism.simulate_sum(answers.task, answers.value, tasks, workers, source))
+        return Sums(mechanism, mechanism.simulate_sum_of_reports(answers.task, answers.value, tasks, workers, source))
     summed = np.zeros(2 * (mechanism.dimensions or tasks), dtype=np.int64)
-    for done, codes in enumerate(answer_vectors(answers), start=1):
+    for done, codes in enumerate(answer_codes_of_each_worker(answers), start=1):
         summed += mechanism.perturb(codes, source)
         if progress is not None:
             progress(done, workers)
@@ -65,7 +65,7 @@ def collect_sums(
 def sums_text(sums: Sums) -> str:
     """Return the contents of `sums.json`; numbers are in the units of the reports."""
     values, participation = np.split(sums.summed, 2)
-    data = {"format": SUMS_FORMAT, **parameters(sums.mechanism)}
+    data = {"format": SUMS_FORMAT, **mechanism_parameters_by_name(sums.mechanism)}
     return json.dumps({**data, "values": values.tolist(), "participation": participation.tolist()}, indent=1) + "\n"
 
 
@@ -91,14 +91,18 @@ def read_sums(path: str | PathLike[str], crowd: Crowd) -> Sums:
         )
     alphabet = None if crowd["alphabet"] is None else alphabet_from_json(crowd["alphabet"])
     if not isinstance(alphabet, Scale):
-        raise _mismatch_error(source, crowd, "numbers on a scale")
+        raise _sums_mismatch_error(source, crowd, "numbers on a scale")
     try:
         mechanism = MatrixFactorization(alphabet=alphabet, **{name: data[name] for name in SETTINGS})
     except SettingsError as error:
         raise ReportsError(error.rule, source=source, examples=repr(error.value)) from error
-    named = mechanism.name if crowd["lists_from_answers"] and not crowd["simulation"] else describe(mechanism)
+    named = (
+        mechanism.name
+        if crowd["lists_from_answers"] and not crowd["simulation"]
+        else description_with_parameters(mechanism)
+    )
     if named != crowd["mechanism"]:
-        raise _mismatch_error(source, crowd, describe(mechanism))
+        raise _sums_mismatch_error(source, crowd, description_with_parameters(mechanism))
     return Sums(mechanism, np.array(data["values"] + data["participation"], dtype=np.int64))
 
 
@@ -109,7 +113,7 @@ def _is_well_formed(data: Any) -> bool:
     return len(values) == len(participation) and all(abs(number) < MAX_SUM for number in values + participation)
 
 
-def _mismatch_error(source: str, crowd: Crowd, expected: str) -> ReportsError:
+def _sums_mismatch_error(source: str, crowd: Crowd, expected: str) -> ReportsError:
     return ReportsError(
         f"the sums belong to {expected}, crowd.json names another mechanism",
         source=source,

@@ -19,13 +19,21 @@ from crowdveil.data.read_options import ReadOptions
 from crowdveil.data.reports import Reports
 from crowdveil.data.sources.answer_source import AnswerSource, local_source
 from crowdveil.data.sources.location import DATASET
-from crowdveil.data.write_reports import reports_table, write_table
+from crowdveil.data.write_reports import reports_table_in_task_order, write_table
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.files.atomic_write import write_files
-from crowdveil.folder.answers import is_dataset, read_names, weight_column_notes
+from crowdveil.folder.answers import (
+    is_named_dataset_source,
+    read_task_or_worker_column,
+    warning_of_unread_weight_columns,
+)
 from crowdveil.randomness import secure, seeded
 from crowdveil.synthesis.claims import Claims, Outside
-from crowdveil.synthesis.expected_error import ReleaseErrors, more_accurate, release_errors
+from crowdveil.synthesis.expected_error import (
+    ReleaseErrors,
+    expected_errors_of_release,
+    first_unless_second_clearly_better,
+)
 from crowdveil.synthesis.private.histogram import Histogram
 from crowdveil.synthesis.private.method import PrivateMethod, Progress
 from crowdveil.synthesis.private.pooled_shape import PooledShape
@@ -72,34 +80,36 @@ def read_claims(
     """
     opened = source if isinstance(source, AnswerSource) else local_source(Path(source))
     opened = replace(opened, private=not simulation or tasks is not None)
-    answers, notes = _read_numbers(opened, duplicates, tasks)
+    answers, notes = _read_numeric_claims(opened, duplicates, tasks)
     claims = Claims.from_reports(answers, bounds=bounds, outside=outside, public_tasks=tasks is not None)
     notes += (f"{claims.clipped:,} claims lay outside the bounds and were clipped to them.",) if claims.clipped else ()
     return ClaimsRead(claims, notes)
 
 
-def _read_numbers(
+def _read_numeric_claims(
     opened: AnswerSource, duplicates: Duplicates | None, tasks: Path | None
 ) -> tuple[Reports, tuple[str, ...]]:
-    listed = None if tasks is None else read_names(tasks, "task")
-    if is_dataset(opened.path):
+    listed = None if tasks is None else read_task_or_worker_column(tasks, "task")
+    if is_named_dataset_source(opened.path):
         data = datasets.load(str(opened.path).removeprefix(DATASET), duplicates=duplicates or "first")
         if data.kind != "numeric":
             raise SettingsError(
                 "claims must be numbers", value=f"{data.name} is {data.kind}", hint="Give a data set of numbers."
             )
         left_out = (LEFT_OUT.format(data.left_out),) if data.left_out else ()
-        return data.answers if listed is None else _with_listed_tasks(data.answers, listed, opened.name), left_out
+        return data.answers if listed is None else _with_listed_in_place_of_tasks(
+            data.answers, listed, opened.name
+        ), left_out
     if opened.is_block_folder:
         raise ReportsError("encoded blocks hold reports, not claims", source=opened.name, hint="Give the claims.")
     columns, notes = opened.read()
     # With a list of tasks an empty file is accepted: a refusal would show that there is no claim.
     workers = () if listed is not None and not len(columns.task) else None
     options = ReadOptions(kind="numeric", tasks=listed, workers=workers, duplicates=duplicates or "error")
-    return Reports.from_columns(columns, options), notes + weight_column_notes(opened)
+    return Reports.from_columns(columns, options), notes + warning_of_unread_weight_columns(opened)
 
 
-def _with_listed_tasks(answers: Reports, tasks: list[str], source: str) -> Reports:
+def _with_listed_in_place_of_tasks(answers: Reports, tasks: list[str], source: str) -> Reports:
     """Return the same numbers with a given list of tasks in place of those that occur."""
     return Reports.from_arrays(
         np.asarray(answers.tasks)[answers.task],
@@ -142,7 +152,7 @@ class SynthesisSettings:
     expected_claims: float | None = None
     most_claims: int | None = None
 
-    def choose(self, claims: Claims) -> PrivateMethod:
+    def choose_private_method(self, claims: Claims) -> PrivateMethod:
         """Return the named method, or the one that a setting belongs to, or the more accurate one.
 
         Args:
@@ -152,10 +162,12 @@ class SynthesisSettings:
             SettingsError: a setting breaks a rule of the method.
         """
         if self.method is not None or self.expected_claims or self.participation == "protected":
-            return self._built(PooledShape if self.method == "pooled-shape" else Histogram)
-        return more_accurate(self._built(Histogram), self._built(PooledShape), claims)
+            return self._method_from_settings(PooledShape if self.method == "pooled-shape" else Histogram)
+        return first_unless_second_clearly_better(
+            self._method_from_settings(Histogram), self._method_from_settings(PooledShape), claims
+        )
 
-    def _built(self, method: type[PrivateMethod]) -> PrivateMethod:
+    def _method_from_settings(self, method: type[PrivateMethod]) -> PrivateMethod:
         names = {field.name for field in fields(method)}
         return method(**{name: value for name, value in asdict(self).items() if name in names and value is not None})
 
@@ -179,7 +191,7 @@ class SynthesisResult:
     errors: ReleaseErrors
 
     @property
-    def width(self) -> float:
+    def bounds_width_in_error_units(self) -> float:
         """Distance of the bounds."""
         low, high = self.bounds
         return high - low
@@ -187,11 +199,11 @@ class SynthesisResult:
     @property
     def warnings(self) -> tuple[str, ...]:
         """Warnings for the reader of the release, from public numbers and the release alone."""
-        text = self.errors.warning(self.width)
+        text = self.errors.warning_if_constant_is_as_good(self.bounds_width_in_error_units)
         return (text,) if text else ()
 
     @property
-    def guarantees(self) -> tuple[Guarantee, ...]:
+    def guarantees_infinite_if_simulated(self) -> tuple[Guarantee, ...]:
         """Guarantees per claim and per worker; infinite for a simulation."""
         if self.seed is None:
             return self.release.guarantees
@@ -208,9 +220,10 @@ class SynthesisResult:
             "settings": asdict(self.method),
             "bounds": list(self.bounds),
             "guarantees": [
-                asdict(one) | ({"epsilon": "infinity"} if math.isinf(one.epsilon) else {}) for one in self.guarantees
+                asdict(one) | ({"epsilon": "infinity"} if math.isinf(one.epsilon) else {})
+                for one in self.guarantees_infinite_if_simulated
             ],
-            "expected": self.errors.to_json(self.width),
+            "expected": self.errors.to_json(self.bounds_width_in_error_units),
             "public": PUBLIC[self.release.guarantees[0].participation],
             "tasks": len(self.release.tasks),
             "records": len(self.release),
@@ -235,10 +248,10 @@ def synthesize(
     Raises:
         SettingsError: the method refuses the settings or the claims.
     """
-    method = settings.choose(claims)
+    method = settings.choose_private_method(claims)
     source = secure() if seed is None else seeded(seed)
     release = method.release(claims, source, progress=progress)
-    errors = release_errors(method, claims, release)
+    errors = expected_errors_of_release(method, claims, release)
     return SynthesisResult(release=release, method=method, seed=seed, bounds=bounds, errors=errors)
 
 
@@ -248,7 +261,7 @@ def write_synthesis(directory: Path, synthesis: SynthesisResult) -> tuple[str, .
     Raises:
         SettingsError: the folder cannot be written, or a file in the way is not an earlier output of the same kind.
     """
-    table = reports_table(synthesis.release.reports())
+    table = reports_table_in_task_order(synthesis.release.reports())
     guarantee = json.dumps(synthesis.to_json(), ensure_ascii=False, indent=1, allow_nan=False) + "\n"
     write_files(
         directory,

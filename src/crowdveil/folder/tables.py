@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 
-from crowdveil.data.identifiers import Identifiers, as_arrow
+from crowdveil.data.identifiers import Identifiers, identifiers_as_arrow
 from crowdveil.data.write_reports import write_table
 from crowdveil.files.atomic_write import Outputs, write_outputs
 
@@ -15,5 +15,5 @@ def write_columns(outputs: Outputs, columns: Mapping[str, Identifiers]) -> None:
     Raises:
         SettingsError: a file of that name is not an earlier table of this kind, or the system refuses to write there.
     """
-    table = pa.table({name: as_arrow(column) for name, column in columns.items()})
+    table = pa.table({name: identifiers_as_arrow(column) for name, column in columns.items()})
     write_outputs(outputs, {outputs.names[0]: lambda stream: write_table(stream, table)})

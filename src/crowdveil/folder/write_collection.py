@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from crowdveil.campaign.folder import CAMPAIGN_FILE
-from crowdveil.channels.certificate import certificate_mechanisms
+from crowdveil.channels.certificate import mechanism_of_each_protected_channel
 from crowdveil.data.columnar_store import STORE_FILES, write_encoded
 from crowdveil.data.reports import Reports
 from crowdveil.data.write_reports import block_tables, report_schema, write_tables
@@ -23,8 +23,8 @@ from crowdveil.folder.crowd import (
     SUMS_FILE,
     Crowd,
     checked_crowd_fields,
-    crowd_json_of_blocks,
-    crowd_json_of_file,
+    crowd_json_with_digest_of_blocks,
+    crowd_json_with_digest_of_file,
     json_bytes,
     sha256_hex,
 )
@@ -68,7 +68,7 @@ def write_reports(
     Raises:
         SettingsError: the crowd does not belong to the reports or the certificate; or as `collection_outputs`.
     """
-    _check_belongs(reports, certificate, crowd)
+    _require_files_belong_together(reports, certificate, crowd)
     metadata: dict[str, bytes] = {}
     if certificate is not None:
         metadata[CERTIFICATE_FILE] = json_bytes(certificate)
@@ -82,7 +82,11 @@ def write_reports(
             (temporary / name).write_bytes(contents)
         write_report_files(temporary, reports, form)
         file = temporary / REPORTS_FILES[form][0]
-        crowd_json = crowd_json_of_blocks(crowd, temporary) if form == "blocks" else crowd_json_of_file(crowd, file)
+        crowd_json = (
+            crowd_json_with_digest_of_blocks(crowd, temporary)
+            if form == "blocks"
+            else crowd_json_with_digest_of_file(crowd, file)
+        )
         (temporary / CROWD_FILE).write_bytes(crowd_json)
 
 
@@ -116,14 +120,14 @@ def write_sums(directory: str | PathLike[str], sums: str, crowd: Crowd, *, repla
     write_outputs(outputs, {CROWD_FILE: named, SUMS_FILE: sums})
 
 
-def _check_belongs(reports: Reports, certificate: Mapping[str, Any] | None, crowd: Crowd) -> None:
+def _require_files_belong_together(reports: Reports, certificate: Mapping[str, Any] | None, crowd: Crowd) -> None:
     checked_crowd_fields(crowd)
     if crowd["tasks"] != [str(n) for n in reports.tasks] or crowd["workers"] != [str(n) for n in reports.workers]:
         raise SettingsError("the crowd must list the tasks and workers of the reports", value=crowd["mechanism"])
     sealed = None if certificate is None else certificate["sha256"]
     if crowd["certificate_sha256"] != sealed:
         raise SettingsError("the crowd must name the certificate written with it", value=crowd["certificate_sha256"])
-    named = [] if certificate is None else certificate_mechanisms(certificate)
+    named = [] if certificate is None else mechanism_of_each_protected_channel(certificate)
     if crowd["lists_from_answers"] and named and not any(map(is_marked, named)):
         raise SettingsError(
             "if lists were taken from the answers, the certificate must be marked as without privacy",

@@ -8,13 +8,18 @@ import numpy as np
 
 from crowdveil.em.estimate import Estimate, winners
 from crowdveil.em.estimator import Estimator
-from crowdveil.em.kernels.dispatch import encode, use_compiled
+from crowdveil.em.kernels.dispatch import encoded_block_for_kernels, use_compiled
 from crowdveil.em.kernels.numpy_backend import row_maxima
 from crowdveil.estimators.hierarchical_dawid_skene import HierarchicalDawidSkene
-from crowdveil.evaluation.copies import Copies, find_copies, once, with_copies
+from crowdveil.evaluation.copies import (
+    Copies,
+    extend_estimate_to_copied_workers,
+    find_copies,
+    one_answer_per_copying_group,
+)
 from crowdveil.evaluation.dependence import Dependence, measure_dependence
 from crowdveil.folder.evidence import Evidence
-from crowdveil.inference.gold_stack import MIN_GOLD, stacked
+from crowdveil.inference.gold_stack import MIN_GOLD, estimate_stacked_with_gold
 
 COMPARED_TASKS = 100_000
 """Largest number of tasks, the first ones, whose truths are compared with the votes."""
@@ -55,35 +60,41 @@ class Fit:
     steps_before: int = 0
 
 
-def fit_evidence(estimator: Estimator[Any, Any], evidence: Evidence, inputs: dict[str, Any]) -> Fit:
+def fit_discounting_copies_and_dependence(
+    estimator: Estimator[Any, Any], evidence: Evidence, inputs: dict[str, Any]
+) -> Fit:
     """Return the fit of an estimator to reports; `inputs` are the other arguments of `Estimator.fit`, errors too."""
-    every, copies = evidence.reports, _copies(estimator, evidence)
+    every, copies = evidence.reports, _copied_workers_if_plain(estimator, evidence)
     if copies is not None:
-        evidence = replace(evidence, reports=once(every, copies.group))
+        evidence = replace(evidence, reports=one_answer_per_copying_group(every, copies.group))
     estimate = estimator.fit(evidence.reports, **inputs)
-    dependence, steps = dependence_of(estimator, evidence, estimate), 0
-    careful = discounted(estimator, dependence)
+    dependence, steps = dependence_beyond_fitted_model(estimator, evidence, estimate), 0
+    careful = with_larger_correlation_if_dependent(estimator, dependence)
     if careful != estimator:
         estimator, steps = careful, estimate.steps
         estimate = careful.fit(evidence.reports, **inputs)
     fit = Fit(estimator=estimator, estimate=estimate, dependence=dependence, steps_before=steps)
-    found = stacked(estimator, evidence.reports, inputs, estimate)
+    found = estimate_stacked_with_gold(estimator, evidence.reports, inputs, estimate)
     if found is not None:
         before = steps + found.steps
         fit = replace(fit, estimate=found.estimate, gold_line=found.line, notes=found.notes, steps_before=before)
     if copies is None:
         return fit
     note = COPIES.format(copies.copied_workers, len(every.workers))
-    return replace(fit, estimate=with_copies(fit.estimate, every, copies.group), notes=(*fit.notes, note))
+    return replace(
+        fit, estimate=extend_estimate_to_copied_workers(fit.estimate, every, copies.group), notes=(*fit.notes, note)
+    )
 
 
-def _copies(estimator: Estimator[Any, Any], evidence: Evidence) -> Copies | None:
+def _copied_workers_if_plain(estimator: Estimator[Any, Any], evidence: Evidence) -> Copies | None:
     """Return the workers who answer as one; None for other methods, and for reports that are no plain answers."""
     plain = evidence.channel is None and evidence.crowd is None
     return find_copies(evidence.reports) if plain and isinstance(estimator, HierarchicalDawidSkene) else None
 
 
-def dependence_of(estimator: Estimator[Any, Any], evidence: Evidence, estimate: Estimate) -> Dependence | None:
+def dependence_beyond_fitted_model(
+    estimator: Estimator[Any, Any], evidence: Evidence, estimate: Estimate
+) -> Dependence | None:
     """Return the dependence of answers beyond the fitted model; None behind a channel, or for other methods."""
     if not isinstance(estimator, HierarchicalDawidSkene) or evidence.channel is not None or not estimate.state:
         return None
@@ -93,17 +104,23 @@ def dependence_of(estimator: Estimator[Any, Any], evidence: Evidence, estimate: 
     return measure_dependence(evidence.reports, confusion, class_prior)
 
 
-def discounted(estimator: Estimator[Any, Any], dependence: Dependence | None) -> Estimator[Any, Any]:
+def with_larger_correlation_if_dependent(
+    estimator: Estimator[Any, Any], dependence: Dependence | None
+) -> Estimator[Any, Any]:
     """Return the estimator with a larger error correlation if answers are dependent, unless one was set."""
     if dependence is None or not isinstance(estimator, HierarchicalDawidSkene):
         return estimator
     if estimator.error_correlation != HierarchicalDawidSkene().error_correlation:
         return estimator
-    least = max(DEPENDENT_CORRELATION, dependence.least_copied) if dependence.least_copied > 0 else 0.0
+    least = (
+        max(DEPENDENT_CORRELATION, dependence.lower_bound_of_copied_share)
+        if dependence.lower_bound_of_copied_share > 0
+        else 0.0
+    )
     return replace(estimator, error_correlation=max(estimator.error_correlation, least))
 
 
-def confidence_note(estimator: Estimator[Any, Any], dependence: Dependence | None) -> str | None:
+def assumption_behind_confidence(estimator: Estimator[Any, Any], dependence: Dependence | None) -> str | None:
     """Return the assumption behind the confidences; None for methods that are not discounted."""
     if not isinstance(estimator, HierarchicalDawidSkene):
         return None
@@ -118,7 +135,8 @@ def confidence_note(estimator: Estimator[Any, Any], dependence: Dependence | Non
     return (
         f"{note}. {_percent(dependence.observed)} of pairs of answers agree, the model predicts "
         f"{_percent(dependence.predicted)}{copies if dependence.copied >= SHOWN_COPIES else ''}"
-        f"{', which lowers the confidence' if dependence.least_copied > 0 else ''}; most shared mistakes do not show"
+        f"{', which lowers the confidence' if dependence.lower_bound_of_copied_share > 0 else ''}; "
+        "most shared mistakes do not show"
     )
 
 
@@ -126,7 +144,7 @@ def _percent(share: float) -> str:
     return f"{100 * share:.1f} %"
 
 
-def vote_note(evidence: Evidence, estimate: Estimate) -> str | None:
+def warning_if_truths_differ_from_plurality(evidence: Evidence, estimate: Estimate) -> str | None:
     """Return a warning if truths often differ from the plurality of the votes; None behind a channel, or with gold."""
     reports = evidence.reports
     if (
@@ -138,8 +156,8 @@ def vote_note(evidence: Evidence, estimate: Estimate) -> str | None:
         return None
     stop = min(len(reports.tasks), COMPARED_TASKS)
     block, workers = reports.rows.block(0, stop), len(reports.workers)
-    coded = encode(block, workers, reports.labels, compiled=use_compiled(len(reports)))
-    votes = coded.vote_sums(np.ones(workers))
+    coded = encoded_block_for_kernels(block, workers, reports.labels, compiled=use_compiled(len(reports)))
+    votes = coded.weight_by_task_and_symbol(np.ones(workers))
     known = np.zeros(stop, dtype=bool) if estimate.gold is None else estimate.gold[:stop]
     voted = (row_maxima(votes) > 0) & ~known
     if np.count_nonzero(voted) < MIN_COMPARED_TASKS:

@@ -22,15 +22,15 @@ from crowdveil.em.gold import align_gold, one_hot_gold
 from crowdveil.em.kernels.reductions import CHUNK_NUMBERS
 from crowdveil.estimators import ESTIMATORS
 from crowdveil.estimators.hierarchical_dawid_skene import HierarchicalDawidSkene
-from crowdveil.evaluation.gold_draw import unlike_random
+from crowdveil.evaluation.gold_draw import warnings_if_gold_not_random
 from crowdveil.evaluation.stacking import (
     FLOOR,
     Regression,
-    by_label,
-    cross_validated,
+    clause_on_further_gold_needed,
+    cross_validation_and_gain_text,
+    features_with_weights_by_label,
     fit_regression,
-    further_gold,
-    worse_notes,
+    warning_if_gold_worsens_log_loss,
 )
 
 MIN_GOLD, FOLDS = 20, 5
@@ -60,7 +60,7 @@ class Members(NamedTuple):
     steps: int
 
 
-def stacked(
+def estimate_stacked_with_gold(
     estimator: Estimator[Any, Any], reports: Reports, inputs: dict[str, Any], estimate: Estimate
 ) -> Stacked | None:
     """Return the estimate with the posterior of the stack; None for other methods, or with too little gold.
@@ -84,27 +84,27 @@ def stacked(
     # The votes are a member of their own: the default enters without its share of them.
     own = replace(estimator, vote_share=0.0) if isinstance(estimator, HierarchicalDawidSkene) else estimator
     guided = estimate if own == estimator else own.fit(reports, **inputs)
-    members = _members(own, reports, inputs, at, fold)
-    rows = _rows(members.known)
-    fits = _regressions(rows, truths)
+    members = _posteriors_of_stack_members(own, reports, inputs, at, fold)
+    rows = _member_log_posteriors_and_biases(members.known)
+    fits = _regressions_on_all_and_default_member(rows, truths)
     posterior = _combined(fits, [guided.posterior, *members.others], np.asarray(estimate.reports_per_task))
-    codes = gold.of(0, len(posterior))
-    crossed = _crossed(rows, truths, fold)
-    check, gain = cross_validated(crossed, truths, plain.posterior[at])
-    line = _line(members.names, fits, len(at)) + gain
+    codes = gold.truths_of_tasks(0, len(posterior))
+    crossed = _cross_fitted_gold_posterior(rows, truths, fold)
+    check, gain = cross_validation_and_gain_text(crossed, truths, plain.posterior[at])
+    line = _stack_weights_line(members.names, fits, len(at)) + gain
     if EBCC not in members.names:
         line += f"; {EBCC} is left out of so many reports, workers or labels"
-    unlike = unlike_random(plain, at)
+    unlike = warnings_if_gold_not_random(plain, at)
     check = replace(check, random=False if unlike else None)
     return Stacked(
         replace(estimate, posterior=one_hot_gold(posterior, codes), cross_validation=check),
         line,
-        (*unlike, *worse_notes(crossed, plain.posterior[at], truths)),
+        (*unlike, *warning_if_gold_worsens_log_loss(crossed, plain.posterior[at], truths)),
         plain.steps + members.steps,
     )
 
 
-def _members(
+def _posteriors_of_stack_members(
     estimator: Estimator[Any, Any],
     reports: Reports,
     inputs: dict[str, Any],
@@ -134,13 +134,15 @@ def _members(
     return Members(names, known, [other.posterior for other in others], steps)
 
 
-def _rows(posteriors: NDArray[np.float64]) -> NDArray[np.float64]:
+def _member_log_posteriors_and_biases(posteriors: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return features [task, label, feature]: log posteriors of the members, [task, label, member], and biases."""
-    biases = by_label(np.ones((len(posteriors), 1)), posteriors.shape[1])
+    biases = features_with_weights_by_label(np.ones((len(posteriors), 1)), posteriors.shape[1])
     return np.concatenate([np.log(np.maximum(posteriors, FLOOR)), biases], axis=2)
 
 
-def _regressions(rows: NDArray[np.float64], truths: NDArray[np.int64]) -> tuple[Regression, Regression]:
+def _regressions_on_all_and_default_member(
+    rows: NDArray[np.float64], truths: NDArray[np.int64]
+) -> tuple[Regression, Regression]:
     """Return the regression on all members, and on the default alone, whose other weights are 0."""
     labels = rows.shape[1]
     others = rows.shape[2] - labels - 1
@@ -154,7 +156,7 @@ def _regressions(rows: NDArray[np.float64], truths: NDArray[np.int64]) -> tuple[
     return everything, Regression(weights, alone.effective)
 
 
-def _mean(fits: tuple[Regression, ...], rows: NDArray[np.float64]) -> NDArray[np.float64]:
+def _mean_regression_probabilities(fits: tuple[Regression, ...], rows: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(np.mean([fit.probabilities(rows) for fit in fits], axis=0))
 
 
@@ -166,21 +168,27 @@ def _combined(
     step = max(1, CHUNK_NUMBERS // (combined.shape[1] * (len(posteriors) + combined.shape[1])))
     for first in range(0, len(combined), step):
         tasks = first + np.flatnonzero(reports[first : first + step])
-        combined[tasks] = _mean(fits, _rows(np.stack([one[tasks] for one in posteriors], axis=2)))
+        combined[tasks] = _mean_regression_probabilities(
+            fits, _member_log_posteriors_and_biases(np.stack([one[tasks] for one in posteriors], axis=2))
+        )
     return combined
 
 
-def _line(names: tuple[str, ...], fits: tuple[Regression, Regression], known: int) -> str:
+def _stack_weights_line(names: tuple[str, ...], fits: tuple[Regression, Regression], known: int) -> str:
     """Return the weights of the members, and the number of further gold tasks that would determine them."""
     weights = np.mean([fit.weights[: len(names)] for fit in fits], axis=0)
     shown = ", ".join(f"{name} {weight:.2f}" for name, weight in zip(names, weights, strict=True))
-    return f"{known:,} tasks weigh {shown}; {further_gold(fits[0].effective, known)}"
+    return f"{known:,} tasks weigh {shown}; {clause_on_further_gold_needed(fits[0].effective, known)}"
 
 
-def _crossed(rows: NDArray[np.float64], truths: NDArray[np.int64], fold: NDArray[np.int64]) -> NDArray[np.float64]:
+def _cross_fitted_gold_posterior(
+    rows: NDArray[np.float64], truths: NDArray[np.int64], fold: NDArray[np.int64]
+) -> NDArray[np.float64]:
     """Return the posterior of gold tasks by the other folds, [task, label]."""
     crossed = np.empty(rows.shape[:2])
     for number in range(FOLDS):
         held = fold == number
-        crossed[held] = _mean(_regressions(rows[~held], truths[~held]), rows[held])
+        crossed[held] = _mean_regression_probabilities(
+            _regressions_on_all_and_default_member(rows[~held], truths[~held]), rows[held]
+        )
     return crossed

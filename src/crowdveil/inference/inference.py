@@ -24,15 +24,31 @@ from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.estimators import ESTIMATORS
 from crowdveil.evaluation.decisions import decide, decision_notes, read_costs
 from crowdveil.evaluation.gold import align_gold, gold_codes
-from crowdveil.evaluation.gold_draw import drawn_tasks, require_drawn
+from crowdveil.evaluation.gold_draw import require_gold_is_start_of_draw, tasks_in_draw_order
 from crowdveil.evaluation.metrics import Score, score
 from crowdveil.evaluation.panel import Panel
-from crowdveil.folder.answers import kind_of_truths, read_drawn_gold, read_gold, read_history, tasks_of_history
-from crowdveil.folder.crowd import CROWD_FILE, Crowd, crowd_warnings, find_crowd, listed_names, read_crowd
-from crowdveil.folder.evidence import Evidence, checked_crowd
-from crowdveil.inference.confidence import confidence_note, fit_evidence, vote_note
-from crowdveil.inference.methods import Method, build_estimator, inferred_alphabet, noise_model, unread_channel
-from crowdveil.inference.truths_on_another_scale import fit_panel, order_notes
+from crowdveil.folder.answers import (
+    kind_of_truths,
+    read_drawn_gold,
+    read_gold,
+    read_history,
+    tasks_of_truths_beside_history,
+)
+from crowdveil.folder.crowd import CROWD_FILE, Crowd, crowd_warnings, find_crowd, read_crowd, task_and_worker_names
+from crowdveil.folder.evidence import Evidence, crowd_if_digest_matches
+from crowdveil.inference.confidence import (
+    assumption_behind_confidence,
+    fit_discounting_copies_and_dependence,
+    warning_if_truths_differ_from_plurality,
+)
+from crowdveil.inference.methods import (
+    Method,
+    alphabet_of_inferred_truths,
+    estimator_of_method_or_default,
+    noise_model_sentence,
+    warning_if_channel_unread,
+)
+from crowdveil.inference.truths_on_another_scale import fit_panel, warning_if_order_contradicts_gold
 from crowdveil.presentation.counts import number_of, verb_of
 from crowdveil.registry import ENGINE_ENTRIES
 
@@ -57,7 +73,7 @@ class Resources:
     engine: str = "threads"
     address: str | None = None
 
-    def build_engine(self) -> Engine:
+    def engine_by_name_and_address(self) -> Engine:
         """Return the engine.
 
         Raises:
@@ -66,7 +82,7 @@ class Resources:
         entry = ENGINE_ENTRIES.get(self.engine)
         if entry is None:
             raise SettingsError(f"the engine must be one of {', '.join(ENGINE_ENTRIES)}", value=self.engine)
-        engine: Any = entry.load()
+        engine: Any = entry.import_class()
         if self.address is None:
             return engine()
         if "address" not in {field.name for field in fields(engine)}:
@@ -156,68 +172,76 @@ def infer(
         ReportsError: a damaged file, or gold with an unknown label.
     """
     if evidence.truths:
-        return _infer_panel(evidence, gold)
-    estimator, given = build_estimator(method, evidence), resources or Resources()
-    known, seed = (None, None) if gold is None else _read_gold(gold, evidence, estimator)
-    reads = estimator.capabilities.reads_channel
-    earlier = None if history is None else _read_history(history, fits, evidence)
-    inputs: dict[str, Any] = {
-        "channel": evidence.channel if reads else None,
-        "assignment": evidence.assignment if reads else None,
+        return _infer_truths_with_own_labels(evidence, gold)
+    estimator, given = estimator_of_method_or_default(method, evidence), resources or Resources()
+    known, seed = (None, None) if gold is None else _read_gold_and_draw_seed(gold, evidence, estimator)
+    earlier = None if history is None else _read_history_of_report_workers(history, fits, evidence)
+    inputs: dict[str, Any] = _channel_inputs(estimator, evidence) | {
         "gold": known,
         "prior": None if prior is None else load_prior(prior),
         "history": earlier,
         "progress": progress,
-        "engine": given.build_engine(),
+        "engine": given.engine_by_name_and_address(),
         "memory": given.memory,
     }
-    fit = fit_evidence(estimator, evidence, inputs | _warm_start(estimator, evidence, fits, inputs))
-    estimator, estimate = fit.estimator, _with_draw(fit.estimate, known, seed)
-    _save(fits, estimator, evidence, estimate, inputs)
+    start = _warm_start(estimator, evidence, fits, inputs)
+    fit = fit_discounting_copies_and_dependence(estimator, evidence, inputs | start)
+    estimator, estimate = fit.estimator, _with_gold_draw_checked(fit.estimate, known, seed)
+    _save_fit_if_requested(fits, estimator, evidence, estimate, inputs)
+    shared = _warnings_of_shared_names_and_tasks(history, earlier, evidence)
     return Inference(
         estimate=estimate,
-        noise_model=noise_model(evidence, estimator),
+        noise_model=noise_model_sentence(evidence, estimator),
         crowd=evidence.crowd,
-        notes=(*_warnings(evidence, estimator, estimate), *fit.notes, *_history_warnings(history, earlier, evidence)),
-        confidence_note=confidence_note(estimator, fit.dependence),
+        notes=(*_inference_warnings(evidence, estimator, estimate), *fit.notes, *shared),
+        confidence_note=assumption_behind_confidence(estimator, fit.dependence),
         history_note=None if earlier is None else _history_note(earlier, estimate),
         gold_line=fit.gold_line,
         guided=frozenset(known or ()),
-        reports_sha256=evidence.digest,
+        reports_sha256=evidence.digest_of_reports_and_channel,
         merge_labels=evidence.merge_labels,
         steps_before=fit.steps_before,
     )
 
 
-def _infer_panel(evidence: Evidence, gold: str | Mapping[str, Any] | None) -> Inference:
+def _channel_inputs(estimator: Estimator[Any, Any], evidence: Evidence) -> dict[str, Any]:
+    """Return the channel and the assignment as inputs of a fit; None for a method that reads no channel."""
+    reads = estimator.capabilities.reads_channel
+    return {
+        "channel": evidence.channel if reads else None,
+        "assignment": evidence.assignment if reads else None,
+    }
+
+
+def _infer_truths_with_own_labels(evidence: Evidence, gold: str | Mapping[str, Any] | None) -> Inference:
     """Return truths with labels of their own; gold as in `infer`."""
     known, seed = (None, None) if gold is None else _known_truths(gold, evidence, "categorical")
     fit = fit_panel(evidence, evidence.truths, gold=known)
     notes = [*([] if evidence.crowd is None else crowd_warnings(evidence.crowd)), *fit.notes]
     if fit.estimate.gold_unknown:
-        notes.append(skipped_warning("gold tasks", fit.estimate.gold_used, fit.estimate.gold_unknown))
+        notes.append(warning_on_unknown_tasks("gold tasks", fit.estimate.gold_used, fit.estimate.gold_unknown))
     absent = [name for name in evidence.truths if known and name not in set(map(str, known.values()))]
     if absent:
         notes.append(f"No gold task has the truth {', '.join(map(repr, absent))}: is it spelled as in the gold?")
     return Inference(
-        estimate=_with_draw(fit.estimate, known, seed),
-        noise_model=noise_model(evidence, ESTIMATORS["dawid-skene"]()),
+        estimate=_with_gold_draw_checked(fit.estimate, known, seed),
+        noise_model=noise_model_sentence(evidence, ESTIMATORS["dawid-skene"]()),
         crowd=evidence.crowd,
         notes=(*notes, *evidence.notes),
         confidence_note=fit.confidence,
         guided=frozenset(known or ()),
         gold_line=fit.gold_line,
-        reports_sha256=evidence.digest,
+        reports_sha256=evidence.digest_of_reports_and_channel,
         merge_labels=evidence.merge_labels,
         panel=fit.panel,
     )
 
 
-def _read_gold(
+def _read_gold_and_draw_seed(
     gold: str | Mapping[str, Any], evidence: Evidence, estimator: Estimator[Any, Any]
 ) -> tuple[Mapping[str, Any], int | None]:
     """Return known truths and the seed of their draw, None without one; refuse those of other tasks."""
-    known, seed = _known_truths(gold, evidence, kind_of_truths(inferred_alphabet(evidence, type(estimator))))
+    known, seed = _known_truths(gold, evidence, kind_of_truths(alphabet_of_inferred_truths(evidence, type(estimator))))
     if known and not index_of(evidence.reports.tasks, known):
         raise no_common_task_error(known, evidence.reports.tasks, gold if isinstance(gold, str) else "gold")
     return known, seed
@@ -231,19 +255,21 @@ def _known_truths(
     return evidence.in_label_spelling(known), seed
 
 
-def _with_draw(estimate: Estimate, known: Mapping[str, Any] | None, seed: int | None) -> Estimate:
+def _with_gold_draw_checked(estimate: Estimate, known: Mapping[str, Any] | None, seed: int | None) -> Estimate:
     """Return the estimate whose cross-validation says whether gold is the first tasks of the draw with its seed."""
     check = estimate.cross_validation
     if check is None or check.random is False or known is None or seed is None:
         return estimate
     try:
-        require_drawn(known, drawn_tasks(estimate.tasks, np.asarray(estimate.reports_per_task), seed), seed)
+        require_gold_is_start_of_draw(
+            known, tasks_in_draw_order(estimate.tasks, np.asarray(estimate.reports_per_task), seed), seed
+        )
     except ReportsError:
         return replace(estimate, cross_validation=replace(check, random=False))
     return replace(estimate, cross_validation=replace(check, random=True))
 
 
-def _read_history(path: Path, fits: SavedFits | None, evidence: Evidence) -> WorkerHistory:
+def _read_history_of_report_workers(path: Path, fits: SavedFits | None, evidence: Evidence) -> WorkerHistory:
     """Return the history of the workers; refuse one of other workers, and a saved fit, which has learned them."""
     if fits is not None and fits != SavedFits():
         hint = "A saved fit holds what is known of the workers: give one of the two."
@@ -255,7 +281,7 @@ def _read_history(path: Path, fits: SavedFits | None, evidence: Evidence) -> Wor
             source=str(path),
             hint="Read both exports together, or give the workers names of their own in the labelling tool.",
         )
-    if history.aligned(evidence.reports.workers) is None:
+    if history.earlier_answers_by_worker_order(evidence.reports.workers) is None:
         names = ", ".join(history.workers[:3])
         hint = "Names of workers must be those of the reports, letter by letter."
         raise ReportsError(
@@ -264,7 +290,9 @@ def _read_history(path: Path, fits: SavedFits | None, evidence: Evidence) -> Wor
     return history
 
 
-def _history_warnings(path: Path | None, history: WorkerHistory | None, evidence: Evidence) -> list[str]:
+def _warnings_of_shared_names_and_tasks(
+    path: Path | None, history: WorkerHistory | None, evidence: Evidence
+) -> list[str]:
     """Return warnings on names that may be of other people, and on tasks whose answers may count twice."""
     if path is None or history is None:
         return []
@@ -276,7 +304,7 @@ def _history_warnings(path: Path | None, history: WorkerHistory | None, evidence
             f"Names such as {numbered[0]} are given by an import to workers with an address, in order of appearance: "
             "those of two imports are different people."
         )
-    earlier = len(index_of(evidence.reports.tasks, tasks_of_history(path)))
+    earlier = len(index_of(evidence.reports.tasks, tasks_of_truths_beside_history(path)))
     if earlier:
         notes.append(
             f"{earlier:,} of {len(evidence.reports.tasks):,} tasks are among those of the history: answers that it has "
@@ -287,7 +315,7 @@ def _history_warnings(path: Path | None, history: WorkerHistory | None, evidence
 
 def _history_note(history: WorkerHistory, estimate: Estimate) -> str:
     """Return the number of workers with a history, and of the answers that it is worth."""
-    earlier = history.aligned(estimate.worker_names)
+    earlier = history.earlier_answers_by_worker_order(estimate.worker_names)
     assert earlier is not None
     known, workers = int((earlier.number > 0).sum()), len(earlier.number)
     are = verb_of(known, "is", "are", whole=workers)
@@ -307,7 +335,7 @@ def _warm_start(
     return {"history": None, "warm_start": state}
 
 
-def _save(
+def _save_fit_if_requested(
     fits: SavedFits | None,
     estimator: Estimator[Any, Any],
     evidence: Evidence,
@@ -316,7 +344,7 @@ def _save(
 ) -> None:
     """Save the fit, if requested."""
     if fits is not None and fits.save is not None:
-        SavedFit.of(estimator, evidence.reports, estimate, **_inputs_of_saved_fit(inputs)).save(fits.save)
+        SavedFit.of_estimate(estimator, evidence.reports, estimate, **_inputs_of_saved_fit(inputs)).save(fits.save)
 
 
 def _inputs_of_saved_fit(inputs: dict[str, Any]) -> dict[str, Any]:
@@ -347,10 +375,10 @@ def infer_from_sums(path: Path, method: Method, *, accept_edited: bool = False) 
             source=str(path),
             hint="Keep the files that perturb wrote together.",
         )
-    crowd = checked_crowd(read_crowd(found), path, accept_edited=accept_edited)
+    crowd = crowd_if_digest_matches(read_crowd(found), path, accept_edited=accept_edited)
     sums = read_sums(path, crowd)
-    tasks, workers = listed_names(crowd)
-    totals = sums.mechanism.totals(sums.summed, tasks=len(tasks), workers=len(workers))
+    tasks, workers = task_and_worker_names(crowd)
+    totals = sums.mechanism.totals_in_answer_units(sums.summed, tasks=len(tasks), workers=len(workers))
     estimate = FactorizationMean().fit(totals, tasks=tasks, workers=workers)
     notes = tuple(crowd_warnings(crowd))
     model = f"sums over workers of {crowd['mechanism']}; {crowd['guarantee']}"
@@ -358,7 +386,7 @@ def infer_from_sums(path: Path, method: Method, *, accept_edited: bool = False) 
     return Inference(estimate=estimate, noise_model=model, crowd=crowd, notes=notes, reports_sha256=sha256)
 
 
-def check_score(evidence: Evidence, gold: str) -> None:
+def refuse_if_no_scored_task(evidence: Evidence, gold: str) -> None:
     """Refuse known truths of other tasks before the fit.
 
     Raises:
@@ -369,13 +397,13 @@ def check_score(evidence: Evidence, gold: str) -> None:
         raise no_common_task_error(known, evidence.reports.tasks, gold)
 
 
-def skipped_warning(items: str, used: int, unknown: int) -> str:
+def warning_on_unknown_tasks(items: str, used: int, unknown: int) -> str:
     """Return the warning on known truths of unknown tasks."""
     among, skipped = verb_of(used, "is", "are", whole=used + unknown), verb_of(unknown, "was", "were")
     return f"{used:,} of {used + unknown:,} {items} {among} among the tasks; {unknown:,} {skipped} skipped."
 
 
-def scored(inference: Inference, gold: str) -> Inference:
+def with_gold_score(inference: Inference, gold: str) -> Inference:
     """Return the inference with its score against known truths: a file, or `dataset:NAME`.
 
     Raises:
@@ -386,7 +414,7 @@ def scored(inference: Inference, gold: str) -> Inference:
     result = score(estimate, known)
     both = len(index_of(estimate.tasks, inference.guided.intersection(known)))
     if result.unknown > result.scored:
-        notes += (skipped_warning("tasks to score", result.scored, result.unknown),)
+        notes += (warning_on_unknown_tasks("tasks to score", result.scored, result.unknown),)
     if result.outside and isinstance(estimate.alphabet, Scale):
         scale = f"{estimate.alphabet.low:g} to {estimate.alphabet.high:g}"
         notes += (
@@ -397,8 +425,10 @@ def scored(inference: Inference, gold: str) -> Inference:
         notes += (f"{both:,} of the scored tasks also guided the fit: the score is too good.",)
     if inference.panel is not None and not inference.guided and estimate.alphabet is not None:
         aligned = align_gold(estimate, known)
-        notes += order_notes(estimate.alphabet.names, estimate.posterior[aligned.at], gold_codes(aligned))
-    if result.gain <= 0:
+        notes += warning_if_order_contradicts_gold(
+            estimate.alphabet.names, estimate.posterior[aligned.at], gold_codes(aligned)
+        )
+    if result.gain_over_constant <= 0:
         notes += (f"The constant {result.constant} for every task scores as well or better.",)
     return replace(inference, score=result, notes=notes)
 
@@ -411,7 +441,7 @@ def _read_scoring_truths(inference: Inference, gold: str) -> dict[str, Any]:
     return with_known_spellings(known, alphabet.names) if merged and alphabet is not None else known
 
 
-def decided(
+def with_decisions(
     inference: Inference, *, costs: Path | None = None, abstain_below: float | None = None, gold: str | None = None
 ) -> Inference:
     """Return the inference with decisions by costs, and none below a confidence.
@@ -440,14 +470,14 @@ def decided(
     return replace(inference, estimate=estimate, notes=notes)
 
 
-def _warnings(evidence: Evidence, estimator: Estimator[Any, Any], estimate: Estimate) -> list[str]:
+def _inference_warnings(evidence: Evidence, estimator: Estimator[Any, Any], estimate: Estimate) -> list[str]:
     crowd, channel = evidence.crowd, evidence.channel
     notes = [
-        *([] if estimate.identified else [NOT_IDENTIFIED]),
+        *([] if estimate.intervals_narrower_than_scale else [NOT_IDENTIFIED]),
         *([] if crowd is None else crowd_warnings(crowd)),
         *evidence.notes,
     ]
-    unread = unread_channel(evidence, type(estimator))
+    unread = warning_if_channel_unread(evidence, type(estimator))
     if unread is not None:
         notes.append(unread)
     if not estimate.converged:
@@ -462,6 +492,6 @@ def _warnings(evidence: Evidence, estimator: Estimator[Any, Any], estimate: Esti
             f"{missing if channel.protects_participation else ''}".rstrip()
         )
     if estimate.gold_unknown:
-        notes.append(skipped_warning("gold tasks", estimate.gold_used, estimate.gold_unknown))
-    different = vote_note(evidence, estimate)
+        notes.append(warning_on_unknown_tasks("gold tasks", estimate.gold_used, estimate.gold_unknown))
+    different = warning_if_truths_differ_from_plurality(evidence, estimate)
     return notes if different is None else [*notes, different]

@@ -17,7 +17,7 @@ from crowdveil.data.public_lists import NO_GUARANTEE_PREFIXES
 from crowdveil.data.reports import Reports
 from crowdveil.em.estimator import Estimator
 from crowdveil.errors import SettingsError
-from crowdveil.folder.evidence import AS_ASKED, Evidence, is_without_names
+from crowdveil.folder.evidence import AS_ASKED, Evidence, is_shuffled_without_worker_names
 from crowdveil.registry import ESTIMATOR_ENTRIES, SUMS_ESTIMATOR, Capabilities
 
 AnyEstimator = Estimator[Any, Any]
@@ -62,8 +62,8 @@ class Method:
 
 def default_method(evidence: Evidence) -> str:
     """Return the name of the default method."""
-    if is_without_names(evidence.crowd):
-        return WITHOUT_NAMES_METHODS[0 if isinstance(_alphabet(evidence), Scale) else 1]
+    if is_shuffled_without_worker_names(evidence.crowd):
+        return WITHOUT_NAMES_METHODS[0 if isinstance(_alphabet_of_answers(evidence), Scale) else 1]
     if evidence.channel is None:
         return LABEL_METHOD if isinstance(evidence.reports.alphabet, Categories) else "student-t"
     return channel_method(evidence.channel.alphabet)
@@ -74,12 +74,12 @@ def channel_method(alphabet: Alphabet) -> str:
     return NUMBERS_METHOD if isinstance(alphabet, Scale) else LABEL_METHOD
 
 
-def _alphabet(evidence: Evidence) -> Alphabet | None:
+def _alphabet_of_answers(evidence: Evidence) -> Alphabet | None:
     """Return the possible answers: those of the channel, or of the reports read as answers."""
     return evidence.reports.alphabet if evidence.channel is None else evidence.channel.alphabet
 
 
-def build_estimator(method: Method, evidence: Evidence) -> AnyEstimator:
+def estimator_of_method_or_default(method: Method, evidence: Evidence) -> AnyEstimator:
     """Return the estimator; by default one that suits the reports and reads their channel.
 
     Raises:
@@ -94,14 +94,14 @@ def build_estimator(method: Method, evidence: Evidence) -> AnyEstimator:
             hint=did_you_mean(name, ESTIMATOR_ENTRIES)
             or f"{SUMS_ESTIMATOR.name} reads the sums.json of matrix-factorization.",
         )
-    if is_without_names(evidence.crowd) and name not in WITHOUT_NAMES_METHODS:
+    if is_shuffled_without_worker_names(evidence.crowd) and name not in WITHOUT_NAMES_METHODS:
         raise SettingsError(
             f"reports without names are read by {' and '.join(WITHOUT_NAMES_METHODS)} only",
             value=name,
             hint="The relay shuffled single cells: the worker numbers in reports.csv link nothing.",
         )
-    cls: type[AnyEstimator] = ESTIMATOR_ENTRIES[name].load()
-    alphabet = inferred_alphabet(evidence, cls)
+    cls: type[AnyEstimator] = ESTIMATOR_ENTRIES[name].import_class()
+    alphabet = alphabet_of_inferred_truths(evidence, cls)
     if cls.capabilities.kind == "numeric" and alphabet is not None and not alphabet.ordered:
         raise SettingsError(
             f"{name} needs numbers or ordered labels",
@@ -112,14 +112,14 @@ def build_estimator(method: Method, evidence: Evidence) -> AnyEstimator:
     return cast(Callable[..., AnyEstimator], cls)(**settings)
 
 
-def inferred_alphabet(evidence: Evidence, estimator: type[AnyEstimator]) -> Alphabet | None:
+def alphabet_of_inferred_truths(evidence: Evidence, estimator: type[AnyEstimator]) -> Alphabet | None:
     """Return the alphabet of the truths: that of the answers of the channel, or else of the reports."""
     if evidence.channel is not None and estimator.capabilities.reads_channel:
         return evidence.channel.alphabet
     return evidence.reports.alphabet
 
 
-def noise_model(evidence: Evidence, estimator: AnyEstimator) -> str:
+def noise_model_sentence(evidence: Evidence, estimator: AnyEstimator) -> str:
     """Return the noise model in one line: the channel in the likelihood, or "none" and the reason."""
     channel = evidence.channel
     if channel is None:
@@ -133,7 +133,7 @@ def noise_model(evidence: Evidence, estimator: AnyEstimator) -> str:
     return f"none: {estimator.name} reads no channel; the reports went through {through}"
 
 
-def slow_fit(reports: Reports, method: str) -> str | None:
+def warning_if_fit_is_slow(reports: Reports, method: str) -> str | None:
     """Return a warning if a fit by this method takes more than about ten seconds; else None."""
     least, power = SLOW_WORK.get(method, (math.inf, 0))
     if len(reports) * reports.labels**power < least:
@@ -145,7 +145,7 @@ def slow_fit(reports: Reports, method: str) -> str | None:
     )
 
 
-def unread_channel(evidence: Evidence, estimator: type[AnyEstimator]) -> str | None:
+def warning_if_channel_unread(evidence: Evidence, estimator: type[AnyEstimator]) -> str | None:
     """Return a warning if perturbed reports are read as answers without --no-certificate; else None."""
     channel, crowd = evidence.channel, evidence.crowd
     if channel is None:
@@ -154,14 +154,16 @@ def unread_channel(evidence: Evidence, estimator: type[AnyEstimator]) -> str | N
     if estimator.capabilities.reads_channel:
         return None
     mechanism = channel.mechanism.partition(",")[0]
-    readers = ", ".join(name for name, entry in ESTIMATOR_ENTRIES.items() if _reads(entry.capabilities, evidence))
+    readers = ", ".join(
+        name for name, entry in ESTIMATOR_ENTRIES.items() if _can_read_channel_of_evidence(entry.capabilities, evidence)
+    )
     return (
         f"{estimator.name} reads no channel: it reads reports of {mechanism} as answers. "
         f"Methods that read the channel: {readers}."
     )
 
 
-def _reads(capabilities: Capabilities, evidence: Evidence) -> bool:
+def _can_read_channel_of_evidence(capabilities: Capabilities, evidence: Evidence) -> bool:
     """Return whether an estimator with these capabilities reads this evidence through its channel."""
     channel = evidence.channel
     assert channel is not None

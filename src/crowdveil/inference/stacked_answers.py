@@ -16,12 +16,12 @@ from crowdveil.em.gold import NO_GOLD
 from crowdveil.estimators.confusion.truth_tables import (
     Answers,
     TruthTables,
+    first_posterior_by_answer_ranks,
+    first_posterior_from_gold_tables,
     fit_truth_tables,
-    start_from_gold,
-    start_from_order,
 )
 from crowdveil.evaluation.panel import FOLDS, MAX_WORKERS
-from crowdveil.evaluation.stacking import by_label, fit_regression, further_gold
+from crowdveil.evaluation.stacking import clause_on_further_gold_needed, features_with_weights_by_label, fit_regression
 
 MIN_STACKED = 20
 """Smallest number of gold tasks with answers that the answers are stacked with."""
@@ -59,20 +59,20 @@ class StackedAnswers(NamedTuple):
 
 def fit_stacked(answers: Answers, known: NDArray[np.int64], truths: int, ordered: bool) -> StackedAnswers:
     """Return the fit of the tables, stacked with the answers if there are `MIN_STACKED` gold tasks with answers."""
-    fit = _guided(answers, known, truths, ordered)
+    fit = _fit_from_gold_or_order(answers, known, truths, ordered)
     answered = np.bincount(answers.task, minlength=answers.shape[0]) > 0
     gold = np.flatnonzero((known != NO_GOLD) & answered)
     if len(gold) < max(MIN_STACKED, FOLDS):
         return StackedAnswers(fit, fit.posterior)
-    posterior, fold = fit.posterior.copy(), folds_of(known)
+    posterior, fold = fit.posterior.copy(), fold_of_each_task(known)
     for held in range(FOLDS):
-        others = _guided(answers, np.where(fold == held, NO_GOLD, known), truths, ordered)
+        others = _fit_from_gold_or_order(answers, np.where(fold == held, NO_GOLD, known), truths, ordered)
         posterior[fold == held] = others.posterior[fold == held]
-    features = _features(answers, posterior, gold, ordered)
-    return StackedAnswers(fit, *_stack(features, known, gold, fold))
+    features = _stacking_features_of_tasks(answers, posterior, gold, ordered)
+    return StackedAnswers(fit, *_stacked_posterior_and_line(features, known, gold, fold))
 
 
-def folds_of(known: NDArray[np.int64]) -> NDArray[np.int64]:
+def fold_of_each_task(known: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the fold of each task, shape (tasks,): gold tasks of each truth in turn, -1 for others."""
     fold = np.full(len(known), -1)
     order = np.argsort(known, kind="stable")[(known == NO_GOLD).sum() :]
@@ -80,11 +80,15 @@ def folds_of(known: NDArray[np.int64]) -> NDArray[np.int64]:
     return fold
 
 
-def _guided(answers: Answers, known: NDArray[np.int64], truths: int, ordered: bool) -> TruthTables:
+def _fit_from_gold_or_order(answers: Answers, known: NDArray[np.int64], truths: int, ordered: bool) -> TruthTables:
     """Return the fit that starts from gold if it has every truth, or the answers no order; else from their order."""
     complete = len(np.unique(known[known != NO_GOLD])) == truths
     from_gold = complete or not ordered
-    start = start_from_gold(answers, known, truths) if from_gold else start_from_order(answers, truths)
+    start = (
+        first_posterior_from_gold_tables(answers, known, truths)
+        if from_gold
+        else first_posterior_by_answer_ranks(answers, truths)
+    )
     return fit_truth_tables(answers, start, known)
 
 
@@ -96,13 +100,15 @@ class _Features:
     shared: NDArray[np.float64]
     own: NDArray[np.float64]
 
-    def of(self, tasks: Any) -> NDArray[np.float64]:
+    def features_of_tasks(self, tasks: Any) -> NDArray[np.float64]:
         """Return the features of some tasks, [task, truth, feature]."""
         columns = np.concatenate((self.shared[tasks], self.own[tasks]), axis=1)
         logs = self.logs[tasks]
-        return np.concatenate((logs[:, :, None], by_label(columns, logs.shape[1])), axis=2)
+        return np.concatenate((logs[:, :, None], features_with_weights_by_label(columns, logs.shape[1])), axis=2)
 
-    def prior(self, deviation: float, bias: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def weight_prior_means_and_deviations(
+        self, deviation: float, bias: float
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return means and standard deviations of the weights, from those of workers and biases."""
         each = np.repeat((SHARED_DEVIATION, deviation), (self.shared.shape[1], self.own.shape[1]))
         each[0] = bias
@@ -112,7 +118,9 @@ class _Features:
         return means, deviations
 
 
-def _features(answers: Answers, posterior: NDArray[np.float64], gold: NDArray[np.int64], ordered: bool) -> _Features:
+def _stacking_features_of_tasks(
+    answers: Answers, posterior: NDArray[np.float64], gold: NDArray[np.int64], ordered: bool
+) -> _Features:
     logs = np.log(np.maximum(posterior, LEAST_PROBABILITY))
     tasks, workers, size = answers.shape
     number = np.bincount(answers.task, minlength=tasks)
@@ -121,7 +129,7 @@ def _features(answers: Answers, posterior: NDArray[np.float64], gold: NDArray[np
         cells = np.bincount(answers.task * size + answers.answer, minlength=tasks * size).reshape(tasks, size)
         shares = cells / np.maximum(number, 1)[:, None]
         return _Features(logs, np.concatenate((ones, shares), axis=1), np.zeros((tasks, 0)))
-    score = _standardized(answers)
+    score = _standardized_by_worker(answers)
     mean = np.bincount(answers.task, score, tasks) / np.maximum(number, 1)
     mean /= max(float(mean.std()), 1e-9)
     on_gold = np.isin(answers.task, gold)
@@ -137,7 +145,7 @@ def _features(answers: Answers, posterior: NDArray[np.float64], gold: NDArray[np
     return _Features(logs, np.column_stack((ones, mean)), own)
 
 
-def _standardized(answers: Answers) -> NDArray[np.float64]:
+def _standardized_by_worker(answers: Answers) -> NDArray[np.float64]:
     """Return each answer's code less the worker's mean, in the worker's standard deviations; shape (answers,)."""
     workers, value = answers.shape[1], answers.answer.astype(float)
     number = np.maximum(np.bincount(answers.worker, minlength=workers), 1)
@@ -146,17 +154,17 @@ def _standardized(answers: Answers) -> NDArray[np.float64]:
     return np.asarray(centred / np.maximum(deviation, 1e-9)[answers.worker])
 
 
-def _stack(
+def _stacked_posterior_and_line(
     features: _Features, known: NDArray[np.int64], gold: NDArray[np.int64], fold: NDArray[np.int64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], str]:
     """Return the stacked posterior of all tasks, [task, truth], that of gold tasks without their fold, and the line."""
-    on_gold, truths = features.of(gold), known[gold]
+    on_gold, truths = features.features_of_tasks(gold), known[gold]
     complete = len(np.unique(truths)) == features.logs.shape[1]
     priors = list(product(DEVIATIONS, BIAS_DEVIATIONS if complete else BIAS_DEVIATIONS[:1]))
     held = np.zeros((len(priors), len(gold), features.logs.shape[1]))
     fits = []
     for place, deviations in enumerate(priors):
-        mean, spread = features.prior(*deviations)
+        mean, spread = features.weight_prior_means_and_deviations(*deviations)
         for one in range(FOLDS):
             train, test = fold[gold] != one, fold[gold] == one
             fit = fit_regression(on_gold[train], truths[train], mean=mean, deviation=spread)
@@ -168,10 +176,11 @@ def _stack(
     posterior = np.empty_like(features.logs)
     for first in range(0, len(posterior), AT_ONCE):
         part = slice(first, first + AT_ONCE)
-        columns = features.of(part)
+        columns = features.features_of_tasks(part)
         posterior[part] = sum(weight * fit.probabilities(columns) for weight, fit in zip(weights, fits, strict=True))
     effective = float(weights @ [fit.effective for fit in fits])
     of_tables = float(weights @ [fit.weights[0] for fit in fits])
     own = f" and answers of {features.own.shape[1]:,} workers by regression" if features.own.shape[1] else ""
-    line = f"{len(gold):,} tasks weigh truth-tables {of_tables:.2f}{own}; {further_gold(effective, len(gold))}"
+    needed = clause_on_further_gold_needed(effective, len(gold))
+    line = f"{len(gold):,} tasks weigh truth-tables {of_tables:.2f}{own}; {needed}"
     return posterior, np.einsum("d,dtk->tk", weights, held), line

@@ -18,7 +18,12 @@ from crowdveil.channels.channel import Channel
 from crowdveil.em.estimate import Estimate, WorkerTable
 from crowdveil.em.gold import NO_GOLD, CrossValidation, align_gold, one_hot_gold
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.estimators.confusion.truth_tables import Answers, fit_truth_tables, start_from_order, tables_of
+from crowdveil.estimators.confusion.truth_tables import (
+    Answers,
+    first_posterior_by_answer_ranks,
+    fit_truth_tables,
+    tables_and_class_prior_of_posterior,
+)
 from crowdveil.evaluation.panel import (
     MAX_TASKS,
     MAX_WORKERS,
@@ -26,15 +31,15 @@ from crowdveil.evaluation.panel import (
     AlikeWorkers,
     Panel,
     alike_pairs,
-    best_worker,
-    codes_of,
-    effective_number,
+    answer_codes_of_workers,
+    best_worker_cross_validated,
+    effective_number_and_mean_correlation,
     error_correlations,
-    errors_by_truth,
+    error_probability_by_truth_and_answer,
 )
-from crowdveil.evaluation.stacking import cross_validated, worse_notes
+from crowdveil.evaluation.stacking import cross_validation_and_gain_text, warning_if_gold_worsens_log_loss
 from crowdveil.folder.evidence import Evidence
-from crowdveil.inference.stacked_answers import fit_stacked, folds_of
+from crowdveil.inference.stacked_answers import fit_stacked, fold_of_each_task
 
 MAX_GRADES, BINS = 24, 10
 """Largest number of different answers with a column each in the tables, and equal parts of more numbers."""
@@ -80,7 +85,7 @@ class PanelFit:
     notes: tuple[str, ...]
 
 
-def check_truths(truths: Sequence[str]) -> Categories:
+def truths_as_ordered_labels(truths: Sequence[str]) -> Categories:
     """Return the truths as labels.
 
     Raises:
@@ -102,7 +107,7 @@ def fit_panel(evidence: Evidence, truths: Sequence[str], *, gold: Mapping[Any, A
         SettingsError: truths that are none, that no answer maps to, or a channel that is not read.
         ReportsError: fewer than two workers, or gold that is unknown.
     """
-    labels = check_truths(truths)
+    labels = truths_as_ordered_labels(truths)
     reports = evidence.reports
     if int((reports.per_worker > 0).sum()) < 2:
         raise ReportsError(
@@ -110,20 +115,20 @@ def fit_panel(evidence: Evidence, truths: Sequence[str], *, gold: Mapping[Any, A
             examples=f"{int((reports.per_worker > 0).sum())} worker",
             hint="Leave --truths out: the answers of one worker are read as they are.",
         )
-    answers, ordered = coded_answers(evidence)
+    answers, ordered = coded_answers_and_whether_ordered(evidence)
     aligned = align_gold(reports, gold, labels, numeric=False)
-    known = aligned.of(0, len(reports.tasks))
-    _check_mapping(labels, answers, known, ordered)
+    known = aligned.truths_of_tasks(0, len(reports.tasks))
+    _require_answers_for_every_truth(labels, answers, known, ordered)
     fit, posterior, held, line = fit_stacked(answers, known, labels.size, ordered)
     stacked = held is not None
     final = one_hot_gold(posterior, known)
-    tables, prior = tables_of(answers, final)
+    tables, prior = tables_and_class_prior_of_posterior(answers, final)
     names = list(map(str, np.asarray(reports.workers).tolist()))
-    check, gain, worse = _gain(answers, known, held, ordered)
-    backwards = _order_notes(answers, known, labels) if ordered else ()
+    check, gain, worse = _cross_validated_gain_by_gold(answers, known, held, ordered)
+    backwards = _label_order_notes_from_gold(answers, known, labels) if ordered else ()
     check = check if check is None else replace(check, order_reversed=bool(backwards))
-    panel, alike = _panel(answers, known, final, stacked, names)
-    panel = _with_accuracy(panel, answers, known, check, labels.size, names)
+    panel, alike = _worker_dependence_and_alike_pairs(answers, known, final, stacked, names)
+    panel = _with_cross_validated_accuracies(panel, answers, known, check, labels.size, names)
     quality = (prior[:, None] * tables).max(axis=1).sum(axis=1)
     estimate = Estimate(
         method="stacked-truth-tables" if stacked else "truth-tables",
@@ -144,17 +149,21 @@ def fit_panel(evidence: Evidence, truths: Sequence[str], *, gold: Mapping[Any, A
     )
     notes = [] if fit.converged else [UNSETTLED.format(fit.steps, "" if stacked else MORE_GOLD)]
     gold_line = line + gain if stacked else None
-    confidence = _confidence(labels, known, held)
+    confidence = _assumption_behind_probabilities(labels, known, held)
     return PanelFit(estimate, panel, gold or {}, confidence, gold_line, alike, (*notes, *backwards, *worse))
 
 
-def _order_notes(answers: Answers, known: NDArray[np.int64], labels: Categories) -> tuple[str, ...]:
-    """Return `order_notes` of the gold tasks with answers, by the order of these answers."""
+def _label_order_notes_from_gold(answers: Answers, known: NDArray[np.int64], labels: Categories) -> tuple[str, ...]:
+    """Return `warning_if_order_contradicts_gold` of the gold tasks with answers, by the order of these answers."""
     gold = np.flatnonzero((known != NO_GOLD) & (np.bincount(answers.task, minlength=len(known)) > 0))
-    return order_notes(labels.names, start_from_order(answers, labels.size)[gold], known[gold])
+    return warning_if_order_contradicts_gold(
+        labels.names, first_posterior_by_answer_ranks(answers, labels.size)[gold], known[gold]
+    )
 
 
-def order_notes(truths: Sequence[str], posterior: NDArray[np.float64], known: NDArray[np.int64]) -> tuple[str, ...]:
+def warning_if_order_contradicts_gold(
+    truths: Sequence[str], posterior: NDArray[np.float64], known: NDArray[np.int64]
+) -> tuple[str, ...]:
     """Return a warning if the order of the answers says the opposite of known truths; empty if it does not.
 
     Args:
@@ -171,17 +180,19 @@ def order_notes(truths: Sequence[str], posterior: NDArray[np.float64], known: ND
     return (REVERSED.format(len(known), correlation, ",".join(truths[::-1])),)
 
 
-def _confidence(labels: Categories, known: NDArray[np.int64], held: NDArray[np.float64] | None) -> str:
+def _assumption_behind_probabilities(
+    labels: Categories, known: NDArray[np.int64], held: NDArray[np.float64] | None
+) -> str:
     """Return the assumption behind the probabilities."""
     confidence = UNCHECKED if held is None else CONFIDENCE.format(len(held))
-    if not _absent(labels, known):
+    if not _truths_without_gold_task(labels, known):
         return confidence
     two = labels.size == 2
     start = FROM_ORDER[two].format(*(labels.names if two else [", ".join(labels.names)]))
     return f"{start}; {confidence}"
 
 
-def _gain(
+def _cross_validated_gain_by_gold(
     answers: Answers, known: NDArray[np.int64], held: NDArray[np.float64] | None, ordered: bool
 ) -> tuple[CrossValidation | None, str, tuple[str, ...]]:
     """Return the check of gold tasks with answers, the gain by gold in words, and a warning if gold makes it worse.
@@ -200,12 +211,16 @@ def _gain(
     truths = known[gold]
     if not ordered or held.shape[1] > answers.shape[2]:
         return CrossValidation(len(gold), int((held.argmax(axis=1) == truths).sum())), "", ()
-    plain = fit_truth_tables(answers, start_from_order(answers, held.shape[1]), np.full_like(known, NO_GOLD))
+    plain = fit_truth_tables(
+        answers, first_posterior_by_answer_ranks(answers, held.shape[1]), np.full_like(known, NO_GOLD)
+    )
     without = plain.posterior[gold]
-    return *cross_validated(held, truths, without), worse_notes(held, without, truths)
+    return *cross_validation_and_gain_text(held, truths, without), warning_if_gold_worsens_log_loss(
+        held, without, truths
+    )
 
 
-def coded_answers(evidence: Evidence) -> tuple[Answers, bool]:
+def coded_answers_and_whether_ordered(evidence: Evidence) -> tuple[Answers, bool]:
     """Return the answers as codes in their order, and whether they have one.
 
     Numbers, and labels that are all numbers, are ordered by value; more than `MAX_GRADES` of them are cut into `BINS`
@@ -213,7 +228,9 @@ def coded_answers(evidence: Evidence) -> tuple[Answers, bool]:
     """
     reports, channel = evidence.reports, evidence.channel
     if channel is not None:
-        return _coded_reports(evidence), evidence.reports.alphabet is not None and evidence.reports.alphabet.ordered
+        return _answers_behind_channel(
+            evidence
+        ), evidence.reports.alphabet is not None and evidence.reports.alphabet.ordered
     numbers, ordered = reports.numbers, True
     alphabet = reports.alphabet
     if isinstance(alphabet, Categories) and not alphabet.ordered:
@@ -225,16 +242,16 @@ def coded_answers(evidence: Evidence) -> tuple[Answers, bool]:
     if ordered and len(values) > MAX_GRADES:
         edges = np.unique(np.quantile(numbers, np.arange(1, BINS) / BINS))
         codes = np.searchsorted(edges, numbers, side="right")
-    return _answers(evidence, codes.astype(np.int64), int(codes.max()) + 1), ordered
+    return _answers_from_report_codes(evidence, codes.astype(np.int64), int(codes.max()) + 1), ordered
 
 
-def _answers(evidence: Evidence, codes: NDArray[np.int64], size: int, channel: Any = None) -> Answers:
+def _answers_from_report_codes(evidence: Evidence, codes: NDArray[np.int64], size: int, channel: Any = None) -> Answers:
     reports = evidence.reports
     shape = (len(reports.tasks), len(reports.workers), size)
     return Answers(reports.task.astype(np.int64), reports.worker.astype(np.int64), codes, shape, channel)
 
 
-def _coded_reports(evidence: Evidence) -> Answers:
+def _answers_behind_channel(evidence: Evidence) -> Answers:
     """Return reports with their channel; refuse one whose reports are not answers of listed cells."""
     channel = evidence.channel
     if (
@@ -251,12 +268,14 @@ def _coded_reports(evidence: Evidence) -> Answers:
         )
     size = channel.alphabet.size
     table = channel.probabilities[:size, :size]
-    return _answers(evidence, evidence.reports.value.astype(np.int64), size, table)
+    return _answers_from_report_codes(evidence, evidence.reports.value.astype(np.int64), size, table)
 
 
-def _check_mapping(labels: Categories, answers: Answers, known: NDArray[np.int64], ordered: bool) -> None:
+def _require_answers_for_every_truth(
+    labels: Categories, answers: Answers, known: NDArray[np.int64], ordered: bool
+) -> None:
     """Refuse truths that neither gold nor the order of the answers connects with answers."""
-    absent = _absent(labels, known)
+    absent = _truths_without_gold_task(labels, known)
     if not absent or (ordered and labels.size <= answers.shape[2]):
         return
     raise SettingsError(
@@ -267,19 +286,19 @@ def _check_mapping(labels: Categories, answers: Answers, known: NDArray[np.int64
     )
 
 
-def require_order(evidence: Evidence, gold: Mapping[Any, Any] | None = None) -> None:
+def refuse_if_gold_cannot_map_answers(evidence: Evidence, gold: Mapping[Any, Any] | None = None) -> None:
     """Refuse answers that need more gold to be mapped to truths; errors as `fit_panel`."""
-    (answers, ordered), labels = coded_answers(evidence), check_truths(evidence.truths)
-    known = align_gold(evidence.reports, gold, labels, numeric=False).of(0, len(evidence.reports.tasks))
-    _check_mapping(labels, answers, known, ordered)
+    (answers, ordered), labels = coded_answers_and_whether_ordered(evidence), truths_as_ordered_labels(evidence.truths)
+    known = align_gold(evidence.reports, gold, labels, numeric=False).truths_of_tasks(0, len(evidence.reports.tasks))
+    _require_answers_for_every_truth(labels, answers, known, ordered)
 
 
-def _absent(labels: Categories, known: NDArray[np.int64]) -> list[str]:
+def _truths_without_gold_task(labels: Categories, known: NDArray[np.int64]) -> list[str]:
     """Return the truths without a gold task."""
     return [name for code, name in enumerate(labels.names) if not (known == code).any()]
 
 
-def _panel(
+def _worker_dependence_and_alike_pairs(
     answers: Answers, known: NDArray[np.int64], posterior: NDArray[np.float64], from_gold: bool, names: list[str]
 ) -> tuple[Panel, tuple[AlikeWorkers, ...]]:
     """Return the dependence of the workers with the most answers, and all pairs of them that answer alike.
@@ -289,17 +308,17 @@ def _panel(
     counts = np.bincount(answers.worker, minlength=answers.shape[1])
     kept = np.sort(np.argsort(-counts, kind="stable")[:MAX_WORKERS])
     kept = kept[counts[kept] > 0]
-    tables, prior = tables_of(answers, posterior)
+    tables, prior = tables_and_class_prior_of_posterior(answers, posterior)
     tables = tables[kept]
     read = (np.arange(len(known)) < MAX_TASKS) | (known != NO_GOLD)
-    codes = codes_of(answers, kept)[read]
-    errors = errors_by_truth(answers, tables, prior)
+    codes = answer_codes_of_workers(answers, kept)[read]
+    errors = error_probability_by_truth_and_answer(answers, tables, prior)
     correlation, common = error_correlations(codes, errors, posterior[read])
     alike = alike_pairs(correlation, common, [names[code] for code in kept])
     if from_gold:
         certain = one_hot_gold(np.zeros_like(posterior), known)[read]
         correlation, common = error_correlations(codes, errors, certain)
-    effective, mean = effective_number(correlation, common)
+    effective, mean = effective_number_and_mean_correlation(correlation, common)
     panel = Panel(
         workers=len(kept),
         effective=effective,
@@ -311,7 +330,7 @@ def _panel(
     return panel, tuple(alike)
 
 
-def _with_accuracy(
+def _with_cross_validated_accuracies(
     panel: Panel,
     answers: Answers,
     known: NDArray[np.int64],
@@ -322,6 +341,6 @@ def _with_accuracy(
     """Return the panel with the cross-validated accuracies of its best worker and of the result, if they are known."""
     if check is None:
         return panel
-    best = best_worker(answers, known, folds_of(known), truths)
+    best = best_worker_cross_validated(answers, known, fold_of_each_task(known), truths)
     panel = replace(panel, stacked_accuracy=check.right / check.tasks)
     return panel if best is None else replace(panel, best_worker=names[best[0]], best_accuracy=best[1])

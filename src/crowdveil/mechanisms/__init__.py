@@ -16,5 +16,5 @@ from crowdveil.mechanisms.sun_two_layer import SunTwoLayer as SunTwoLayer
 from crowdveil.mechanisms.two_layer import TwoLayer as TwoLayer
 from crowdveil.registry import MECHANISM_ENTRIES
 
-MECHANISMS: dict[str, type[Mechanism]] = {name: entry.load() for name, entry in MECHANISM_ENTRIES.items()}
+MECHANISMS: dict[str, type[Mechanism]] = {name: entry.import_class() for name, entry in MECHANISM_ENTRIES.items()}
 """Mechanisms, in the order of the registry."""

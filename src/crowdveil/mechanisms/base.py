@@ -52,12 +52,12 @@ class Mechanism(KnownArguments, metaclass=MechanismType):
     epsilon: float
     participation: Participation
 
-    def _require_settings(self) -> None:
-        """Refuse what `_require_alphabet` refuses, and an epsilon out of range."""
-        self._require_alphabet()
+    def _refuse_if_alphabet_or_epsilon_refused(self) -> None:
+        """Refuse what `_require_valid_alphabet_and_participation` refuses, and an epsilon out of range."""
+        self._require_valid_alphabet_and_participation()
         require_epsilon(self.epsilon)
 
-    def _require_alphabet(self) -> None:
+    def _require_valid_alphabet_and_participation(self) -> None:
         """Refuse another type of alphabet, and an unknown participation."""
         hint = "Labels are Categories(('no', 'yes')), numbers Scale(0, 10)."
         require_instance("alphabet", self.alphabet, (Categories, Scale), what="Categories or a Scale", hint=hint)
@@ -101,7 +101,7 @@ class Mechanism(KnownArguments, metaclass=MechanismType):
     def channel(self) -> Channel | None:
         """Return the channel of each cell; None if the cells of one worker are not perturbed independently."""
 
-    def single_cell_channel(self) -> Channel | None:
+    def marginal_channel_of_one_cell(self) -> Channel | None:
         """Return the marginal channel of one cell; None if the report does not consist of cells."""
         return self.channel()
 
@@ -165,14 +165,14 @@ class SharedSecretMechanism(Mechanism):
     answers: int | None
 
     @abstractmethod
-    def single_cell_channel(self) -> Channel:
+    def marginal_channel_of_one_cell(self) -> Channel:
         """Return the exact marginal channel of one cell, for likelihoods that ignore the dependence.
 
         It is no certificate: its epsilon holds for a worker who sends a single cell.
         """
 
     @abstractmethod
-    def _cell_loss(self, cells: int) -> float:
+    def _loss_of_one_of_cells(self, cells: int) -> float:
         """Return the privacy loss of one of `cells` cells, numerical error included, in nats."""
 
     @abstractmethod
@@ -180,7 +180,7 @@ class SharedSecretMechanism(Mechanism):
         """Return the privacy loss of `cells` cells together, numerical error included, in nats."""
 
     @abstractmethod
-    def _loss_bound(self) -> float:
+    def _upper_bound_of_cell_loss(self) -> float:
         """Return an upper bound on the loss of one cell for any number of cells, in nats; may be infinite."""
 
     @abstractmethod
@@ -210,29 +210,29 @@ class SharedSecretMechanism(Mechanism):
         cell = self._cell_guarantee(cells)
         if cells == 1:
             return cell, cell.per_worker(1)
-        composed = sum_rounded_up([(self._loss_bound(), cells)])
+        composed = sum_rounded_up([(self._upper_bound_of_cell_loss(), cells)])
         worker = replace(cell.per_worker(cells), epsilon=min(self._worker_loss(cells), composed))
         return cell, worker if worker.epsilon > cells * self.epsilon else replace(worker, reason="")
 
-    def _cell_guarantee(self, cells: int | None) -> Guarantee:
-        if cells == 1:
-            epsilon = self.single_cell_channel().epsilon
+    def _cell_guarantee(self, cells_per_worker: int | None) -> Guarantee:
+        if cells_per_worker == 1:
+            epsilon = self.marginal_channel_of_one_cell().epsilon
         else:
-            bound = self._loss_bound()
-            epsilon = bound if cells is None else min(bound, self._cell_loss(cells))
-        reason = self._reason(cells, epsilon) if epsilon > self.epsilon else ""
+            bound = self._upper_bound_of_cell_loss()
+            epsilon = bound if cells_per_worker is None else min(bound, self._loss_of_one_of_cells(cells_per_worker))
+        reason = self._reason(cells_per_worker, epsilon) if epsilon > self.epsilon else ""
         return Guarantee(epsilon=epsilon, participation=self.participation, claimed=self.epsilon, reason=reason)
 
-    def _require_valid_answers(self) -> None:
+    def _require_answer_count_in_range(self) -> None:
         if self.answers is not None and not 1 <= self.answers <= MAX_ANSWERS:
             raise SettingsError(f"answers must be in 1..{MAX_ANSWERS}", value=self.answers)
 
     @staticmethod
-    def _most_cells(settings: Settings, tasks: int) -> int:
+    def _most_cells_of_one_worker(settings: Settings, tasks: int) -> int:
         """Return the largest number of cells of one worker; by default the number of tasks."""
         return min(tasks, MAX_ANSWERS) if settings.answers is None else settings.answers
 
-    def _require_sendable(self, cells: int) -> None:
+    def _require_at_most_allowed_cells(self, cells: int) -> None:
         """Raise SettingsError if a device is about to send more cells than `answers`."""
         if self.answers is not None and cells > self.answers:
             raise SettingsError(

@@ -46,8 +46,8 @@ class DesignObjective:
     participation: Participation = "protected"
 
     def __post_init__(self) -> None:
-        prior = _distribution("prior", self.prior, 1)
-        model = _distribution("worker model", np.array(self.worker_model, ndmin=3), 3)
+        prior = _checked_and_normalized_distribution("prior", self.prior, 1)
+        model = _checked_and_normalized_distribution("worker model", np.array(self.worker_model, ndmin=3), 3)
         if model.shape[1:] != (len(prior), self.alphabet.size):
             raise SettingsError(
                 f"the worker model must have shape ({len(prior)}, {self.alphabet.size}): truths, labels",
@@ -63,7 +63,7 @@ class DesignObjective:
         object.__setattr__(self, "worker_model", model)
 
     @cached_property
-    def input_model(self) -> NDArray[np.float64]:
+    def input_given_truth(self) -> NDArray[np.float64]:
         """P(input | truth) of a reported cell, shape (types, truths, inputs); NULL is the last input if protected."""
         if self.participation == "public":
             return self.worker_model
@@ -73,14 +73,14 @@ class DesignObjective:
     @property
     def input_count(self) -> int:
         """Number of inputs: the labels, and NULL where protected."""
-        return self.input_model.shape[2]
+        return self.input_given_truth.shape[2]
 
     @cached_property
-    def answer_distribution(self) -> NDArray[np.float64]:
+    def marginal_answer_distribution(self) -> NDArray[np.float64]:
         """P(answer), shape (labels,), over all truths and worker types."""
         return (self.prior @ self.worker_model).mean(axis=0)
 
-    def gains(self, columns: NDArray[np.float64]) -> NDArray[np.float64]:
+    def objective_term_of_each_column(self, columns: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return each report symbol's term of the objective of a reported cell, shape (reports,).
 
         The terms of a whole channel sum to its objective. A term is homogeneous in its column.
@@ -91,20 +91,22 @@ class DesignObjective:
         gains = np.zeros(columns.shape[1])
         for first in range(0, len(gains), COLUMNS_PER_BATCH):
             part = slice(first, first + COLUMNS_PER_BATCH)
-            for inputs in self.input_model:
-                gains[part] += _information_gains(self.prior, inputs @ columns[:, part]) / len(self.input_model)
+            for inputs in self.input_given_truth:
+                gains[part] += _information_by_report(self.prior, inputs @ columns[:, part]) / len(
+                    self.input_given_truth
+                )
         return gains
 
-    def score(self, table: NDArray[np.float64]) -> float:
+    def objective_of_channel(self, table: NDArray[np.float64]) -> float:
         """Return the objective of a channel P(report | input), shape (inputs, reports).
 
         With public participation an unanswered cell gives no information.
         """
-        reported = float(self.gains(table).sum())
+        reported = float(self.objective_term_of_each_column(table).sum())
         return reported if self.participation == "protected" else self.participation_rate * reported
 
 
-def _information_gains(prior: NDArray[np.float64], likelihood: NDArray[np.float64]) -> NDArray[np.float64]:
+def _information_by_report(prior: NDArray[np.float64], likelihood: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return sum over truths t of P(t) P(y | t) ln(P(y | t) / P(y)) for each report y, shape (reports,).
 
     With P(y | t) = P(y) (1 + d) it is P(y) sum P(t) ((1 + d) ln(1 + d) - d). No term is negative, so small terms
@@ -116,7 +118,7 @@ def _information_gains(prior: NDArray[np.float64], likelihood: NDArray[np.float6
     return total * (prior @ ((1 + excess) * log - excess))
 
 
-def _distribution(name: str, numbers: NDArray[np.float64], axes: int) -> NDArray[np.float64]:
+def _checked_and_normalized_distribution(name: str, numbers: NDArray[np.float64], axes: int) -> NDArray[np.float64]:
     """Return a normalised read-only copy; sums over the last axis must be within `SUM_TOLERANCE` of 1."""
     table = np.array(numbers, dtype=float)
     if table.ndim != axes or not table.size:

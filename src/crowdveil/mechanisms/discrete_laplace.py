@@ -108,7 +108,7 @@ def _bernoulli_exponential(numerator: int, denominator: int, uniform: UniformBel
 
 def _uniform_below(source: Source) -> UniformBelow:
     """Return a sampler of uniform integers from words, by rejection, exact for any bound."""
-    words = _stream(source)
+    words = _endless_random_words(source)
 
     def uniform(bound: int) -> int:
         bits = (bound - 1).bit_length()
@@ -123,6 +123,6 @@ def _uniform_below(source: Source) -> UniformBelow:
     return uniform
 
 
-def _stream(source: Source) -> Iterator[int]:
+def _endless_random_words(source: Source) -> Iterator[int]:
     while True:
         yield from source.words(WORDS_PER_READ).tolist()

@@ -51,7 +51,7 @@ class Laplace(ChannelMechanism):
     null_value: NullValue = "uniform"
 
     def __post_init__(self) -> None:
-        self._require_settings()
+        self._refuse_if_alphabet_or_epsilon_refused()
         if not self.alphabet.ordered:
             raise SettingsError(
                 "laplace needs numbers or ordered labels",
@@ -59,7 +59,7 @@ class Laplace(ChannelMechanism):
                 hint="Use randomized-response, or declare the labels ordered.",
             )
         if self.null_value != "uniform":
-            _position(self.alphabet.values, self.null_value)
+            _code_of_domain_value(self.alphabet.values, self.null_value)
 
     @classmethod
     def from_settings(cls, settings: Settings, alphabet: Alphabet, *, tasks: int) -> Self:
@@ -70,10 +70,10 @@ class Laplace(ChannelMechanism):
 
     def channel(self) -> Channel:
         """Return the exact channel; outputs are the values of the domain, without NULL."""
-        return _channel(self.alphabet, self.epsilon, self.participation, self.null_value)
+        return _laplace_channel(self.alphabet, self.epsilon, self.participation, self.null_value)
 
 
-def clipped_geometric(size: int, epsilon: float) -> NDArray[np.float64]:
+def clipped_geometric_channel(size: int, epsilon: float) -> NDArray[np.float64]:
     """Return P(report | answer) of geometric noise clipped to `size` grid points, indexed [answer, report].
 
     Neighbouring points differ by a factor exp(epsilon / (size - 1)), so the two ends differ by exp(epsilon).
@@ -86,15 +86,17 @@ def clipped_geometric(size: int, epsilon: float) -> NDArray[np.float64]:
 
 
 @cache
-def _channel(alphabet: Alphabet, epsilon: float, participation: Participation, null_value: NullValue) -> Channel:
-    table = clipped_geometric(alphabet.size, epsilon - _epsilon_margin(epsilon))
+def _laplace_channel(
+    alphabet: Alphabet, epsilon: float, participation: Participation, null_value: NullValue
+) -> Channel:
+    table = clipped_geometric_channel(alphabet.size, epsilon - _epsilon_reduction_for_rounding(epsilon))
     if participation == "protected":
         table = np.vstack((table, _null_row(table, alphabet, null_value)))
     claim = exp_rounded_down(epsilon)
     return Channel.from_probabilities(alphabet, participation, alphabet.names, table, claim, Laplace.name)
 
 
-def _epsilon_margin(epsilon: float) -> float:
+def _epsilon_reduction_for_rounding(epsilon: float) -> float:
     """Return the reduction of the real table's epsilon that keeps the rounded integer table within the claim."""
     rounding = (1 + math.exp(epsilon)) / DENOMINATOR  # largest relative rounding of the smallest entry
     return min(2 * rounding + 2e-14, epsilon / 2)
@@ -104,7 +106,7 @@ def _null_row(table: NDArray[np.float64], alphabet: Alphabet, null_value: NullVa
     """Return P(report | NULL), shape (outputs,); NULL is replaced before the noise is added."""
     if null_value == "uniform":
         return np.asarray(table.mean(axis=0))
-    return np.asarray(table[_position(alphabet.values, float(null_value))])
+    return np.asarray(table[_code_of_domain_value(alphabet.values, float(null_value))])
 
 
 def _read_null_value(text: str | None, alphabet: Alphabet) -> NullValue:
@@ -121,7 +123,7 @@ def _read_null_value(text: str | None, alphabet: Alphabet) -> NullValue:
         ) from error
 
 
-def _position(values: NDArray[np.float64], wanted: float) -> int:
+def _code_of_domain_value(values: NDArray[np.float64], wanted: float) -> int:
     """Return the code of a value of the domain; raise SettingsError if it is none."""
     nearest = int(np.abs(values - wanted).argmin())
     if not abs(values[nearest] - wanted) <= 1e-9 * (values[1] - values[0]):

@@ -79,7 +79,7 @@ class MatrixFactorization(Mechanism):
     participation: Participation = "protected"
 
     def __post_init__(self) -> None:
-        self._require_settings()
+        self._refuse_if_alphabet_or_epsilon_refused()
         require_numeric_and_protected(self.name, self.alphabet, self.participation)
         if self.dimensions is not None and self.dimensions < 1:
             raise SettingsError("dimensions must be at least 1", value=self.dimensions)
@@ -94,7 +94,7 @@ class MatrixFactorization(Mechanism):
     @property
     def guarantee(self) -> Guarantee:
         """Guarantee of one cell, value against value and value against NULL."""
-        return Guarantee(epsilon=float_rounded_up(self._noise_epsilon))
+        return Guarantee(epsilon=float_rounded_up(self._noise_epsilon_rounded_down))
 
     def channel(self) -> None:
         """Return None: a report combines all cells."""
@@ -107,11 +107,11 @@ class MatrixFactorization(Mechanism):
         """
         codes = self._validated(answers)
         answered = codes < self.alphabet.size
-        values = np.where(answered, 2 * codes - self._steps, 0)
-        exact = self._bucket_sums(values, np.where(answered, self._steps, 0))
+        values = np.where(answered, 2 * codes - self._scale_step_count, 0)
+        exact = self._value_and_count_sums_by_bucket(values, np.where(answered, self._scale_step_count, 0))
         return exact + np.array(sample_discrete_laplace(self.noise_scale, len(exact), source), dtype=np.int64)
 
-    def simulate_sum(
+    def simulate_sum_of_reports(
         self, task: NDArray[np.integer], code: NDArray[np.integer], tasks: int, workers: int, source: Seeded
     ) -> NDArray[np.int64]:
         """Return the sum of all workers' reports, shape (2 * dimensions,). Simulation only: no privacy.
@@ -127,12 +127,12 @@ class MatrixFactorization(Mechanism):
         The units are those of `perturb`.
         """
         values, counts = np.zeros(tasks, dtype=np.int64), np.zeros(tasks, dtype=np.int64)
-        np.add.at(values, task, 2 * np.asarray(code, dtype=np.int64) - self._steps)
-        np.add.at(counts, task, self._steps)
-        exact = self._bucket_sums(values, counts)
+        np.add.at(values, task, 2 * np.asarray(code, dtype=np.int64) - self._scale_step_count)
+        np.add.at(counts, task, self._scale_step_count)
+        exact = self._value_and_count_sums_by_bucket(values, counts)
         return exact + simulate_discrete_laplace_sum(self.noise_scale, workers, len(exact), source)
 
-    def totals(self, summed: NDArray[np.integer], *, tasks: int, workers: int) -> ProfileTotals:
+    def totals_in_answer_units(self, summed: NDArray[np.integer], *, tasks: int, workers: int) -> ProfileTotals:
         """Return the sum of `workers` reports in the units of the answers.
 
         Args:
@@ -146,7 +146,7 @@ class MatrixFactorization(Mechanism):
         length = self._bucket_count(tasks)
         if summed.shape != (2 * length,):
             raise SettingsError(f"a sum of reports about {tasks} tasks has {2 * length} numbers", value=summed.shape)
-        unit, share = self.alphabet.step / 2, 1.0 / self._steps
+        unit, share = self.alphabet.step / 2, 1.0 / self._scale_step_count
         deviation = (workers * discrete_laplace_variance(self.noise_scale)) ** 0.5
         return ProfileTotals(
             numerators=np.multiply(summed[:length], unit, dtype=np.float64),
@@ -162,23 +162,25 @@ class MatrixFactorization(Mechanism):
     @property
     def noise_scale(self) -> Fraction:
         """Scale of the noise in the units of the report: sensitivity over epsilon, an exact rational."""
-        return Fraction(2 * self._steps) / self._noise_epsilon
+        return Fraction(2 * self._scale_step_count) / self._noise_epsilon_rounded_down
 
     @property
-    def _noise_epsilon(self) -> Fraction:
+    def _noise_epsilon_rounded_down(self) -> Fraction:
         """Epsilon of the noise: the requested one, or just below it if binary and decimal value of the float differ."""
         binary, decimal = Fraction(self.epsilon), Fraction(repr(float(self.epsilon)))
         return binary if binary == decimal else min(binary, decimal) * (1 - MARGIN)
 
     @property
-    def _steps(self) -> int:
+    def _scale_step_count(self) -> int:
         """Steps of the scale: half its range in half steps, the midpoint c and the weight g of an answer."""
         return self.alphabet.size - 1
 
     def _bucket_count(self, tasks: int) -> int:
         return tasks if self.dimensions is None else self.dimensions
 
-    def _bucket_sums(self, values: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _value_and_count_sums_by_bucket(
+        self, values: NDArray[np.int64], counts: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
         """Return the sums of two columns of shape (tasks,) over each bucket, concatenated; shape (2 * dimensions,)."""
         both = np.stack([values, counts])
         length = self._bucket_count(len(values))

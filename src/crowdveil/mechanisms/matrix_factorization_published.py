@@ -53,7 +53,7 @@ class MatrixFactorizationPublished(Mechanism):
     participation: Participation = "protected"
 
     def __post_init__(self) -> None:
-        self._require_settings()
+        self._refuse_if_alphabet_or_epsilon_refused()
         require_numeric_and_protected(self.name, self.alphabet, self.participation)
         if not (self.tasks >= 1 and self.dimensions >= 1):
             raise SettingsError("tasks and dimensions must be at least 1", value=(self.tasks, self.dimensions))
@@ -109,9 +109,9 @@ class MatrixFactorizationPublished(Mechanism):
             SettingsError: the source is secure, or the answers have the wrong form.
             NoMinimiserError: without ridge, the answered profiles do not span all dimensions.
         """
-        return self.worker_profile(answers, source) @ self.profile_table
+        return self.noisy_worker_profile(answers, source) @ self.profile_table
 
-    def worker_profile(self, answers: NDArray[np.integer], source: Source) -> NDArray[np.float64]:
+    def noisy_worker_profile(self, answers: NDArray[np.integer], source: Source) -> NDArray[np.float64]:
         """Return the minimiser u, shape (dimensions,); raises as `perturb` does."""
         codes = self._validated(answers)
         if len(codes) != self.tasks:
@@ -127,7 +127,7 @@ class MatrixFactorizationPublished(Mechanism):
         return np.asarray(np.linalg.solve(matrix, wanted), dtype=np.float64)
 
     def noise(self, source: Source) -> NDArray[np.float64]:
-        """Return eta, shape (dimensions,), as `worker_profile` draws it.
+        """Return eta, shape (dimensions,), as `noisy_worker_profile` draws it.
 
         Raises:
             SettingsError: the source is secure.

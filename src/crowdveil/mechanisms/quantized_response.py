@@ -40,7 +40,7 @@ def block_names(alphabet: Alphabet, blocks: Sequence[tuple[int, ...]]) -> tuple[
     for block in blocks:
         name = symbols[block[0]]
         if len(block) > 1:
-            name = "|".join(_runs(alphabet, block))
+            name = "|".join(_text_of_each_label_run(alphabet, block))
             while name in taken:
                 name += "'"
             taken.add(name)
@@ -48,7 +48,7 @@ def block_names(alphabet: Alphabet, blocks: Sequence[tuple[int, ...]]) -> tuple[
     return tuple(names)
 
 
-def _runs(alphabet: Alphabet, block: tuple[int, ...]) -> list[str]:
+def _text_of_each_label_run(alphabet: Alphabet, block: tuple[int, ...]) -> list[str]:
     """Return the text of each unbroken run of ordered labels; NULL belongs to no run."""
     symbols = (*alphabet.names, NULL)
     joined = [alphabet.ordered and b == a + 1 and b < alphabet.size for a, b in pairwise(block)]
@@ -94,7 +94,7 @@ class QuantizedResponse(ChannelMechanism):
     blocks: Blocks = ()
 
     def __post_init__(self) -> None:
-        self._require_settings()
+        self._refuse_if_alphabet_or_epsilon_refused()
         if bool(self.cuts) == bool(self.blocks):
             raise SettingsError("give either cuts or blocks", value=(self.cuts, self.blocks))
         if self.cuts:
@@ -124,7 +124,7 @@ class QuantizedResponse(ChannelMechanism):
         require_epsilon(epsilon)
         alphabet, line = objective.alphabet, np.arange(objective.alphabet.size)
         if not alphabet.ordered:
-            line = np.argsort(-objective.answer_distribution, kind="stable")
+            line = np.argsort(-objective.marginal_answer_distribution, kind="stable")
         cuts = _best_cuts(objective, math.exp(epsilon), line)
         if alphabet.ordered:
             return cls(alphabet=alphabet, epsilon=epsilon, participation=objective.participation, cuts=cuts)
@@ -140,11 +140,11 @@ class QuantizedResponse(ChannelMechanism):
 
     def channel(self) -> Channel:
         """Return the exact table; outputs are the blocks' names, then NULL where protected."""
-        return _channel(self.alphabet, self.epsilon, self.participation, self.partition)
+        return _channel_of_blocks(self.alphabet, self.epsilon, self.participation, self.partition)
 
 
 @cache
-def _channel(alphabet: Alphabet, epsilon: float, participation: Participation, blocks: Blocks) -> Channel:
+def _channel_of_blocks(alphabet: Alphabet, epsilon: float, participation: Participation, blocks: Blocks) -> Channel:
     null = participation == "protected"
     others = len(blocks) - 1 + null
     flip = -(-DENOMINATOR // (others + exp_rounded_down(epsilon)))
@@ -190,8 +190,14 @@ def _best_cuts(objective: DesignObjective, ratio: float, order: NDArray[np.integ
     is found by dynamic programming.
     """
     size, null = len(order), objective.participation == "protected"
-    gain = _block_gains(objective, ratio, order)
-    none = float(objective.gains(_two_level_column(size + 1, slice(size, None), ratio)).sum()) if null else 0.0
+    gain = _gain_of_each_contiguous_block(objective, ratio, order)
+    none = (
+        float(
+            objective.objective_term_of_each_column(_ones_with_ratio_at_slice(size + 1, slice(size, None), ratio)).sum()
+        )
+        if null
+        else 0.0
+    )
     best, back = gain[0].copy(), []  # best[b]: largest sum over the first b labels
     winner, score = 0, -math.inf
     for blocks in range(2, size + 1):
@@ -207,18 +213,20 @@ def _best_cuts(objective: DesignObjective, ratio: float, order: NDArray[np.integ
     return tuple(reversed(ends[1:]))
 
 
-def _block_gains(objective: DesignObjective, ratio: float, order: NDArray[np.integer]) -> NDArray[np.float64]:
+def _gain_of_each_contiguous_block(
+    objective: DesignObjective, ratio: float, order: NDArray[np.integer]
+) -> NDArray[np.float64]:
     """Return the gain of each block [first, end) of the sequence, by an unnormalised column; -inf if it is empty."""
     size, inputs = len(order), objective.input_count
     gain = np.full((size + 1, size + 1), -math.inf)
     for first in range(size):
         columns = np.ones((inputs, size - first))
         columns[order[first:]] += (ratio - 1) * np.triu(np.ones((size - first, size - first)))
-        gain[first, first + 1 :] = objective.gains(columns)
+        gain[first, first + 1 :] = objective.objective_term_of_each_column(columns)
     return gain
 
 
-def _two_level_column(inputs: int, where: slice, ratio: float) -> NDArray[np.float64]:
+def _ones_with_ratio_at_slice(inputs: int, where: slice, ratio: float) -> NDArray[np.float64]:
     """Return a column that is `ratio` at some inputs and 1 at the others, shape (inputs, 1)."""
     column = np.ones((inputs, 1))
     column[where] = ratio

@@ -37,15 +37,15 @@ class RandomizedResponse(ChannelMechanism):
     participation: Participation = "protected"
 
     def __post_init__(self) -> None:
-        self._require_settings()
+        self._refuse_if_alphabet_or_epsilon_refused()
 
     def channel(self) -> Channel:
         """Return the exact channel; inputs and outputs are the same symbols."""
-        return _channel(self.alphabet, self.epsilon, self.participation)
+        return _randomized_response_channel(self.alphabet, self.epsilon, self.participation)
 
 
 @cache
-def _channel(alphabet: Alphabet, epsilon: float, participation: Participation) -> Channel:
+def _randomized_response_channel(alphabet: Alphabet, epsilon: float, participation: Participation) -> Channel:
     symbols = alphabet.names + (("NULL",) if participation == "protected" else ())
     others = len(symbols) - 1
     flip = -(-DENOMINATOR // (others + exp_rounded_down(epsilon)))
@@ -59,7 +59,7 @@ def symbol_count(alphabet: Alphabet, participation: Participation) -> int:
     return alphabet.size + (participation == "protected")
 
 
-def flip_for_epsilon(epsilon: float, symbols: int) -> float:
+def flip_probability_for_epsilon(epsilon: float, symbols: int) -> float:
     """Return the flip probability (s - 1) / (e^epsilon + s - 1) of Theorem 6.2."""
     return (symbols - 1) / (math.exp(epsilon) + symbols - 1)
 
@@ -84,7 +84,7 @@ class OneLayer(ChannelMechanism):
     participation: Participation = "protected"
 
     def __post_init__(self) -> None:
-        self._require_settings()
+        self._refuse_if_alphabet_or_epsilon_refused()
 
     @classmethod
     def from_flip_probability(
@@ -108,7 +108,7 @@ class OneLayer(ChannelMechanism):
     @property
     def flip_probability(self) -> float:
         """Probability p^f that a report differs from the answer."""
-        return flip_for_epsilon(self.epsilon, symbol_count(self.alphabet, self.participation))
+        return flip_probability_for_epsilon(self.epsilon, symbol_count(self.alphabet, self.participation))
 
     def channel(self) -> Channel:
         """Return the exact channel, that of randomized response at the same epsilon."""

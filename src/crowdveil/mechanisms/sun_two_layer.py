@@ -40,7 +40,7 @@ class BudgetDistribution(NamedTuple):
     keep: NDArray[np.float64]
     flip: NDArray[np.float64]
 
-    def cell_loss(self, cells: int) -> float:
+    def cell_privacy_loss(self, cells: int) -> float:
         """Return the loss of one of k = `cells` cells, ln E[keep^k] - ln E[keep^(k - 1) flip], in nats."""
         return self._log_moment(cells, 0) - self._log_moment(cells - 1, 1)
 
@@ -85,7 +85,7 @@ class SunTwoLayer(SharedSecretMechanism):
     participation: Participation = "protected"
 
     def __post_init__(self) -> None:
-        self._require_settings()
+        self._refuse_if_alphabet_or_epsilon_refused()
         if self.participation != "protected":
             raise SettingsError(
                 f"{self.name} has no public participation: NULL is one of its symbols",
@@ -104,7 +104,7 @@ class SunTwoLayer(SharedSecretMechanism):
                 value=self.high,
                 hint="Choose a smaller epsilon, or a larger low.",
             )
-        self._require_valid_answers()
+        self._require_answer_count_in_range()
 
     @classmethod
     def from_settings(cls, settings: Settings, alphabet: Alphabet, *, tasks: int) -> Self:
@@ -113,7 +113,7 @@ class SunTwoLayer(SharedSecretMechanism):
             alphabet=alphabet,
             epsilon=settings.required_epsilon(cls.name),
             low=settings.low or 0.0,
-            answers=cls._most_cells(settings, tasks),
+            answers=cls._most_cells_of_one_worker(settings, tasks),
             participation=settings.participation,
         )
 
@@ -128,42 +128,42 @@ class SunTwoLayer(SharedSecretMechanism):
         return self.alphabet.size + 1
 
     @property
-    def flip_weights(self) -> NDArray[np.uint64]:
+    def flip_weight_by_budget(self) -> NDArray[np.uint64]:
         """Probability of each other symbol, times 2^48, for each budget, decreasing; shape (65536,)."""
-        return _flip_weights(self.low, self.high, self.alphabet.size)
+        return _flip_weights_by_budget(self.low, self.high, self.alphabet.size)
 
     @property
-    def budget_distribution(self) -> BudgetDistribution:
+    def randomized_response_by_budget(self) -> BudgetDistribution:
         """Randomized response under each budget."""
-        flip = self.flip_weights.astype(np.float64)
+        flip = self.flip_weight_by_budget.astype(np.float64)
         return BudgetDistribution((DENOMINATOR - self.alphabet.size * flip) / DENOMINATOR, flip / DENOMINATOR)
 
-    def _cell_loss(self, cells: int) -> float:
-        return self.budget_distribution.cell_loss(cells) + _numerical_error(cells)
+    def _loss_of_one_of_cells(self, cells: int) -> float:
+        return self.randomized_response_by_budget.cell_privacy_loss(cells) + _numerical_error(cells)
 
     def _worker_loss(self, cells: int) -> float:
-        return self.budget_distribution.worker_loss(cells) + _numerical_error(cells)
+        return self.randomized_response_by_budget.worker_loss(cells) + _numerical_error(cells)
 
-    def _loss_bound(self) -> float:
+    def _upper_bound_of_cell_loss(self) -> float:
         """Return the loss of a device that always draws the largest budget, which bounds every mixture."""
-        least = int(self.flip_weights[-1])
+        least = int(self.flip_weight_by_budget[-1])
         return epsilon_of(Fraction(DENOMINATOR - self.alphabet.size * least, least))
 
     def _reason(self, cells: int | None, epsilon: float) -> str:
         count = "all" if cells is None else cells
         return f"{count} cells of a worker share a budget of at most {format_bound(self.high)}; the claim is its mean"
 
-    def single_cell_channel(self) -> Channel:
+    def marginal_channel_of_one_cell(self) -> Channel:
         """Return the exact marginal channel of one cell, over 2^64; no certificate (see the base class)."""
-        flip = sum(self.flip_weights.tolist())
+        flip = sum(self.flip_weight_by_budget.tolist())
         keep = DENOMINATOR * BUDGETS - self.alphabet.size * flip
         rows = tuple(tuple(keep if i == j else flip for j in range(self.symbols)) for i in range(self.symbols))
         return Channel(self.alphabet, "protected", (*self.alphabet.names, NULL), rows, self.name)
 
     def draw_flip_weights(self, workers: int, source: Source) -> NDArray[np.uint64]:
-        """Return each worker's two secrets, as entries of `flip_weights`; indexed [worker, label 0 or NULL 1]."""
+        """Return each worker's two secrets, entries of `flip_weight_by_budget`; indexed [worker, label 0 or NULL 1]."""
         drawn = source.words(2 * workers) >> np.uint64(WORD_BITS - BUDGET_BITS)
-        return self.flip_weights[drawn.astype(np.int64)].reshape(workers, 2)
+        return self.flip_weight_by_budget[drawn.astype(np.int64)].reshape(workers, 2)
 
     def perturb(self, answers: NDArray[np.integer], source: Source) -> NDArray[np.int64]:
         """Return one report symbol per task, after one draw of the two budgets; `alphabet.size` is the NULL symbol.
@@ -172,13 +172,13 @@ class SunTwoLayer(SharedSecretMechanism):
             SettingsError: a code outside the alphabet, or more cells than `answers`.
         """
         codes = self._validated(answers)
-        self._require_sendable(codes.size)
+        self._require_at_most_allowed_cells(codes.size)
         secrets = self.draw_flip_weights(1, source)[0]
         return flip_symbols(codes, secrets[(codes == self.alphabet.size).astype(np.int64)], self.symbols, source)
 
 
 @lru_cache(maxsize=16)
-def _flip_weights(low: float, high: float, labels: int) -> NDArray[np.uint64]:
+def _flip_weights_by_budget(low: float, high: float, labels: int) -> NDArray[np.uint64]:
     """Return 2^48 / (labels + exp(budget)) for each budget, rounded up, at most 2^48 / (labels + 1)."""
     budgets = low + (high - low) * (np.arange(BUDGETS) + 0.5) / BUDGETS
     weights = np.ceil(DENOMINATOR / (labels + np.exp(budgets)))

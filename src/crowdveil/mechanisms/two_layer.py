@@ -19,7 +19,7 @@ from crowdveil.channels.channel import DENOMINATOR, Channel, exp_rounded_down
 from crowdveil.channels.guarantee import Participation, require_epsilon
 from crowdveil.errors import SettingsError
 from crowdveil.mechanisms.base import SharedSecretMechanism, flip_symbols
-from crowdveil.mechanisms.randomized_response import epsilon_for_flip, flip_for_epsilon, symbol_count
+from crowdveil.mechanisms.randomized_response import epsilon_for_flip, flip_probability_for_epsilon, symbol_count
 from crowdveil.mechanisms.settings import Settings
 from crowdveil.randomness import WORD_BITS, Source
 from crowdveil.standalone.verification import epsilon_of
@@ -55,34 +55,36 @@ class SharedFlipDistribution:
 
     def cell_loss(self) -> float:
         """Return max |ln ratio| over reports and pairs of answers that differ in one cell, in nats."""
-        first = self.log_probability(0) - self.log_probability(1)
-        last = self.log_probability(self.cells - 1) - self.log_probability(self.cells)
+        first = self.log_probability_of_one_report(0) - self.log_probability_of_one_report(1)
+        last = self.log_probability_of_one_report(self.cells - 1) - self.log_probability_of_one_report(self.cells)
         return max(abs(first), abs(last))
 
-    def worker_loss(self) -> float:
+    def worker_privacy_loss(self) -> float:
         """Return max |ln ratio| over reports and pairs of answer vectors, in nats."""
         rises_at = bisect_left(
-            range(self.cells), 0.0, key=lambda h: self.log_probability(h + 1) - self.log_probability(h)
+            range(self.cells),
+            0.0,
+            key=lambda h: self.log_probability_of_one_report(h + 1) - self.log_probability_of_one_report(h),
         )
-        top = max(self.log_probability(0), self.log_probability(self.cells))
-        return top - self.log_probability(rises_at)
+        top = max(self.log_probability_of_one_report(0), self.log_probability_of_one_report(self.cells))
+        return top - self.log_probability_of_one_report(rises_at)
 
-    def log_probability(self, differing: int) -> float:
+    def log_probability_of_one_report(self, differing: int) -> float:
         """Return ln g(h), the log-probability of one report that differs from the answers in h = `differing` cells."""
-        return self._log_moment(differing) - differing * math.log(self.symbols - 1)
+        return self._log_mean_likelihood_of_flips(differing) - differing * math.log(self.symbols - 1)
 
-    def _log_moment(self, flips: int) -> float:
+    def _log_mean_likelihood_of_flips(self, flips: int) -> float:
         """Return ln E[p^flips (1-p)^(cells - flips)], by Gauss-Legendre panels that widen away from the peak."""
         kept = self.cells - flips
         peak = min(max(flips / self.cells, self.low), self.high)
-        edges = self._panel_edges(peak, flips, kept)
+        edges = self._integration_panel_ends_around_peak(peak, flips, kept)
         half = np.diff(edges)[:, None] / 2
         points = edges[:-1, None] + half * (1 + NODES)
         height = float(_log_integrand(np.array([peak]), flips, kept)[0])
         area = float((half * WEIGHTS * np.exp(_log_integrand(points, flips, kept) - height)).sum())
         return height + math.log(area / (self.high - self.low))
 
-    def _panel_edges(self, peak: float, flips: int, kept: int) -> NDArray[np.float64]:
+    def _integration_panel_ends_around_peak(self, peak: float, flips: int, kept: int) -> NDArray[np.float64]:
         """Return the ends of the panels; over the first panel the integrand falls by a factor of about e."""
         left, right = (flips / peak if flips else 0.0), (kept / (1 - peak) if kept else 0.0)
         curvature = left * left / max(flips, 1) + right * right / max(kept, 1)
@@ -132,7 +134,7 @@ class TwoLayer(SharedSecretMechanism):
     epsilon: float = field(init=False)
 
     def __post_init__(self) -> None:
-        self._require_alphabet()
+        self._require_valid_alphabet_and_participation()
         require_number("low", self.low)
         require_number("high", self.high)
         if not (self.low >= 0 and self.high <= 1 and self.high - self.low >= MIN_WIDTH):
@@ -141,14 +143,14 @@ class TwoLayer(SharedSecretMechanism):
                 value=(self.low, self.high),
                 hint="For one fixed flip probability use one-layer.",
             )
-        self._require_valid_answers()
+        self._require_answer_count_in_range()
         object.__setattr__(self, "epsilon", epsilon_for_flip((self.low + self.high) / 2, self.symbols))
 
     @classmethod
     def from_settings(cls, settings: Settings, alphabet: Alphabet, *, tasks: int) -> Self:
         """Return the mechanism with the interval `low` to `high`, or `calibrated` to epsilon (and `low`, if given)."""
         epsilon, low, high = settings.epsilon, settings.low, settings.high
-        answers, participation = cls._most_cells(settings, tasks), settings.participation
+        answers, participation = cls._most_cells_of_one_worker(settings, tasks), settings.participation
         if epsilon is None and low is not None and high is not None:
             return cls(alphabet=alphabet, low=low, high=high, answers=answers, participation=participation)
         if epsilon is None or high is not None:
@@ -175,7 +177,7 @@ class TwoLayer(SharedSecretMechanism):
         Raises:
             SettingsError: no high <= 1 gives that epsilon with this `low`.
         """
-        flip = flip_for_epsilon(require_epsilon(epsilon), symbol_count(alphabet, participation))
+        flip = flip_probability_for_epsilon(require_epsilon(epsilon), symbol_count(alphabet, participation))
         least = max(0.0, 2 * flip - 1)
         start = (least + flip) / 2 if low is None else low
         if not least <= start < flip:
@@ -200,7 +202,7 @@ class TwoLayer(SharedSecretMechanism):
         return cls.calibrated(alphabet=alphabet, epsilon=epsilon, low=0.0, participation=participation, answers=answers)
 
     @classmethod
-    def with_bounded_loss(
+    def widest_for_cell_epsilon(
         cls, *, alphabet: Alphabet, epsilon: float, participation: Participation = "protected"
     ) -> Self:
         """Return the widest hyper-distribution that keeps `epsilon` per cell for any number of answers.
@@ -218,26 +220,26 @@ class TwoLayer(SharedSecretMechanism):
         return symbol_count(self.alphabet, self.participation)
 
     @property
-    def _weights(self) -> tuple[int, int]:
+    def _smallest_and_largest_weight(self) -> tuple[int, int]:
         """Smallest and largest weight w, the share of 2^48 of each wrong symbol."""
         unit = Fraction(DENOMINATOR, self.symbols - 1)
         return math.ceil(Fraction(self.low) * unit), math.floor(Fraction(self.high) * unit)
 
-    def flip_distribution(self, cells: int) -> SharedFlipDistribution:
+    def distribution_of_shared_flips(self, cells: int) -> SharedFlipDistribution:
         """Return the distribution of `cells` reports for p uniform between the ends of the device's grid."""
-        first, last = self._weights
+        first, last = self._smallest_and_largest_weight
         unit = (self.symbols - 1) / DENOMINATOR
         return SharedFlipDistribution(low=first * unit, high=last * unit, symbols=self.symbols, cells=cells)
 
-    def _cell_loss(self, cells: int) -> float:
-        return self.flip_distribution(cells).cell_loss() + self.numerical_error(cells)
+    def _loss_of_one_of_cells(self, cells: int) -> float:
+        return self.distribution_of_shared_flips(cells).cell_loss() + self.numerical_error(cells)
 
     def _worker_loss(self, cells: int) -> float:
-        return self.flip_distribution(cells).worker_loss() + self.numerical_error(cells)
+        return self.distribution_of_shared_flips(cells).worker_privacy_loss() + self.numerical_error(cells)
 
-    def _loss_bound(self) -> float:
+    def _upper_bound_of_cell_loss(self) -> float:
         """Return the largest loss of any p on the grid, which bounds every mixture of them."""
-        first, last = self._weights
+        first, last = self._smallest_and_largest_weight
         kept = DENOMINATOR - (self.symbols - 1) * last
         if not first or not kept:
             return math.inf
@@ -245,7 +247,7 @@ class TwoLayer(SharedSecretMechanism):
 
     def numerical_error(self, cells: int) -> float:
         """Return a bound on the error of a loss by the grid of p and by quadrature, in nats (proof page)."""
-        first, last = self._weights
+        first, last = self._smallest_and_largest_weight
         share = 6 * (cells + 1) / (last - first)
         return math.inf if share >= 0.5 else math.log((1 + share) / (1 - share)) + 1e-14 * (cells + 1)
 
@@ -258,9 +260,9 @@ class TwoLayer(SharedSecretMechanism):
             shared += ", and it may be 0 or 1: set the number of answers per worker, or choose 0 < low and high < 1"
         return shared
 
-    def single_cell_channel(self) -> Channel:
+    def marginal_channel_of_one_cell(self) -> Channel:
         """Return the exact marginal channel of one cell, over 2^96; no certificate (see the base class)."""
-        first, last = self._weights
+        first, last = self._smallest_and_largest_weight
         width, symbols = last - first + 1, self.symbols
         # Sum over words w of floor(w width / 2^48).
         drawn = ((width - 1) * (DENOMINATOR - 1) + math.gcd(width, DENOMINATOR) - 1) // 2
@@ -272,7 +274,7 @@ class TwoLayer(SharedSecretMechanism):
 
     def draw_flip_weights(self, workers: int, source: Source) -> NDArray[np.uint64]:
         """Return each worker's secret weight w, with p = w (s - 1) / 2^48, shape (workers,)."""
-        first, last = self._weights
+        first, last = self._smallest_and_largest_weight
         width = last - first + 1
         return np.array([first + (int(w) * width >> WORD_BITS) for w in source.words(workers)], dtype=np.uint64)
 
@@ -284,7 +286,7 @@ class TwoLayer(SharedSecretMechanism):
         """
         codes = self._validated(answers)
         sent = codes < self.symbols
-        self._require_sendable(int(sent.sum()))
+        self._require_at_most_allowed_cells(int(sent.sum()))
         reports = codes.copy()
         reports[sent] = flip_symbols(codes[sent], self.draw_flip_weights(1, source), self.symbols, source)
         return reports

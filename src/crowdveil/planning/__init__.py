@@ -4,11 +4,11 @@ from crowdveil.planning.bayes_error import bayes_errors
 from crowdveil.planning.campaign import Campaign
 from crowdveil.planning.candidates import CANDIDATE_NAMES, candidates
 from crowdveil.planning.plan import EPSILONS, MAX_WORKERS, Plan, plan
-from crowdveil.planning.plan_sentences import verdict
+from crowdveil.planning.plan_sentences import finding_sentences
 from crowdveil.planning.population import LabelCrowd, NumberCrowd, beta_abilities, coarsen_prior, coarsen_scale
-from crowdveil.planning.prediction import Prediction, predict, with_pilot
+from crowdveil.planning.prediction import Prediction, predict_campaign_error, with_crowd_of_pilot
 from crowdveil.planning.shared_mistakes import Pilot
-from crowdveil.planning.worker_budget import plan_budgets
+from crowdveil.planning.worker_budget import plan_of_worker_budgets
 
 __all__ = [
     "CANDIDATE_NAMES",
@@ -25,9 +25,9 @@ __all__ = [
     "candidates",
     "coarsen_prior",
     "coarsen_scale",
+    "finding_sentences",
     "plan",
-    "plan_budgets",
-    "predict",
-    "verdict",
-    "with_pilot",
+    "plan_of_worker_budgets",
+    "predict_campaign_error",
+    "with_crowd_of_pilot",
 ]

@@ -48,16 +48,18 @@ def report_given_truth(answers: NDArray[np.float64], rate: float, channel: Chann
         rate: share of cells that are answered.
         channel: P(report | answer); None if reports are the answers.
     """
-    return _report_shares(answers, rate, report_given_answer(answers.shape[2], channel))
+    return _report_probabilities_by_truth(answers, rate, report_given_answer(answers.shape[2], channel))
 
 
-def _report_shares(answers: NDArray[np.float64], rate: float, by_answer: NDArray[np.float64]) -> NDArray[np.float64]:
+def _report_probabilities_by_truth(
+    answers: NDArray[np.float64], rate: float, by_answer: NDArray[np.float64]
+) -> NDArray[np.float64]:
     """Return P(report | truth) from P(answer | truth) and P(report | answer or NULL)."""
     whole = rate * (answers @ by_answer[:-1]) + (1 - rate) * by_answer[-1]
     return np.asarray(whole / whole.sum(axis=2, keepdims=True))
 
 
-def log_report_tables(
+def log_report_tables_by_class_and_mean(
     crowd: AssumedCrowd, rate: float, channel: Channel | None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return log P(report | truth) for each class, and averaged over classes; indexed [class, truth, symbol]."""
@@ -66,7 +68,7 @@ def log_report_tables(
     return np.log(np.maximum(table, TINY)), np.log(np.maximum(average, TINY))
 
 
-def log_likelihoods(counts: NDArray[np.int64], log_table: NDArray[np.float64]) -> NDArray[np.float64]:
+def log_likelihood_of_report_counts(counts: NDArray[np.int64], log_table: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return log-likelihoods, indexed [task, truth].
 
     Args:
@@ -95,7 +97,7 @@ def known_classes_error(
         assignment: cells that report; None for all.
     """
     crowd, tasks = campaign.crowd, len(reports.tasks)
-    log_table, _ = log_report_tables(crowd, campaign.answer_rate, channel)
+    log_table, _ = log_report_tables_by_class_and_mean(crowd, campaign.answered_share_of_worker_cells, channel)
     shape = len(log_table), tasks, log_table.shape[2] - 1
     rows = worker_class[reports.worker] * tasks + reports.task
     listed = np.bincount(rows * shape[2] + reports.value, minlength=math.prod(shape)).reshape(shape)
@@ -105,7 +107,9 @@ def known_classes_error(
         pairs = worker_class[assignment.worker] * tasks + assignment.task
         cells = np.bincount(pairs, minlength=shape[0] * tasks).reshape(shape[:2])
     counts = np.concatenate((listed, cells[:, :, None] - listed.sum(axis=2, keepdims=True)), axis=2)
-    return float(crowd.losses(crowd.log_truth_prior + log_likelihoods(counts, log_table), truths).mean())
+    return float(
+        crowd.losses(crowd.log_truth_prior + log_likelihood_of_report_counts(counts, log_table), truths).mean()
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -137,20 +141,23 @@ def bayes_errors(campaign: Campaign, channel: Channel | None, *, crowds: int = C
     """
     crowd, generator = campaign.crowd, seeded(1).generator
     by_answer = report_given_answer(crowd.alphabet.size, channel)
-    by_class, average = log_report_tables(crowd, campaign.answer_rate, channel)
+    by_class, average = log_report_tables_by_class_and_mean(crowd, campaign.answered_share_of_worker_cells, channel)
     crowds = min(crowds, MAX_NUMBER_CROWDS) if isinstance(crowd, NumberCrowd) else crowds
     truths, scores = [], []
     for _ in range(crowds):
         truths.append(crowd.draw_truths(generator, TASKS_PER_CROWD))
-        class_sizes = crowd.draw_class_sizes(generator, campaign.reporters_per_task)
-        table = _report_shares(crowd.answer_probabilities(truths[-1]), campaign.answer_rate, by_answer)
+        class_sizes = crowd.workers_in_each_class(generator, campaign.reporters_per_task)
+        table = _report_probabilities_by_truth(
+            crowd.answer_probabilities(truths[-1]), campaign.answered_share_of_worker_cells, by_answer
+        )
         counts = generator.multinomial(class_sizes[:, None], table)
-        linked = log_likelihoods(counts, by_class)
-        unlinked = log_likelihoods(counts.sum(axis=0, keepdims=True), average)
+        linked = log_likelihood_of_report_counts(counts, by_class)
+        unlinked = log_likelihood_of_report_counts(counts.sum(axis=0, keepdims=True), average)
         scores.append((linked + crowd.log_truth_prior, unlinked + crowd.log_truth_prior))
     every = np.concatenate(truths)
     known, unknown = (
-        crowd.risks(np.concatenate(part), every).reshape(crowds, TASKS_PER_CROWD) for part in zip(*scores, strict=True)
+        crowd.posterior_expected_losses(np.concatenate(part), every).reshape(crowds, TASKS_PER_CROWD)
+        for part in zip(*scores, strict=True)
     )
     noise = float(known.var() / known.size)
     return BayesErrors(

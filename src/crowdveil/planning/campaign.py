@@ -71,19 +71,19 @@ class Campaign:
                 value=assigned,
                 hint="Assign more workers per task, or plan with fewer workers.",
             )
-        if self.method is not None and self.method not in self.available_methods:
+        if self.method is not None and self.method not in self.names_of_plannable_estimators:
             raise SettingsError(
-                f"the method of a plan for these answers is {' or '.join(self.available_methods)}",
+                f"the method of a plan for these answers is {' or '.join(self.names_of_plannable_estimators)}",
                 value=self.method,
                 hint="Leave the method out for the default.",
             )
 
     @property
-    def available_methods(self) -> tuple[str, ...]:
+    def names_of_plannable_estimators(self) -> tuple[str, ...]:
         """Names of the estimators for these answers."""
         if isinstance(self.crowd, NumberCrowd):
             return estimators_with(plannable=True, kind="numeric")
-        fixed = {} if self.crowd.ordinal else {"needs_ordered_labels": False}
+        fixed = {} if self.crowd.has_more_than_two_ordered_labels else {"needs_ordered_labels": False}
         return estimators_with(plannable=True, kind="categorical", **fixed)
 
     @property
@@ -102,48 +102,53 @@ class Campaign:
         return max(1, round(self.tasks * self.reporters_per_task / self.workers))
 
     @property
-    def groups(self) -> float:
+    def workers_per_task_reporter(self) -> float:
         """Number of workers per reporter of a task; 1 if all workers report on all tasks."""
         return self.workers / self.reporters_per_task
 
     @property
-    def fits_groups(self) -> bool:
+    def fits_worker_groups_separately(self) -> bool:
         """Whether groups of workers with disjoint tasks are fitted one by one."""
-        return self.assigned_per_task is not None and not self.estimator.capabilities.reads_channel_tables
+        return (
+            self.assigned_per_task is not None
+            and not self.estimator_of_simulated_fits.capabilities.reads_channel_tables
+        )
 
     @property
-    def answer_rate(self) -> float:
+    def answered_share_of_worker_cells(self) -> float:
         """Share of a worker's cells that are answered."""
-        return min(1.0, self.objective.participation_rate * self.groups)
+        return min(1.0, self.objective.participation_rate * self.workers_per_task_reporter)
 
     @property
-    def charged_cells(self) -> int:
+    def cells_that_cost_privacy(self) -> int:
         """Cells of a worker that cost privacy: all if participation is protected, else the expected answers."""
         if self.participation == "protected":
             return self.cells_per_worker
-        return max(1, math.ceil(self.cells_per_worker * self.answer_rate - 1e-9))
+        return max(1, math.ceil(self.cells_per_worker * self.answered_share_of_worker_cells - 1e-9))
 
     @cached_property
-    def cell_objective(self) -> DesignObjective:
+    def design_objective_of_own_cell(self) -> DesignObjective:
         """Return the objective for one cell, with the answer rate within a worker's own cells."""
-        return replace(self.objective, participation_rate=self.answer_rate)
+        return replace(self.objective, participation_rate=self.answered_share_of_worker_cells)
 
     @property
-    def estimator(self) -> Estimator[Any, Any]:
+    def estimator_of_simulated_fits(self) -> Estimator[Any, Any]:
         """Return the estimator of simulated fits."""
-        return self.estimator_for(0.0)
+        return self.simulated_fit_estimator_for_error(0.0)
 
-    def estimator_for(self, error: float) -> Estimator[Any, Any]:
+    def simulated_fit_estimator_for_error(self, error: float) -> Estimator[Any, Any]:
         """Return the estimator of simulated fits, with a tolerance for an expected error."""
         if isinstance(self.crowd, NumberCrowd):
             fine = error < FINE_GRID_ERROR * self.crowd.alphabet.step
             return Gaussian(
-                participations=tuple(min(1.0, self.answer_rate * factor) for factor in PARTICIPATION_CLASSES),
+                participations=tuple(
+                    min(1.0, self.answered_share_of_worker_cells * factor) for factor in PARTICIPATION_CLASSES
+                ),
                 max_steps=MAX_STEPS,
                 tolerance=max(TOLERANCE_NUMBERS * self.crowd.alphabet.step, TOLERANCE_PER_ERROR * error),
                 points_per_step=GRID_POINTS_PER_STEP * (1 + fine),
             )
-        usual = ESTIMATOR_ENTRIES[self.method or "dawid-skene"].load()()
+        usual = ESTIMATOR_ENTRIES[self.method or "dawid-skene"].import_class()()
         return replace(usual, max_steps=min(usual.max_steps, MAX_STEPS), tolerance=TOLERANCE_LABELS)
 
     @property
@@ -153,14 +158,16 @@ class Campaign:
             return None
         return dict(zip(self.crowd.alphabet.names, self.crowd.prior.tolist(), strict=True))
 
-    def information(self, channel: Channel | None) -> float:
+    def mutual_information_of_cell(self, channel: Channel | None) -> float:
         """Return the mutual information of truth and report in one cell, in nats; without a channel, of the answer."""
         if channel is None:
             channel = Channel.identity(self.crowd.alphabet, "public")
-            return replace(self.cell_objective, participation="public").score(channel.probabilities)
-        return self.cell_objective.score(channel.probabilities)
+            return replace(self.design_objective_of_own_cell, participation="public").objective_of_channel(
+                channel.probabilities
+            )
+        return self.design_objective_of_own_cell.objective_of_channel(channel.probabilities)
 
-    def with_workers(self, workers: int) -> "Campaign":
+    def with_other_number_of_workers(self, workers: int) -> "Campaign":
         """Return the campaign with another number of workers, and the same share of them assigned to each task.
 
         The share is rounded down, so that no worker has more tasks than before.
@@ -170,13 +177,13 @@ class Campaign:
             assigned = max(assigned * workers // self.workers, -(-workers // self.tasks))
         return replace(self, workers=workers, assigned_per_task=assigned)
 
-    def with_public_participation(self) -> "Campaign | None":
+    def public_unassigned_campaign(self) -> "Campaign | None":
         """Return the campaign with public participation and no assignment; None if it is public already."""
         if self.participation == "public":
             return None
         return replace(self, objective=replace(self.objective, participation="public"), assigned_per_task=None)
 
-    def with_full_assignment(self) -> "Campaign | None":
+    def with_as_many_assigned_as_answered(self) -> "Campaign | None":
         """Return the campaign with as many assigned tasks per worker as the worker would answer.
 
         None if participation is public, tasks are assigned already, or workers answer all tasks anyway.

@@ -51,17 +51,21 @@ class Candidate:
     @property
     def equivalence_key(self) -> object:
         """Return a key that is equal for candidates with the same predictions."""
-        return self.campaign.method, channel_key(self.mechanism.channel())
+        return self.campaign.method, channel_key_without_symbol_names(self.mechanism.channel())
 
 
-def ordinal_campaign(campaign: Campaign) -> Campaign | None:
+def with_ordinal_method_if_ordinal(campaign: Campaign) -> Campaign | None:
     """Return the campaign with `ordinal-dawid-skene`; None if labels are not ordinal, or a method is given."""
-    if campaign.method is None and isinstance(campaign.crowd, LabelCrowd) and campaign.crowd.ordinal:
+    if (
+        campaign.method is None
+        and isinstance(campaign.crowd, LabelCrowd)
+        and campaign.crowd.has_more_than_two_ordered_labels
+    ):
         return replace(campaign, method=OrdinalDawidSkene.name)
     return None
 
 
-def candidates(campaign: Campaign, epsilon: float, *, search_only: bool = False) -> list[Candidate]:
+def candidates(campaign: Campaign, epsilon: float, *, without_designed: bool = False) -> list[Candidate]:
     """Return the candidates that apply to a campaign at one epsilon, in the order of `CANDIDATE_NAMES`.
 
     Args:
@@ -72,25 +76,25 @@ def candidates(campaign: Campaign, epsilon: float, *, search_only: bool = False)
     Raises:
         SettingsError: the epsilon is not accepted.
     """
-    objective = campaign.cell_objective
+    objective = campaign.design_objective_of_own_cell
     mechanisms: dict[str, ChannelMechanism] = {
         RandomizedResponse.name: RandomizedResponse(
             alphabet=objective.alphabet, epsilon=epsilon, participation=objective.participation
         ),
         QuantizedResponse.name: QuantizedResponse.for_objective(objective, epsilon),
     }
-    if not search_only:
+    if not without_designed:
         # NULL apart from labels, as on the command line: inference then learns participation.
         mechanisms[Designed.name] = Designed.from_channel(design_channel(objective, epsilon, null_apart=True))
     return [
         Candidate(name=name + suffix, campaign=variant, mechanism=mechanism)
-        for suffix, variant in (("", campaign), (ORDINAL_SUFFIX, ordinal_campaign(campaign)))
+        for suffix, variant in (("", campaign), (ORDINAL_SUFFIX, with_ordinal_method_if_ordinal(campaign)))
         for name, mechanism in mechanisms.items()
         if variant is not None
     ]
 
 
-def channel_key(channel: Channel) -> frozenset[tuple[int, ...]]:
+def channel_key_without_symbol_names(channel: Channel) -> frozenset[tuple[int, ...]]:
     """Return the columns of a channel; equal for channels that differ in names and order of symbols only."""
     return frozenset(zip(*channel.rows, strict=True))
 
@@ -106,7 +110,7 @@ def worker_cost(
         cells: that are charged; by default all if participation is protected, else the expected answers.
         delta: at which the loss of all cells is stated; None for the sum of epsilons.
     """
-    charged = campaign.charged_cells if cells is None else cells
+    charged = campaign.cells_that_cost_privacy if cells is None else cells
     channel = mechanism.channel()
     cell, worker = account(mechanism, tasks=charged)
     symbols = len(channel.outputs) + (campaign.participation == "public")

@@ -9,7 +9,7 @@ from crowdveil.errors import SettingsError
 from crowdveil.mechanisms import DesignObjective
 from crowdveil.planning.campaign import Campaign
 from crowdveil.planning.population import LabelCrowd, NumberCrowd, beta_abilities, coarsen_prior, coarsen_scale
-from crowdveil.planning.prediction import with_pilot
+from crowdveil.planning.prediction import with_crowd_of_pilot
 from crowdveil.planning.shared_mistakes import Pilot
 from crowdveil.privacy.mechanism_settings import USUAL_ABILITY, Expectation
 
@@ -50,7 +50,7 @@ def expected_campaign(
         prior_public=expected.prior is not None,
         method=method,
     )
-    return campaign if pilot is None else with_pilot(campaign, pilot)
+    return campaign if pilot is None else with_crowd_of_pilot(campaign, pilot)
 
 
 def expected_objective(alphabet: Alphabet, expected: Expectation, participation: Participation) -> DesignObjective:
@@ -65,11 +65,11 @@ def expected_objective(alphabet: Alphabet, expected: Expectation, participation:
                 value=expected.ability,
                 hint="Give --sigmas in place of --ability (in Python: sigmas=).",
             )
-        expected = replace(expected, sigmas=_sigmas(alphabet, expected))
+        expected = replace(expected, sigmas=_sigmas_or_scaled_defaults(alphabet, expected))
     return expected.objective(alphabet, participation)
 
 
-def _sigmas(scale: Scale, expected: Expectation) -> tuple[float, ...]:
+def _sigmas_or_scaled_defaults(scale: Scale, expected: Expectation) -> tuple[float, ...]:
     return expected.sigmas or tuple(share * scale.range for share in DEFAULT_SIGMAS)
 
 
@@ -80,7 +80,7 @@ def _expected_crowd(
     if not isinstance(alphabet, Scale):
         abilities = beta_abilities(USUAL_ABILITY if expected.ability is None else expected.ability)
         return objective, LabelCrowd(alphabet=alphabet, prior=objective.prior, abilities=abilities)
-    sigmas = _sigmas(alphabet, expected)
+    sigmas = _sigmas_or_scaled_defaults(alphabet, expected)
     coarse = coarsen_scale(alphabet, min(sigmas))
     if coarse != alphabet:
         prior = coarsen_prior(objective.prior, alphabet, coarse)

@@ -6,7 +6,8 @@ the best decision falls in expectation by the value of information (Raiffa and S
     G = min_d sum_z p(z) C[z, d] - sum_x min_d sum_z p(z) L(x | z) C[z, d] >= 0,
 which is 0 if no single report changes the decision. The mutual information of truth and report, in nats,
     I = sum_x sum_z p(z) L(x | z) ln(L(x | z) / sum_y p(y) L(x | y)),
-is positive for every informative report. `CrowdState.new_share` discounts both for answers that share causes.
+is positive for every informative report. `CrowdState.probability_next_report_is_new` discounts both for answers that
+share causes.
 
 A batch has at most one answer per task, since the gain of a second one depends on the first. Tasks with fewer than
 `FIRST_REPORTS` reports come first: without answers in common, the qualities of workers are not identified.
@@ -53,7 +54,7 @@ class CrowdState:
     error_correlation: float = 0.0
 
     @property
-    def new_share(self) -> NDArray[np.float64]:
+    def probability_next_report_is_new(self) -> NDArray[np.float64]:
         """Probability k that a further report on each task is new; otherwise it repeats what is known; shape (tasks,).
 
         With correlation rho of errors, n answers are worth n / (1 + (n - 1) rho) independent ones (see
@@ -64,7 +65,7 @@ class CrowdState:
         return np.asarray((1 - rho) / ((1 + n * rho) * np.maximum(1 + (n - 1) * rho, 1 - rho)))
 
     @property
-    def decision_costs(self) -> NDArray[np.float64]:
+    def cost_per_truth_and_decision(self) -> NDArray[np.float64]:
         """The costs C, indexed [truth, decision]."""
         return 1 - np.eye(self.posterior.shape[1]) if self.costs is None else self.costs
 
@@ -87,24 +88,24 @@ class NextAnswers:
     expected_cost: float
 
 
-def expected_gains(
+def gain_and_information_per_report(
     state: CrowdState, tasks: NDArray[np.int64], workers: NDArray[np.int64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the expected gain G and the information I of one report, both indexed [task, worker]."""
     prior = state.posterior[tasks][:, None, :, None]
     joint = prior * state.likelihood[workers]
     repeated = prior * joint.sum(axis=2, keepdims=True)
-    new = state.new_share[tasks][:, None, None, None]
+    new = state.probability_next_report_is_new[tasks][:, None, None, None]
     joint = new * joint + (1 - new) * repeated
-    costs = state.decision_costs
+    costs = state.cost_per_truth_and_decision
     now = (state.posterior[tasks] @ costs).min(axis=1)[:, None]
     after = np.einsum("twzx,zd->twxd", joint, costs).min(axis=3).sum(axis=2)
     ratio = np.divide(joint, repeated, out=np.ones_like(joint), where=joint > 0)
     information = (joint * np.log(ratio)).sum(axis=(2, 3))
-    return _positive(now - after), _positive(information)
+    return _gains_without_rounding_errors(now - after), _gains_without_rounding_errors(information)
 
 
-def _positive(gains: NDArray[np.float64]) -> NDArray[np.float64]:
+def _gains_without_rounding_errors(gains: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return gains, 0 for those that are rounding errors."""
     return np.where(gains > ROUNDING, gains, 0.0)
 
@@ -138,14 +139,16 @@ def next_answers(
             raise SettingsError(f"the number of {name} must be at least 1", value=number)
     most = budget if per_worker is None else per_worker
     open_tasks = np.arange(len(state.posterior)) if tasks is None else tasks
-    found = _GreedyChoice(state, reports, open_tasks, np.full(len(state.likelihood), most)).take(budget)
+    found = _GreedyChoice(state, reports, open_tasks, np.full(len(state.likelihood), most)).chosen_pairs_best_first(
+        budget
+    )
     task, worker, gain, information = (np.concatenate(column) for column in zip(*found, strict=True))
     return NextAnswers(
         task=task,
         worker=worker,
         expected_gain=gain,
         information=information,
-        expected_cost=float((state.posterior[open_tasks] @ state.decision_costs).min(axis=1).mean()),
+        expected_cost=float((state.posterior[open_tasks] @ state.cost_per_truth_and_decision).min(axis=1).mean()),
     )
 
 
@@ -167,27 +170,29 @@ class _GreedyChoice:
     tasks: NDArray[np.int64]
     room: NDArray[np.int64]
 
-    def take(self, budget: int) -> list[_Picked]:
+    def chosen_pairs_best_first(self, budget: int) -> list[_Picked]:
         """Return the chosen pairs in parts, best first."""
-        tasks, found = self._by_best_gain(), list[_Picked]()
+        tasks, found = self._tasks_by_best_gain(), list[_Picked]()
         most = max(1, TABLE_PAIRS // len(self.room))
         while True:
             listed = tasks[: min(SHORTLIST * budget, most)]
-            part = self._pick(listed, min(budget, max(1, len(listed) // SHORTLIST) if len(listed) == most else budget))
+            part = self._pick_pairs_of_workers_with_room(
+                listed, min(budget, max(1, len(listed) // SHORTLIST) if len(listed) == most else budget)
+            )
             found.append(part)
             budget -= len(part.task)
             tasks = tasks[~np.isin(tasks, part.task)] if len(part.task) else tasks[len(listed) :]
             if not budget or not len(tasks):
                 return found
 
-    def _by_best_gain(self) -> NDArray[np.int64]:
+    def _tasks_by_best_gain(self) -> NDArray[np.int64]:
         """Return all tasks, those with too few reports first, then by the gain of the best of the leading workers."""
         mean = CrowdState(
             posterior=self.state.posterior[self.tasks].mean(axis=0, keepdims=True),
             reports=np.zeros(1),
             likelihood=self.state.likelihood,
         )
-        quality = expected_gains(mean, np.zeros(1, dtype=np.int64), np.arange(len(self.room)))[1][0]
+        quality = gain_and_information_per_report(mean, np.zeros(1, dtype=np.int64), np.arange(len(self.room)))[1][0]
         leading = np.argsort(-quality, kind="stable")[:LEADING_WORKERS]
         best = np.concatenate(
             [
@@ -195,19 +200,22 @@ class _GreedyChoice:
                 for gain, information in self._gains(self.tasks, leading)
             ]
         )
-        return self.tasks[np.lexsort((-best[:, 1], -best[:, 0], self._missing_first_reports(self.tasks)))]
+        return self.tasks[np.lexsort((-best[:, 1], -best[:, 0], self._negated_missing_first_reports(self.tasks)))]
 
     def _gains(
         self, tasks: NDArray[np.int64], workers: NDArray[np.int64]
     ) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64]]]:
         step = max(1, CHUNK_NUMBERS // (len(workers) * self.state.likelihood[0].size))
-        return (expected_gains(self.state, tasks[at : at + step], workers) for at in range(0, len(tasks), step))
+        return (
+            gain_and_information_per_report(self.state, tasks[at : at + step], workers)
+            for at in range(0, len(tasks), step)
+        )
 
-    def _missing_first_reports(self, tasks: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _negated_missing_first_reports(self, tasks: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return 0 minus the number of first reports that each task lacks."""
         return -np.maximum(FIRST_REPORTS - np.asarray(self.reports.per_task)[tasks].astype(np.int64), 0)
 
-    def _pick(self, tasks: NDArray[np.int64], budget: int) -> _Picked:
+    def _pick_pairs_of_workers_with_room(self, tasks: NDArray[np.int64], budget: int) -> _Picked:
         """Return the greedy choice of pairs of these tasks and the workers with room."""
         open_to = np.flatnonzero(self.room > 0)
         parts = list(self._gains(tasks, open_to)) if len(open_to) else []
@@ -215,8 +223,10 @@ class _GreedyChoice:
             nothing, none = np.zeros(0, dtype=np.int64), np.zeros(0)
             return _Picked(nothing, nothing, none, none)
         gain, information = (np.concatenate(column) for column in zip(*parts, strict=True))
-        row, column = np.nonzero(~self._answered(tasks, open_to))
-        order = np.lexsort((-gain[row, column], -information[row, column], self._missing_first_reports(tasks)[row]))
+        row, column = np.nonzero(~self._has_answered_by_task_and_worker(tasks, open_to))
+        order = np.lexsort(
+            (-gain[row, column], -information[row, column], self._negated_missing_first_reports(tasks)[row])
+        )
         used, chosen = np.zeros(len(tasks), dtype=bool), list[int]()
         for place in order.tolist():
             at, worker = int(row[place]), int(open_to[column[place]])
@@ -230,7 +240,9 @@ class _GreedyChoice:
         rows, columns = row[chosen], column[chosen]
         return _Picked(tasks[rows], open_to[columns], gain[rows, columns], information[rows, columns])
 
-    def _answered(self, tasks: NDArray[np.int64], workers: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def _has_answered_by_task_and_worker(
+        self, tasks: NDArray[np.int64], workers: NDArray[np.int64]
+    ) -> NDArray[np.bool_]:
         """Return whether each worker has answered each task, indexed [task, worker]."""
         place = np.full(len(self.state.likelihood), -1)
         place[workers] = np.arange(len(workers))

@@ -23,12 +23,16 @@ def next_commands(result: PlanRow, expected: Expectation, prior: Path | None) ->
         prior: file with the prior of the planned labels; None if inference learns it.
     """
     mechanism = _mechanism_options(result, expected, prior)
-    infer = ["--method", result.campaign.estimator.name, *([] if prior is None else ["--prior", str(prior)])]
-    lines = _lines(result.campaign, mechanism, infer)
+    infer = [
+        "--method",
+        result.campaign.estimator_of_simulated_fits.name,
+        *([] if prior is None else ["--prior", str(prior)]),
+    ]
+    lines = _assign_perturb_and_infer_commands(result.campaign, mechanism, infer)
     return [shlex.join(["crowdveil", *line]) for line in lines]
 
 
-def _lines(campaign: Campaign, mechanism: list[str], infer: list[str]) -> list[list[str]]:
+def _assign_perturb_and_infer_commands(campaign: Campaign, mechanism: list[str], infer: list[str]) -> list[list[str]]:
     lists = [*TASK_OPTION, "--workers", "workers.csv"]
     assign, assignment = list[list[str]](), list[str]()
     if campaign.assigned_per_task is not None:
@@ -45,11 +49,11 @@ def _mechanism_options(result: PlanRow, expected: Expectation, prior: Path | Non
         chosen = ["--cuts", csv_row(mechanism.alphabet.names[cut] for cut in mechanism.cuts)]
     elif isinstance(mechanism, QuantizedResponse | Designed):
         chosen = _expectation_options(result.campaign, expected, prior)
-    return ["--mechanism", mechanism.name, *chosen, *_guarantee_options(result)]
+    return ["--mechanism", mechanism.name, *chosen, *_epsilon_alphabet_and_participation_options(result)]
 
 
 def _expectation_options(campaign: Campaign, expected: Expectation, prior: Path | None) -> list[str]:
-    options = ["--participation-rate", f"{campaign.answer_rate:.12g}"]
+    options = ["--participation-rate", f"{campaign.answered_share_of_worker_cells:.12g}"]
     if prior is not None:
         options += ["--prior", str(prior)]
     if isinstance(campaign.crowd, NumberCrowd):
@@ -59,7 +63,7 @@ def _expectation_options(campaign: Campaign, expected: Expectation, prior: Path 
     return options if ability is None else [*options, "--ability", f"{ability:.12g}"]
 
 
-def _guarantee_options(result: PlanRow) -> list[str]:
+def _epsilon_alphabet_and_participation_options(result: PlanRow) -> list[str]:
     """Return the options of epsilon, alphabet, and public participation."""
     public = ["--participation", "public"] if result.campaign.participation == "public" else []
     return ["--epsilon", f"{result.epsilon:.12g}", *_alphabet_options(result.campaign.crowd.alphabet), *public]

@@ -22,11 +22,11 @@ from crowdveil.planning.prediction import (
     MIN_TASKS,
     OnSimulation,
     Prediction,
-    default_seeds,
-    predict,
+    default_simulation_count,
+    predict_campaign_error,
     predict_from_bayes_errors,
 )
-from crowdveil.presentation.html import Html, card, table
+from crowdveil.presentation.html import Html, notebook_card, table
 from crowdveil.presentation.svg_pictures import line_chart
 
 EPSILONS = (0.5, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0)
@@ -73,7 +73,7 @@ class PlanRow:
     same_as: str | None = None
 
     @property
-    def axis_value(self) -> float:
+    def budget_or_epsilon(self) -> float:
         """Place on the axis of the plan: the budget, or the epsilon per cell."""
         return self.epsilon if self.budget is None else self.budget
 
@@ -154,7 +154,7 @@ class Plan(ArrowRows):
         return self.results[0].budget is not None
 
     @property
-    def target_or_lowest(self) -> float:
+    def target_or_minus_infinity(self) -> float:
         """The target; minus infinity, which no error meets, without one."""
         return -math.inf if self.target is None else self.target
 
@@ -164,12 +164,12 @@ class Plan(ArrowRows):
         return min(self.results, key=lambda result: result.prediction.error)
 
     @property
-    def reference_errors(self) -> list[tuple[str, float]]:
+    def constant_unprotected_and_target_errors(self) -> list[tuple[str, float]]:
         """Name and error of the best constant, of unprotected answers, and of the target."""
         target = [] if self.target is None else [("target", self.target)]
         return [("best constant", self.constant_error), ("unprotected", self.unprotected.error), *target]
 
-    def rows_by_line(self) -> dict[str, list[PlanRow]]:
+    def rows_by_candidate_or_assignment(self) -> dict[str, list[PlanRow]]:
         """Return the results by candidate or, of a plan by budgets, by assignment and participation."""
         found: dict[str, list[PlanRow]] = {}
         for one in self.results:
@@ -195,27 +195,37 @@ class Plan(ArrowRows):
 
     def __repr__(self) -> str:
         """Return what to use, and the number of rows."""
-        return f"<Plan: {self._advice()[0]} {len(self.results):,} rows>"
+        return f"<Plan: {self._recommendation_and_planned_size()[0]} {len(self.results):,} rows>"
 
     def __str__(self) -> str:
         """Return the recommendation, and a line for each row; `verdict` says more."""
-        return "\n".join([*self._advice(), *("  ".join(cells) for cells in (ROW_HEADER, *self._table_cells()))])
+        return "\n".join(
+            [
+                *self._recommendation_and_planned_size(),
+                *("  ".join(cells) for cells in (ROW_HEADER, *self._candidate_value_and_error_texts())),
+            ]
+        )
 
     def _repr_html_(self) -> str:
         """Return the recommendation for a notebook, and expected errors on the axis."""
-        return card("Plan", self._advice(), table(ROW_HEADER, self._table_cells()), self.picture())
+        return notebook_card(
+            "Plan",
+            self._recommendation_and_planned_size(),
+            table(ROW_HEADER, self._candidate_value_and_error_texts()),
+            self.picture(),
+        )
 
     def picture(self) -> Html:
         """Return expected errors by epsilon: the best `MAX_LINES` candidates, constant, unprotected and target."""
         axis = "epsilon per worker" if self.by_budget else "epsilon per answer"
         by_name = [
-            (name, [(one.axis_value, one.prediction.error) for one in rows])
-            for name, rows in self.rows_by_line().items()
+            (name, [(one.budget_or_epsilon, one.prediction.error) for one in rows])
+            for name, rows in self.rows_by_candidate_or_assignment().items()
         ]
         nearest = sorted(by_name, key=lambda item: min(error for _, error in item[1]))[:MAX_LINES]
-        return line_chart(f"Expected error by {axis}", "epsilon", nearest, self.reference_errors)
+        return line_chart(f"Expected error by {axis}", "epsilon", nearest, self.constant_unprotected_and_target_errors)
 
-    def _advice(self) -> list[str]:
+    def _recommendation_and_planned_size(self) -> list[str]:
         """Return what to use, and the size that was planned."""
         best = self.recommended or self.best
         found = f"{best.name} at epsilon {format_bound(best.epsilon)} per answer, expected error"
@@ -225,9 +235,9 @@ class Plan(ArrowRows):
         size = f"{self.campaign.workers:,} workers, {self.campaign.tasks:,} tasks, participation "
         return [advice, size + self.campaign.participation]
 
-    def _table_cells(self) -> list[tuple[str, str, str]]:
+    def _candidate_value_and_error_texts(self) -> list[tuple[str, str, str]]:
         """Return the rows under `ROW_HEADER`."""
-        return [(one.name, format_bound(one.axis_value), f"{one.prediction.error:.3g}") for one in self.results]
+        return [(one.name, format_bound(one.budget_or_epsilon), f"{one.prediction.error:.3g}") for one in self.results]
 
 
 class _SimulationCounter:
@@ -263,10 +273,10 @@ def plan(
     ascending = tuple(sorted(set(epsilons)))
     by_epsilon = {epsilon: candidates(campaign, epsilon) for epsilon in ascending}
     distinct = sum(len({one.equivalence_key for one in group}) for group in by_epsilon.values())
-    counter = _SimulationCounter(default_seeds(campaign) * (distinct + 1 + EXTRA_SIMULATIONS), progress)
-    plain, unprotected = _predict_unprotected(campaign, by_epsilon[ascending[0]], counter)
-    results, recommended = _recommend_confirmed(
-        campaign, _predict_all(campaign, by_epsilon, target, counter), target, counter
+    counter = _SimulationCounter(default_simulation_count(campaign) * (distinct + 1 + EXTRA_SIMULATIONS), progress)
+    plain, unprotected = _best_method_for_unprotected_answers(campaign, by_epsilon[ascending[0]], counter)
+    results, recommended = _cheapest_row_after_confirmation(
+        campaign, _predict_all_briefly_above_target(campaign, by_epsilon, target, counter), target, counter
     )
     missed = tuple(epsilon for epsilon in ascending if recommended is None or epsilon < recommended.epsilon)
     return Plan(
@@ -274,27 +284,29 @@ def plan(
         target=target,
         constant_error=campaign.crowd.constant_error,
         unprotected=unprotected,
-        unprotected_method=plain.estimator.name,
+        unprotected_method=plain.estimator_of_simulated_fits.name,
         results=tuple(results),
         recommended=recommended,
         workers_needed=_workers_needed(campaign, results, missed, target, counter),
         workers_needed_unprotected=None
         if unprotected.error <= target
-        else more_workers(plain, "unprotected", None, unprotected.relative_excess, target, check=counter),
-        alternatives=tuple(_alternatives(campaign, missed, target, counter)),
+        else more_workers(
+            plain, "unprotected", None, unprotected.consensus_position_between_bayes_errors, target, check=counter
+        ),
+        alternatives=tuple(_public_or_assigned_alternatives_meeting_target(campaign, missed, target, counter)),
     )
 
 
-def _predict_unprotected(
+def _best_method_for_unprotected_answers(
     campaign: Campaign, group: list[Candidate], counter: OnSimulation
 ) -> tuple[Campaign, Prediction]:
     """Return the campaign with the best estimator for unprotected answers, and its prediction."""
     methods = {one.campaign.method: replace(campaign, method=one.campaign.method) for one in group}
-    found = [(one, predict(one, None, on_simulation=counter)) for one in methods.values()]
+    found = [(one, predict_campaign_error(one, None, on_simulation=counter)) for one in methods.values()]
     return min(found, key=lambda pair: pair[1].error)
 
 
-def _predict_all(
+def _predict_all_briefly_above_target(
     campaign: Campaign, by_epsilon: dict[float, list[Candidate]], target: float, counter: OnSimulation
 ) -> list[PlanRow]:
     """Return predictions of all candidates; one simulation each above an epsilon whose interval meets the target."""
@@ -314,7 +326,7 @@ def predict_group(
         campaign: to be planned.
         epsilon: in nats per cell.
         group: from `candidates`.
-        target: error wanted; see `predict`.
+        target: error wanted; see `predict_campaign_error`.
         counter: called for each simulation.
     """
     results: list[PlanRow] = []
@@ -324,7 +336,7 @@ def predict_group(
             PlanRow(
                 epsilon=epsilon,
                 candidate=one,
-                prediction=predict(one.campaign, one.mechanism, target=target, on_simulation=counter)
+                prediction=predict_campaign_error(one.campaign, one.mechanism, target=target, on_simulation=counter)
                 if twin is None
                 else twin.prediction,
                 cost=worker_cost(campaign, one.mechanism),
@@ -334,7 +346,7 @@ def predict_group(
     return results
 
 
-def _cheapest_row(results: list[PlanRow]) -> PlanRow | None:
+def _row_of_smallest_epsilon(results: list[PlanRow]) -> PlanRow | None:
     """Return the result with the smallest epsilon, then fewest bytes, and error; None if there is none."""
 
     def order(one: PlanRow) -> tuple[float, ...]:
@@ -344,7 +356,7 @@ def _cheapest_row(results: list[PlanRow]) -> PlanRow | None:
     return min(results, key=order, default=None)
 
 
-def _recommend_confirmed(
+def _cheapest_row_after_confirmation(
     campaign: Campaign, results: list[PlanRow], target: float, counter: OnSimulation
 ) -> tuple[list[PlanRow], PlanRow | None]:
     """Return the cheapest result that meets the target, after it was confirmed by a larger simulation.
@@ -353,14 +365,14 @@ def _recommend_confirmed(
     """
     confirmed: set[tuple[float, str]] = set()
     while True:
-        chosen = _cheapest_row([result for result in results if result.prediction.error <= target])
+        chosen = _row_of_smallest_epsilon([result for result in results if result.prediction.error <= target])
         if chosen is None or (chosen.epsilon, chosen.name) in confirmed:
             return results, chosen
         whole = chosen.prediction.simulated_tasks in (campaign.tasks, campaign.cells_per_worker)
-        seeds = default_seeds(campaign)
+        seeds = default_simulation_count(campaign)
         if whole and chosen.prediction.simulated >= seeds:
             return results, chosen
-        found = predict(
+        found = predict_campaign_error(
             chosen.campaign, chosen.mechanism, seeds=seeds, effort=CONFIRMATION_EFFORT, on_simulation=counter
         )
         key = chosen.epsilon, chosen.candidate.equivalence_key
@@ -387,27 +399,35 @@ def _workers_needed(
         best: Alternative | None = None
         for one in distinct:
             fewer = more_workers(
-                *_search_arguments(one), target, below=MAX_WORKERS + 1 if best is None else best.campaign.workers
+                *_arguments_of_worker_search(one),
+                target,
+                below=MAX_WORKERS + 1 if best is None else best.campaign.workers,
             )
             if fewer is not None:
                 result, best = one, fewer
-        needed[epsilon] = more_workers(*_search_arguments(result), target, check=counter) if best and check else best
+        needed[epsilon] = (
+            more_workers(*_arguments_of_worker_search(result), target, check=counter) if best and check else best
+        )
     return needed
 
 
-def _search_arguments(result: PlanRow) -> tuple[Campaign, str, ChannelMechanism, float]:
-    return result.campaign, result.name, result.mechanism, result.prediction.relative_excess
+def _arguments_of_worker_search(result: PlanRow) -> tuple[Campaign, str, ChannelMechanism, float]:
+    return result.campaign, result.name, result.mechanism, result.prediction.consensus_position_between_bayes_errors
 
 
-def _alternatives(
-    campaign: Campaign, missed: tuple[float, ...], target: float, counter: OnSimulation
+def _public_or_assigned_alternatives_meeting_target(
+    campaign: Campaign, missed_epsilons: tuple[float, ...], target: float, counter: OnSimulation
 ) -> list[Alternative]:
     """Return public participation and assignment, if they meet the target at a missed epsilon."""
     changes: dict[Change, Campaign | None] = {
-        "public": campaign.with_public_participation(),
-        "assignment": campaign.with_full_assignment(),
+        "public": campaign.public_unassigned_campaign(),
+        "assignment": campaign.with_as_many_assigned_as_answered(),
     }
-    found = [smallest_epsilon(name, one, target, missed, counter) for name, one in changes.items() if one is not None]
+    found = [
+        smallest_epsilon(name, one, target, missed_epsilons, counter)
+        for name, one in changes.items()
+        if one is not None
+    ]
     return [one for one in found if one is not None]
 
 
@@ -435,13 +455,13 @@ def more_workers(
     channel = None if mechanism is None else mechanism.channel()
     fewest, excess = campaign.workers, min(max(relative_excess, 0.0), MAX_RELATIVE_EXCESS)
     for _ in range(SEARCHES):
-        workers = _fewest_workers(campaign, channel, target, excess, fewest, below)
+        workers = _fewest_workers_by_bayes_errors(campaign, channel, target, excess, fewest, below)
         if workers is None:
             return None
-        changed = campaign.with_workers(workers)
-        simulate = check is not None and _is_affordable(changed, channel)
+        changed = campaign.with_other_number_of_workers(workers)
+        simulate = check is not None and _is_simulation_affordable(changed, channel)
         found = (
-            predict(changed, mechanism, seeds=2, on_simulation=check)
+            predict_campaign_error(changed, mechanism, seeds=2, on_simulation=check)
             if simulate
             else predict_from_bayes_errors(changed, channel, excess)
         )
@@ -449,7 +469,10 @@ def more_workers(
             return Alternative(
                 change="workers", campaign=changed, candidate=candidate, mechanism=mechanism, prediction=found
             )
-        fewest, excess = int(SEARCH_GROWTH * workers), max(found.relative_excess, excess * 1.25, 0.1)
+        fewest, excess = (
+            int(SEARCH_GROWTH * workers),
+            max(found.consensus_position_between_bayes_errors, excess * 1.25, 0.1),
+        )
     return None
 
 
@@ -466,14 +489,14 @@ def smallest_epsilon(
     """
     for epsilon in epsilons:
         tried = []
-        for one in candidates(campaign, epsilon, search_only=True):
+        for one in candidates(campaign, epsilon, without_designed=True):
             if one.equivalence_key in tried:
                 continue
             bayes = predict_from_bayes_errors(one.campaign, one.mechanism.channel(), 0.0, crowds=SEARCH_CROWDS)
             if bayes.known_classes > target:
                 continue
             tried.append(one.equivalence_key)
-            found = predict(one.campaign, one.mechanism, on_simulation=on_simulation)
+            found = predict_campaign_error(one.campaign, one.mechanism, on_simulation=on_simulation)
             if found.error <= target:
                 return Alternative(
                     change=change, campaign=one.campaign, candidate=one.name, mechanism=one.mechanism, prediction=found
@@ -481,14 +504,14 @@ def smallest_epsilon(
     return None
 
 
-def _fewest_workers(
+def _fewest_workers_by_bayes_errors(
     campaign: Campaign, channel: Channel | None, target: float, relative_excess: float, fewest: int, below: int
 ) -> int | None:
     """Return the smallest round number between the limits that meets the target by Bayes errors, by bisection."""
-    sizes = [workers for workers in _round_numbers() if fewest < workers < below]
+    sizes = [workers for workers in _numbers_of_two_significant_digits() if fewest < workers < below]
 
     def meets(workers: int) -> bool:
-        changed = campaign.with_workers(workers)
+        changed = campaign.with_other_number_of_workers(workers)
         return predict_from_bayes_errors(changed, channel, relative_excess, crowds=SEARCH_CROWDS).error <= target
 
     if not (sizes and meets(sizes[-1])):
@@ -496,15 +519,15 @@ def _fewest_workers(
     return sizes[bisect_left(sizes, True, key=meets)]
 
 
-def _round_numbers() -> list[int]:
+def _numbers_of_two_significant_digits() -> list[int]:
     """Return numbers with two significant digits, up to `MAX_WORKERS`."""
     digits = range(10, 100)
     return [*range(1, 10), *(d * 10**n for n in range(6) for d in digits if d * 10**n <= MAX_WORKERS)]
 
 
-def _is_affordable(campaign: Campaign, channel: Channel | None) -> bool:
+def _is_simulation_affordable(campaign: Campaign, channel: Channel | None) -> bool:
     """Return whether a simulation of `MIN_TASKS` tasks has few enough reports."""
     most = MAX_CHECK_REPORTS_NUMBERS if isinstance(campaign.crowd, NumberCrowd) else MAX_CHECK_REPORTS_LABELS
-    table = report_given_truth(campaign.crowd.answer_probabilities(), campaign.answer_rate, channel)
+    table = report_given_truth(campaign.crowd.answer_probabilities(), campaign.answered_share_of_worker_cells, channel)
     report_rate = 1 - float(np.tensordot(campaign.crowd.worker_shares, table[:, :, -1], axes=1).mean())
     return MIN_TASKS * campaign.reporters_per_task * report_rate <= most

@@ -5,10 +5,14 @@ from typing import Any
 
 from crowdveil.planning.campaign import Campaign
 from crowdveil.planning.plan import Alternative, Plan, PlanRow
-from crowdveil.planning.plan_sentences import expected_error_text, real_interval_text, verdict
+from crowdveil.planning.plan_sentences import (
+    expected_error_text,
+    finding_sentences,
+    real_crowd_interval_rounded_outwards,
+)
 from crowdveil.planning.population import LabelCrowd, NumberCrowd
-from crowdveil.planning.prediction import Prediction, real_set_summary
-from crowdveil.privacy.mechanism_settings import Expectation, parameters
+from crowdveil.planning.prediction import Prediction, sentence_on_predictions_for_real_sets
+from crowdveil.privacy.mechanism_settings import Expectation, mechanism_parameters_by_name
 
 
 def plan_data(plan: Plan, expected: Expectation, *, participation_given: bool) -> dict[str, Any]:
@@ -16,7 +20,7 @@ def plan_data(plan: Plan, expected: Expectation, *, participation_given: bool) -
     campaign, crowd = plan.campaign, plan.campaign.crowd
     compared = " and ".join(dict.fromkeys(one.campaign.participation for one in plan.results))
     return {
-        "assumptions": _assumptions(campaign, expected, compared, participation_given),
+        "assumptions": _assumptions_with_value_and_source(campaign, expected, compared, participation_given),
         "error_name": crowd.error_name,
         "labels": list(crowd.alphabet.names),
         "tasks": campaign.tasks,
@@ -29,12 +33,14 @@ def plan_data(plan: Plan, expected: Expectation, *, participation_given: bool) -
         "participation": campaign.participation,
         "assigned_per_task": campaign.assigned_per_task,
         "tasks_per_worker": campaign.cells_per_worker,
-        "method": campaign.estimator.name,
-        "verdict": verdict(plan),
-        "real_sets": real_set_summary() if campaign.shared_mistakes is None else campaign.shared_mistakes.summary,
+        "method": campaign.estimator_of_simulated_fits.name,
+        "verdict": finding_sentences(plan),
+        "real_sets": sentence_on_predictions_for_real_sets()
+        if campaign.shared_mistakes is None
+        else campaign.shared_mistakes.pilot_summary_sentence,
         "recommended": None if plan.recommended is None else _row_data(plan.recommended),
         "constant_error": plan.constant_error,
-        "unprotected": prediction_data(plan.unprotected),
+        "unprotected": prediction_data_with_printed_texts(plan.unprotected),
         "unprotected_method": plan.unprotected_method,
         "candidates": [_row_data(one) for one in plan.results],
         "without_assignment": [_row_data(one) for one in plan.without_assignment],
@@ -53,7 +59,7 @@ def prior_csv(crowd: LabelCrowd | NumberCrowd) -> str:
     return "\n".join(["label,probability", *rows]) + "\n"
 
 
-def _assumptions(
+def _assumptions_with_value_and_source(
     campaign: Campaign, expected: Expectation, participation: str, participation_given: bool
 ) -> list[dict[str, Any]]:
     """Return the assumptions, each with its value and its source: "given" or "default"."""
@@ -82,13 +88,13 @@ def _row_data(row: PlanRow) -> dict[str, Any]:
         "epsilon": row.epsilon,
         "budget": row.budget,
         "delta": row.cost.delta,
-        "method": row.campaign.estimator.name,
+        "method": row.campaign.estimator_of_simulated_fits.name,
         "participation": row.campaign.participation,
         "assigned_per_task": row.campaign.assigned_per_task,
-        "parameters": parameters(row.mechanism),
+        "parameters": mechanism_parameters_by_name(row.mechanism),
         "reports": list(row.mechanism.channel().outputs),
         "same_as": row.same_as,
-        **prediction_data(row.prediction),
+        **prediction_data_with_printed_texts(row.prediction),
         "epsilon_per_cell": row.cost.cell_epsilon,
         "epsilon_per_worker": row.cost.worker_epsilon,
         "cells_per_worker": row.cost.cells,
@@ -96,9 +102,12 @@ def _row_data(row: PlanRow) -> dict[str, Any]:
     }
 
 
-def prediction_data(prediction: Prediction) -> dict[str, Any]:
+def prediction_data_with_printed_texts(prediction: Prediction) -> dict[str, Any]:
     """Return a prediction as JSON data, with the error and the interval for real crowds as they are printed."""
-    shown = {"shown": expected_error_text(prediction), "shown_interval": real_interval_text(prediction)}
+    shown = {
+        "shown": expected_error_text(prediction),
+        "shown_interval": real_crowd_interval_rounded_outwards(prediction),
+    }
     return asdict(prediction) | shown
 
 
@@ -111,8 +120,8 @@ def alternative_data(found: Alternative | None) -> dict[str, Any] | None:
         "candidate": found.candidate,
         "epsilon": None if found.mechanism is None else found.mechanism.epsilon,
         "workers": found.campaign.workers,
-        "method": found.campaign.estimator.name,
+        "method": found.campaign.estimator_of_simulated_fits.name,
         "participation": found.campaign.participation,
         "assigned_per_task": found.campaign.assigned_per_task,
-        **prediction_data(found.prediction),
+        **prediction_data_with_printed_texts(found.prediction),
     }

@@ -8,7 +8,7 @@ from crowdveil.planning.campaign import Campaign
 from crowdveil.planning.candidates import Cost
 from crowdveil.planning.plan import MAX_WORKERS, Alternative, Plan, PlanRow
 from crowdveil.planning.prediction import Prediction
-from crowdveil.privacy.largest_posterior import posterior_sentences
+from crowdveil.privacy.largest_posterior import sentences_on_adversary_certainty
 
 DIGITS = 2
 """Significant digits of a predicted error."""
@@ -33,35 +33,35 @@ def expected_error_text(prediction: Prediction, below: str = "less than") -> str
     return two_digits(prediction.error)
 
 
-def real_interval_text(prediction: Prediction) -> str:
+def real_crowd_interval_rounded_outwards(prediction: Prediction) -> str:
     """Return the interval for real crowds, its ends rounded outwards."""
     return f"{two_digits(prediction.real_low, ROUND_FLOOR)} to {two_digits(prediction.real_high, ROUND_CEILING)}"
 
 
 def error_with_interval_text(prediction: Prediction) -> str:
     """Return the predicted error with its interval for real crowds."""
-    return f"{expected_error_text(prediction)} (real crowds {real_interval_text(prediction)})"
+    return f"{expected_error_text(prediction)} (real crowds {real_crowd_interval_rounded_outwards(prediction)})"
 
 
-def verdict(plan: Plan) -> list[str]:
+def finding_sentences(plan: Plan) -> list[str]:
     """Return the findings of a plan in sentences, the most important first."""
-    if plan.constant_error <= plan.target_or_lowest:
+    if plan.constant_error <= plan.target_or_minus_infinity:
         return [
             f"No answers are needed: the best public constant has an error of {plan.constant_error:.3g}, "
-            f"no more than the target {plan.target_or_lowest:g}."
+            f"no more than the target {plan.target_or_minus_infinity:g}."
         ]
     if plan.by_budget:
-        return [*_budget_sentences(plan), *_weak_guarantee(plan), *_more_workers_sentences(plan)]
+        return [*_chosen_budget_sentences(plan), *_warning_of_weak_guarantee(plan), *_more_workers_sentences(plan)]
     return [
-        *_recommendation_sentences(plan),
-        *_weak_guarantee(plan),
+        *_recommendation_or_unmet_target_sentences(plan),
+        *_warning_of_weak_guarantee(plan),
         *_pilot_advice(plan),
         *_more_workers_sentences(plan),
         *map(_alternative_sentence, plan.alternatives),
     ]
 
 
-def _weak_guarantee(plan: Plan) -> list[str]:
+def _warning_of_weak_guarantee(plan: Plan) -> list[str]:
     """Return what the recommended epsilon of a worker means where it promises nothing, and what lowers it."""
     if plan.recommended is None:
         return []
@@ -69,20 +69,20 @@ def _weak_guarantee(plan: Plan) -> list[str]:
     worker = Guarantee(epsilon=cost.worker_epsilon, delta=cost.delta or 0.0, unit="worker")
     if percent_rounded_up(worker.largest_guess_probability) != CERTAIN:
         return []
-    meaning = posterior_sentences(Guarantee(epsilon=cost.cell_epsilon), worker)[0]
+    meaning = sentences_on_adversary_certainty(Guarantee(epsilon=cost.cell_epsilon), worker)[0]
     return [
         f"Warning: {meaning} Fewer tasks for each of more workers (--assigned-per-task), a smaller epsilon, or a "
         "larger target error lower it."
     ]
 
 
-def _budget_sentences(plan: Plan) -> list[str]:
+def _chosen_budget_sentences(plan: Plan) -> list[str]:
     """Return the choice of the smallest budget that meets the target, or that with the least error without one."""
     best = plan.best if plan.target is None else plan.recommended
     if best is None:
-        budgets = ", ".join(f"{budget:g}" for budget in sorted({one.axis_value for one in plan.results}))
-        return [f"No budget of this plan ({budgets} per worker) meets the target {plan.target_or_lowest:g}."]
-    choice = _choice_text(best, f"{best.campaign.workers:,} workers")
+        budgets = ", ".join(f"{budget:g}" for budget in sorted({one.budget_or_epsilon for one in plan.results}))
+        return [f"No budget of this plan ({budgets} per worker) meets the target {plan.target_or_minus_infinity:g}."]
+    choice = _candidate_privacy_and_error_text(best, f"{best.campaign.workers:,} workers")
     first = (
         f"The least error of this plan: {choice}." if plan.target is None else f"Use {choice}, target {plan.target:g}."
     )
@@ -96,15 +96,16 @@ def _budget_sentences(plan: Plan) -> list[str]:
     ]
 
 
-def _choice_text(row: PlanRow, crowd: str) -> str:
-    return f"{row.name} at {privacy_loss(row)} with {crowd}: expected error {error_with_interval_text(row.prediction)}"
+def _candidate_privacy_and_error_text(row: PlanRow, crowd: str) -> str:
+    error = error_with_interval_text(row.prediction)
+    return f"{row.name} at {epsilon_text_per_answer_and_worker(row)} with {crowd}: expected error {error}"
 
 
 def _delta_clause(cost: Cost) -> str:
     return "" if cost.delta is None else f" at delta {format_delta(cost.delta)}"
 
 
-def privacy_loss(row: PlanRow) -> str:
+def epsilon_text_per_answer_and_worker(row: PlanRow) -> str:
     """Return epsilon per answer and per worker, the worker's first within a budget, with cells and participation."""
     cost, campaign = row.cost, row.campaign
     if row.budget is not None:
@@ -123,37 +124,39 @@ def privacy_loss(row: PlanRow) -> str:
     )
 
 
-def _recommendation_sentences(plan: Plan) -> list[str]:
+def _recommendation_or_unmet_target_sentences(plan: Plan) -> list[str]:
     crowd, result = f"{plan.campaign.workers:,} workers", plan.recommended
     if result is not None:
         smaller = "; a smaller epsilon of this plan needs more workers" if plan.workers_needed else ""
-        return [f"Use {_choice_text(result, crowd)}, target {plan.target_or_lowest:g}{smaller}."]
+        use = _candidate_privacy_and_error_text(result, crowd)
+        return [f"Use {use}, target {plan.target_or_minus_infinity:g}{smaller}."]
     best = plan.best
     impossible = (
-        f"The target cannot be met: with {crowd} no mechanism of this plan reaches {plan.target_or_lowest:g} at any of "
-        f"its epsilons. The best is {best.name} at {privacy_loss(best)}: expected error "
+        f"The target cannot be met: with {crowd} no mechanism of this plan reaches "
+        f"{plan.target_or_minus_infinity:g} at any of its epsilons. "
+        f"The best is {best.name} at {epsilon_text_per_answer_and_worker(best)}: expected error "
         f"{error_with_interval_text(best.prediction)}."
     )
-    return [impossible, _unprotected_sentence(plan), *_insufficient_changes(plan)]
+    return [impossible, _sentence_whether_more_epsilon_suffices(plan), *_insufficient_changes(plan)]
 
 
 def _insufficient_changes(plan: Plan) -> list[str]:
     """Return a sentence on the changes of the campaign that miss the target too, if any."""
     tried = {
-        "public": (plan.campaign.with_public_participation(), "public participation"),
-        "assignment": (plan.campaign.with_full_assignment(), "assigning tasks"),
+        "public": (plan.campaign.public_unassigned_campaign(), "public participation"),
+        "assignment": (plan.campaign.with_as_many_assigned_as_answered(), "assigning tasks"),
     }
     found = {alternative.change for alternative in plan.alternatives}
     missed = [name for change, (campaign, name) in tried.items() if campaign is not None and change not in found]
     return [f"Not enough by itself at these epsilons: {', '.join(missed)}."] if missed else []
 
 
-def _unprotected_sentence(plan: Plan) -> str:
+def _sentence_whether_more_epsilon_suffices(plan: Plan) -> str:
     error = (
         f"the unprotected answers of {plan.campaign.workers:,} workers have an error of "
         f"{expected_error_text(plan.unprotected)}"
     )
-    if plan.unprotected.error <= plan.target_or_lowest:
+    if plan.unprotected.error <= plan.target_or_minus_infinity:
         return f"A larger epsilon may be enough: {error}."
     if plan.workers_needed_unprotected is None:
         return f"No epsilon is enough: {error}, and even {MAX_WORKERS:,} such workers would miss the target."
@@ -165,7 +168,7 @@ def _unprotected_sentence(plan: Plan) -> str:
 
 def _pilot_advice(plan: Plan) -> list[str]:
     """Return the advice to run a pilot, if real crowds may miss the target."""
-    if plan.recommended is None or plan.recommended.prediction.real_high <= plan.target_or_lowest:
+    if plan.recommended is None or plan.recommended.prediction.real_high <= plan.target_or_minus_infinity:
         return []
     mistakes, miss = plan.campaign.shared_mistakes, "Real crowds may miss the target"
     if mistakes is None:
@@ -196,14 +199,15 @@ def _alternative_sentence(found: Alternative) -> str:
     meets = f"{at} meets the target, {error_with_interval_text(found.prediction)}"
     if found.change == "public":
         return f"Public participation: if it need not be private who answers which task, {meets}."
-    return f"Assignment: {_assignment_clause(found.campaign)}, {meets}."
+    return f"Assignment: {_assigned_workers_or_groups_clause(found.campaign)}, {meets}."
 
 
-def _assignment_clause(campaign: Campaign) -> str:
+def _assigned_workers_or_groups_clause(campaign: Campaign) -> str:
     each = (
         f"{campaign.reporters_per_task:,} workers, {campaign.cells_per_worker:,} tasks to each, who answer "
-        f"{campaign.answer_rate:.0%} of them"
+        f"{campaign.answered_share_of_worker_cells:.0%} of them"
     )
-    if not campaign.fits_groups:
+    if not campaign.fits_worker_groups_separately:
         return f"if every task is publicly assigned to {each}"
-    return f"if the tasks are split among groups of {each}, each fitted alone as {campaign.estimator.name} needs"
+    needs = f"each fitted alone as {campaign.estimator_of_simulated_fits.name} needs"
+    return f"if the tasks are split among groups of {each}, {needs}"

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv, softmax
 
-from crowdveil.channel_design import normal_worker_model, one_coin_worker_model
+from crowdveil.channel_design import normal_worker_model, one_coin_answer_given_truth
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.data.reports import Reports
 from crowdveil.errors import SettingsError
@@ -96,7 +96,7 @@ def beta_abilities(mean: float) -> tuple[float, ...]:
     return tuple(np.clip(found + mean - found.mean(), 0.0, 1.0).tolist())
 
 
-def ordinal_worker_model(labels: int, ability: float) -> NDArray[np.float64]:
+def ordinal_answer_given_truth(labels: int, ability: float) -> NDArray[np.float64]:
     """Return P(answer | truth) of a worker whose mistakes are mostly near the truth.
 
     An answer is correct with probability `ability`; each label farther off is `DISTANCE_DECAY` times as likely. Shape
@@ -111,8 +111,8 @@ def ordinal_worker_model(labels: int, ability: float) -> NDArray[np.float64]:
 class LabelCrowd:
     """Crowd that answers labels: correct with the worker's ability, else any other label alike.
 
-    For three or more ordered labels, mistakes are mostly near the truth (`ordinal_worker_model`). The error of a crowd
-    is the share of wrong labels.
+    For three or more ordered labels, mistakes are mostly near the truth (`ordinal_answer_given_truth`). The error of a
+    crowd is the share of wrong labels.
 
     Attributes:
         alphabet: the labels.
@@ -146,13 +146,13 @@ class LabelCrowd:
         return 1 - float(self.prior.max())
 
     @property
-    def ordinal(self) -> bool:
+    def has_more_than_two_ordered_labels(self) -> bool:
         """Whether the labels have an order that affects mistakes."""
         return self.alphabet.ordered and self.alphabet.size > 2
 
     def simulate(self, *, workers: int, tasks: int, rate: float, source: Seeded) -> Crowd:
         """Return a simulated crowd in which each cell is answered with probability `rate`."""
-        if self.ordinal:
+        if self.has_more_than_two_ordered_labels:
             return self._simulate_ordinal(workers, tasks, rate, source)
         return categorical_crowd(
             workers=workers,
@@ -175,7 +175,7 @@ class LabelCrowd:
         names = np.array(labels.names)[truth]
         return Crowd(answers=answers, truth=names, quality=self.qualities[worker_class], quality_name="ability")
 
-    def draw_class_sizes(self, generator: np.random.Generator, workers: int) -> NDArray[np.int64]:
+    def workers_in_each_class(self, generator: np.random.Generator, workers: int) -> NDArray[np.int64]:
         """Return a random number of workers in each class, shape (classes,)."""
         return generator.multinomial(workers, self.worker_shares)
 
@@ -194,7 +194,7 @@ class LabelCrowd:
 
     @cached_property
     def _answer_probabilities(self) -> NDArray[np.float64]:
-        model = ordinal_worker_model if self.ordinal else one_coin_worker_model
+        model = ordinal_answer_given_truth if self.has_more_than_two_ordered_labels else one_coin_answer_given_truth
         return np.stack([model(self.alphabet.size, ability) for ability in self.qualities.tolist()])
 
     def losses(self, scores: NDArray[np.float64], truths: NDArray[Any]) -> NDArray[np.float64]:
@@ -206,11 +206,11 @@ class LabelCrowd:
         """
         return (scores.argmax(axis=1) != truths).astype(float)
 
-    def risks(self, scores: NDArray[np.float64], truths: NDArray[Any]) -> NDArray[np.float64]:
+    def posterior_expected_losses(self, scores: NDArray[np.float64], truths: NDArray[Any]) -> NDArray[np.float64]:
         """Return the posterior probability of a wrong label, shape (tasks,): the same mean as `losses`, less noise."""
         return 1 - softmax(scores, axis=1).max(axis=1)
 
-    def loss_variance(self, error: float, losses: NDArray[np.float64]) -> float:
+    def variance_of_loss_with_mean(self, error: float, losses: NDArray[np.float64]) -> float:
         """Return the variance of one task's loss if the mean loss is `error`."""
         return error * (1 - error)
 
@@ -245,7 +245,7 @@ class NumberCrowd:
         return _class_shares(self.sigmas)
 
     @cached_property
-    def points(self) -> NDArray[np.float64]:
+    def grid_of_truths(self) -> NDArray[np.float64]:
         """Return the grid of truths, ascending, evenly spaced."""
         scale, spacing = self.alphabet, self.spacing
         below = round((0.5 + MARGIN_STEPS) * scale.step / spacing)
@@ -258,22 +258,22 @@ class NumberCrowd:
         return self.alphabet.step / (2 * max(1, min(POINTS_PER_STEP // 2, MAX_POINTS // self.alphabet.size // 2)))
 
     @cached_property
-    def weights(self) -> NDArray[np.float64]:
+    def truth_probability_of_each_point(self) -> NDArray[np.float64]:
         """Return P(truth) on the grid."""
-        nearest = self.alphabet.encode(self.points)
+        nearest = self.alphabet.encode(self.grid_of_truths)
         return np.asarray(self.prior[nearest] / np.bincount(nearest, minlength=self.alphabet.size)[nearest])
 
     @property
     def log_truth_prior(self) -> NDArray[np.float64]:
         """Return log P(truth) on the grid."""
-        return np.log(np.maximum(self.weights, np.finfo(float).tiny))
+        return np.log(np.maximum(self.truth_probability_of_each_point, np.finfo(float).tiny))
 
     @cached_property
     def constant_error(self) -> float:
         """Return the error of the best public constant, the median of the prior."""
-        inside = self._clipped(self.points)
-        median = inside[np.searchsorted(np.cumsum(self.weights), 0.5)]
-        return float(self.weights @ np.abs(inside - median))
+        inside = self._clipped_to_scale(self.grid_of_truths)
+        median = inside[np.searchsorted(np.cumsum(self.truth_probability_of_each_point), 0.5)]
+        return float(self.truth_probability_of_each_point @ np.abs(inside - median))
 
     def simulate(self, *, workers: int, tasks: int, rate: float, source: Seeded) -> Crowd:
         """Return a simulated crowd in which each cell is answered with probability `rate`."""
@@ -287,7 +287,7 @@ class NumberCrowd:
             source=source,
         )
 
-    def draw_class_sizes(self, generator: np.random.Generator, workers: int) -> NDArray[np.int64]:
+    def workers_in_each_class(self, generator: np.random.Generator, workers: int) -> NDArray[np.int64]:
         """Return the number of workers in each class, shape (classes,); it is not random."""
         member = np.searchsorted(self.qualities, self.sigmas)
         repeats, rest = divmod(workers, len(member))
@@ -296,7 +296,9 @@ class NumberCrowd:
 
     def draw_truths(self, generator: np.random.Generator, count: int) -> NDArray[np.float64]:
         """Return random truths between grid points, shape (count,)."""
-        drawn = self.points[generator.choice(len(self.points), count, p=self.weights)]
+        drawn = self.grid_of_truths[
+            generator.choice(len(self.grid_of_truths), count, p=self.truth_probability_of_each_point)
+        ]
         return np.asarray(drawn + self.spacing * generator.uniform(-0.5, 0.5, count))
 
     def truths_of(self, crowd: Crowd) -> NDArray[np.float64]:
@@ -306,7 +308,7 @@ class NumberCrowd:
     def answer_probabilities(self, truths: NDArray[Any] | None = None) -> NDArray[np.float64]:
         """Return P(answer | truth), indexed [class, truth, label], for the grid of truths or the given ones."""
         sigmas = tuple(self.qualities.tolist())
-        return normal_worker_model(self.alphabet, sigmas, self.points if truths is None else truths)
+        return normal_worker_model(self.alphabet, sigmas, self.grid_of_truths if truths is None else truths)
 
     def losses(self, scores: NDArray[np.float64], truths: NDArray[Any]) -> NDArray[np.float64]:
         """Return the distance of truth and posterior median, shape (tasks,).
@@ -315,22 +317,22 @@ class NumberCrowd:
             scores: log-posteriors up to a constant, indexed [task, grid point].
             truths: numbers, shape (tasks,).
         """
-        return np.abs(self.medians(scores) - self._clipped(truths))
+        return np.abs(self.medians(scores) - self._clipped_to_scale(truths))
 
     def medians(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return posterior medians, clipped to the scale, shape (tasks,)."""
-        return self._clipped(quantiles(softmax(scores, axis=1), self.points, (0.5,))[:, 0])
+        return self._clipped_to_scale(quantiles(softmax(scores, axis=1), self.grid_of_truths, (0.5,))[:, 0])
 
-    def risks(self, scores: NDArray[np.float64], truths: NDArray[Any]) -> NDArray[np.float64]:
+    def posterior_expected_losses(self, scores: NDArray[np.float64], truths: NDArray[Any]) -> NDArray[np.float64]:
         """Return `losses`: expected losses under a posterior on a grid would be too small."""
         return self.losses(scores, truths)
 
-    def loss_variance(self, error: float, losses: NDArray[np.float64]) -> float:
+    def variance_of_loss_with_mean(self, error: float, losses: NDArray[np.float64]) -> float:
         """Return the variance of one task's loss if the mean loss is `error`, scaled from given losses."""
         mean = float(losses.mean())
         return error**2 * float(losses.var()) / mean**2 if mean > 0 else 0.0
 
-    def _clipped(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _clipped_to_scale(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.clip(numbers, self.alphabet.low, self.alphabet.high)
 
 

@@ -119,7 +119,7 @@ def widen_interval(
     return low * (1 - below), high + above * max(0.0, constant - high)
 
 
-def real_set_summary(departures: Iterable[Departure] = DEPARTURES) -> str:
+def sentence_on_predictions_for_real_sets(departures: Iterable[Departure] = DEPARTURES) -> str:
     """Return a sentence on measured against predicted errors of real sets."""
     sets = tuple(departures)
     optimistic = sum(2 * one.underestimated > one.conditions for one in sets)
@@ -162,7 +162,7 @@ class Prediction:
     simulated_tasks: int
 
     @property
-    def relative_excess(self) -> float:
+    def consensus_position_between_bayes_errors(self) -> float:
         """Position of `consensus_error` between the Bayes errors with known (0) and unknown classes (1)."""
         span = self.unknown_classes - self.known_classes
         return (self.consensus_error - self.known_classes) / span if span > 0 else 0.0
@@ -179,7 +179,7 @@ class _ExcessErrors:
     cells: float
 
 
-def predict(
+def predict_campaign_error(
     campaign: Campaign,
     mechanism: ChannelMechanism | None,
     *,
@@ -193,26 +193,32 @@ def predict(
     Args:
         campaign: to be planned.
         mechanism: per-cell mechanism of the devices; None for unprotected answers.
-        seeds: simulated campaigns; None for `default_seeds`, or fewer if they are enough.
+        seeds: simulated campaigns; None for `default_simulation_count`, or fewer if they are enough.
         effort: factor on the number of simulated tasks.
         target: error wanted; one simulation is enough if even known classes miss it.
         on_simulation: called for each simulation, also for those left out.
     """
     channel = None if mechanism is None else mechanism.channel()
-    bayes, tasks = bayes_errors(campaign, channel), tasks_to_simulate(campaign, channel, effort)
-    cells = tasks * campaign.reporters_per_task / _simulated_workers(campaign, tasks)
-    most, excess, least = seeds or default_seeds(campaign), list[float](), _least_tasks(campaign)
+    bayes, tasks = bayes_errors(campaign, channel), affordable_number_of_tasks(campaign, channel, effort)
+    cells = tasks * campaign.reporters_per_task / _workers_for_simulated_tasks(campaign, tasks)
+    most, excess, least = (
+        seeds or default_simulation_count(campaign),
+        list[float](),
+        _least_tasks_of_crowd_kind(campaign),
+    )
     for seed in range(FIRST_SEED, FIRST_SEED + most):
         several = len(excess) * tasks >= least or bayes.known_classes > target
-        enough = several and (bayes.known_classes > target or _is_enough(campaign, bayes, excess))
+        enough = several and (
+            bayes.known_classes > target or _further_run_adds_little_precision(campaign, bayes, excess)
+        )
         if not (seeds is None and excess and enough):
-            excess.append(_simulate_excess(campaign, mechanism, tasks, seed, bayes.known_classes))
+            excess.append(_simulated_error_above_known_classes(campaign, mechanism, tasks, seed, bayes.known_classes))
         if on_simulation is not None:
             on_simulation()
-    return _prediction(campaign, channel, bayes, _summary_of_excess(excess, tasks, cells, bayes))
+    return _prediction(campaign, channel, bayes, _excess_error_mean_and_variance(excess, tasks, cells, bayes))
 
 
-def with_pilot(campaign: Campaign, pilot: Pilot) -> Campaign:
+def with_crowd_of_pilot(campaign: Campaign, pilot: Pilot) -> Campaign:
     """Return the campaign with the crowd of a pilot: its ability, its labels unless a prior is public, its mistakes.
 
     Raises:
@@ -225,17 +231,17 @@ def with_pilot(campaign: Campaign, pilot: Pilot) -> Campaign:
     piloted = replace(campaign, crowd=replace(crowd, prior=prior, abilities=beta_abilities(pilot.ability)))
     objective = replace(campaign.objective, participation="public", participation_rate=pilot.answered)
     replayed = replace(piloted, objective=objective, tasks=pilot.tasks, workers=pilot.workers, assigned_per_task=None)
-    relative = predict(replayed, None).error / piloted.crowd.constant_error
+    relative = predict_campaign_error(replayed, None).error / piloted.crowd.constant_error
     return replace(piloted, shared_mistakes=SharedMistakes(pilot=pilot, relative=relative))
 
 
-def default_seeds(campaign: Campaign) -> int:
+def default_simulation_count(campaign: Campaign) -> int:
     """Return the number of simulated campaigns per prediction: fewer for numbers, more for small campaigns."""
     usual = MAX_SEEDS_NUMBERS if isinstance(campaign.crowd, NumberCrowd) else MAX_SEEDS_LABELS
-    return max(usual, -(-_least_tasks(campaign) // campaign.tasks))
+    return max(usual, -(-_least_tasks_of_crowd_kind(campaign) // campaign.tasks))
 
 
-def _least_tasks(campaign: Campaign) -> int:
+def _least_tasks_of_crowd_kind(campaign: Campaign) -> int:
     return LEAST_TASKS_NUMBERS if isinstance(campaign.crowd, NumberCrowd) else LEAST_TASKS_LABELS
 
 
@@ -249,38 +255,38 @@ def predict_from_bayes_errors(
     return _prediction(campaign, channel, bayes, none)
 
 
-def tasks_to_simulate(campaign: Campaign, channel: Channel | None, effort: int = 1) -> int:
+def affordable_number_of_tasks(campaign: Campaign, channel: Channel | None, effort: int = 1) -> int:
     """Return the number of tasks to simulate: all (of a group), if affordable."""
     crowd = campaign.crowd
-    by_class = report_given_truth(crowd.answer_probabilities(), campaign.answer_rate, channel)
+    by_class = report_given_truth(crowd.answer_probabilities(), campaign.answered_share_of_worker_cells, channel)
     table = np.tensordot(crowd.worker_shares, by_class, axes=1)
     reports_per_task = campaign.reporters_per_task * float(np.exp(crowd.log_truth_prior) @ (1 - table[:, -1]))
     most: float = MAX_REPORTS_LABELS
     if isinstance(crowd, NumberCrowd):
         most = MAX_REPORTS_NUMBERS * min(1.0, LONG_SCALE / crowd.alphabet.size)
-    whole = campaign.cells_per_worker if campaign.fits_groups else campaign.tasks
+    whole = campaign.cells_per_worker if campaign.fits_worker_groups_separately else campaign.tasks
     return int(min(whole, max(MIN_TASKS, effort * most / max(reports_per_task, 1.0))))
 
 
-def _single_run_variance(excess: float, bayes: BayesErrors) -> float:
+def _variance_of_one_excess_error(excess: float, bayes: BayesErrors) -> float:
     """Return the variance of one excess error: its square, or that of half the distance of the Bayes errors."""
     return max(abs(excess), (bayes.unknown_classes - bayes.known_classes) / 2) ** 2
 
 
-def _summary_of_excess(excess: list[float], tasks: int, cells: float, bayes: BayesErrors) -> _ExcessErrors:
-    variance = float(np.var(excess, ddof=1)) if len(excess) > 1 else _single_run_variance(excess[0], bayes)
+def _excess_error_mean_and_variance(excess: list[float], tasks: int, cells: float, bayes: BayesErrors) -> _ExcessErrors:
+    variance = float(np.var(excess, ddof=1)) if len(excess) > 1 else _variance_of_one_excess_error(excess[0], bayes)
     return _ExcessErrors(float(np.mean(excess)), variance, len(excess), tasks, cells)
 
 
-def _is_enough(campaign: Campaign, bayes: BayesErrors, excess: list[float]) -> bool:
+def _further_run_adds_little_precision(campaign: Campaign, bayes: BayesErrors, excess: list[float]) -> bool:
     """Return whether the mean excess of the runs so far adds little to all other variance; not after two usual runs."""
-    most = NEGLIGIBLE_VARIANCE * _other_variance(campaign, bayes, bayes.known_classes)
-    usual = campaign.tasks >= _least_tasks(campaign)
-    return not (usual and len(excess) > 1) and _single_run_variance(float(np.mean(excess)), bayes) <= most
+    most = NEGLIGIBLE_VARIANCE * _error_variance_without_excess_error(campaign, bayes, bayes.known_classes)
+    usual = campaign.tasks >= _least_tasks_of_crowd_kind(campaign)
+    return not (usual and len(excess) > 1) and _variance_of_one_excess_error(float(np.mean(excess)), bayes) <= most
 
 
-def _simulate_excess(
-    campaign: Campaign, mechanism: ChannelMechanism | None, tasks: int, seed: int, expected: float
+def _simulated_error_above_known_classes(
+    campaign: Campaign, mechanism: ChannelMechanism | None, tasks: int, seed: int, known_classes_expected_error: float
 ) -> float:
     """Return the estimator's error in a simulated campaign, less that with known classes on the same reports.
 
@@ -292,14 +298,16 @@ def _simulate_excess(
     """
     crowd = campaign.crowd
     channel = None if mechanism is None else mechanism.channel()
-    workers = _simulated_workers(campaign, tasks)
-    simulated = crowd.simulate(workers=workers, tasks=tasks, rate=campaign.answer_rate, source=seeded(seed))
+    workers = _workers_for_simulated_tasks(campaign, tasks)
+    simulated = crowd.simulate(
+        workers=workers, tasks=tasks, rate=campaign.answered_share_of_worker_cells, source=seeded(seed)
+    )
     assignment, answers = None, simulated.answers
-    if campaign.assigned_per_task is not None and not campaign.fits_groups:
+    if campaign.assigned_per_task is not None and not campaign.fits_worker_groups_separately:
         ids = answers.tasks, answers.workers
         assignment = Assignment.balanced(*ids, campaign.assigned_per_task, seeded(seed + 20_000))
         answers = _assigned_answers(answers, assignment)
-    estimator = campaign.estimator_for(expected)
+    estimator = campaign.simulated_fit_estimator_for_error(known_classes_expected_error)
     reports = answers
     if channel is not None:
         reports = perturb_cells(answers, channel, seeded(seed + 10_000), assignment=assignment)
@@ -312,9 +320,9 @@ def _simulate_excess(
     return score(estimate, simulated.gold).error - bayes
 
 
-def _simulated_workers(campaign: Campaign, tasks: int) -> int:
+def _workers_for_simulated_tasks(campaign: Campaign, tasks: int) -> int:
     """Return the number of workers for some of the tasks, so that each has as many as in the campaign if possible."""
-    if campaign.fits_groups:
+    if campaign.fits_worker_groups_separately:
         return campaign.reporters_per_task
     return max(campaign.reporters_per_task, round(campaign.workers * tasks / campaign.tasks))
 
@@ -334,22 +342,24 @@ def _prediction(campaign: Campaign, channel: Channel | None, bayes: BayesErrors,
     error = bayes.known_classes + gap * (1 + simulated_share) / 2
     extrapolation = gap * (1 - simulated_share) / math.sqrt(12)
     variance = (
-        _other_variance(campaign, bayes, error)
+        _error_variance_without_excess_error(campaign, bayes, error)
         + excess.variance * (min(1.0, excess.tasks / campaign.tasks) + (1 / excess.runs if excess.runs else 0.0))
         + extrapolation**2
     )
     low, high = _error_interval(error, variance, campaign)
-    less_than = _upper_bound(campaign, error, bayes, excess.runs * excess.tasks)
+    less_than = _upper_bound_of_unresolved_error(campaign, error, bayes, excess.runs * excess.tasks)
     consensus_error, constant = error, campaign.crowd.constant_error
     if campaign.shared_mistakes is None:
         sets = DEPARTURES if isinstance(campaign.crowd, NumberCrowd) else LABEL_DEPARTURES
         real_low, real_high = widen_interval(low, max(high, less_than or 0.0), constant, sets)
     else:
         relative = max(error, less_than or 0.0) / constant
-        error, real_low, real_high = campaign.shared_mistakes.expected_error_interval(relative, campaign.tasks)
+        error, real_low, real_high = campaign.shared_mistakes.expected_error_with_interval_ends(
+            relative, campaign.tasks
+        )
         low, high, less_than = real_low, real_high, None
     if not isinstance(campaign.crowd, NumberCrowd):
-        real_low, real_high = _whole_tasks(real_low, real_high, campaign.tasks)
+        real_low, real_high = _widened_to_whole_tasks(real_low, real_high, campaign.tasks)
     return Prediction(
         error=error,
         consensus_error=consensus_error,
@@ -358,7 +368,7 @@ def _prediction(campaign: Campaign, channel: Channel | None, bayes: BayesErrors,
         real_low=real_low,
         real_high=real_high,
         less_than=less_than,
-        information=campaign.information(channel),
+        information=campaign.mutual_information_of_cell(channel),
         known_classes=bayes.known_classes,
         unknown_classes=bayes.unknown_classes,
         simulated=excess.runs,
@@ -366,11 +376,11 @@ def _prediction(campaign: Campaign, channel: Channel | None, bayes: BayesErrors,
     )
 
 
-def _other_variance(campaign: Campaign, bayes: BayesErrors, error: float) -> float:
+def _error_variance_without_excess_error(campaign: Campaign, bayes: BayesErrors, error: float) -> float:
     """Return the variance of a run's error from all causes but the excess error."""
     return (
-        campaign.crowd.loss_variance(error, bayes.losses) / campaign.tasks
-        + bayes.crowd_variance / campaign.groups
+        campaign.crowd.variance_of_loss_with_mean(error, bayes.losses) / campaign.tasks
+        + bayes.crowd_variance / campaign.workers_per_task_reporter
         + bayes.sampling_variance
         + (UNMODELLED_SHARE * error) ** 2
     )
@@ -382,15 +392,19 @@ def _error_interval(error: float, variance: float, campaign: Campaign) -> tuple[
         return error, error
     levels = (1 - INTERVAL_LEVEL) / 2, (1 + INTERVAL_LEVEL) / 2
     low, high = (gammaincinv(error**2 / variance, levels) * variance / error).tolist()
-    return (low, high) if isinstance(campaign.crowd, NumberCrowd) else _whole_tasks(low, high, campaign.tasks)
+    return (
+        (low, high) if isinstance(campaign.crowd, NumberCrowd) else _widened_to_whole_tasks(low, high, campaign.tasks)
+    )
 
 
-def _whole_tasks(low: float, high: float, tasks: int) -> tuple[float, float]:
+def _widened_to_whole_tasks(low: float, high: float, tasks: int) -> tuple[float, float]:
     """Return an interval of error rates widened to whole numbers of wrong tasks."""
     return math.floor(low * tasks) / tasks, min(1.0, math.ceil(high * tasks) / tasks)
 
 
-def _upper_bound(campaign: Campaign, error: float, bayes: BayesErrors, simulated: int) -> float | None:
+def _upper_bound_of_unresolved_error(
+    campaign: Campaign, error: float, bayes: BayesErrors, simulated: int
+) -> float | None:
     """Return an upper bound on an error that is not resolved; None if it is.
 
     An error rate is resolved by `MIN_WRONG_TASKS` wrong tasks among the simulated or drawn ones. The bound is that of a

@@ -118,9 +118,9 @@ class Pilot:
             ability=ability,
             shares=shares,
         )
-        return made if gold is None else made._with_gold(answers, gold)
+        return made if gold is None else made._with_wrong_tasks_and_shares_by_gold(answers, gold)
 
-    def _with_gold(self, answers: Reports, gold: Mapping[str, object]) -> Self:
+    def _with_wrong_tasks_and_shares_by_gold(self, answers: Reports, gold: Mapping[str, object]) -> Self:
         """Return the pilot with its wrong tasks and the shares of labels by gold."""
         own = {name: str(gold[name]) for name in map(str, answers.tasks) if name in gold}
         if not own or not set(own.values()) <= set(self.labels):
@@ -167,7 +167,7 @@ class SharedMistakes:
     sets: tuple[ReplayedSet, ...] = SETS
 
     @cached_property
-    def _draws(self) -> tuple[NDArray[np.float64], ...]:
+    def _quantile_draws_of_mistake_parameters(self) -> tuple[NDArray[np.float64], ...]:
         """Return share, shift, constant, standard normal deviate and weight of each draw."""
         uniform = _uniform_points(4)
         share = expit(_predictive_quantiles(logit([one.share for one in self.sets]), uniform[0]))
@@ -180,23 +180,25 @@ class SharedMistakes:
         if pilot.wrong is None:
             weight = np.ones(DRAWS)
         else:
-            error = _error_of_draws(self.relative, share, shift, constant)
+            error = _errors_with_shared_mistakes(self.relative, share, shift, constant)
             log_weight = pilot.wrong * np.log(error) + (pilot.known - pilot.wrong) * np.log1p(-error)
             weight = np.exp(log_weight - log_weight.max())
         return share, shift, constant, ndtri(uniform[3]), weight / weight.sum()
 
     @property
-    def summary(self) -> str:
+    def pilot_summary_sentence(self) -> str:
         """Sentence on the estimates of the pilot, and the share of tasks on which such crowds share a mistake."""
-        pilot, (share, _, _, _, weight) = self.pilot, self._draws
+        pilot, (share, _, _, _, weight) = self.pilot, self._quantile_draws_of_mistake_parameters
         wrong = "no gold" if pilot.wrong is None else f"{pilot.wrong:g} wrong of {pilot.known} with gold"
-        low, high = _quantiles(share, weight, LEVEL)
+        low, high = _central_weighted_interval(share, weight, LEVEL)
         return (
             f"A pilot of {pilot.tasks} tasks: ability {pilot.ability:.2f} against the consensus, {wrong}. Crowds with "
             f"such a pilot share a mistake on {low:.0%} to {high:.0%} of the tasks."
         )
 
-    def expected_error_interval(self, relative: float, tasks: int, level: float = LEVEL) -> tuple[float, float, float]:
+    def expected_error_with_interval_ends(
+        self, relative: float, tasks: int, level: float = LEVEL
+    ) -> tuple[float, float, float]:
         """Return the expected error of a campaign, and the ends of its interval.
 
         Args:
@@ -204,14 +206,16 @@ class SharedMistakes:
             tasks: of the campaign.
             level: probability of the interval.
         """
-        share, shift, constant, normal, weight = self._draws
-        error = _error_of_draws(relative, share, shift, constant)
+        share, shift, constant, normal, weight = self._quantile_draws_of_mistake_parameters
+        error = _errors_with_shared_mistakes(relative, share, shift, constant)
         residual = constant**2 * float(np.mean([one.residual**2 for one in self.sets]))
         run = np.clip(error + np.sqrt(error * (1 - error) / tasks + residual) * normal, 0.0, 1.0)
-        return float(weight @ error), *_quantiles(run, weight, level)
+        return float(weight @ error), *_central_weighted_interval(run, weight, level)
 
 
-def _quantiles(values: NDArray[np.float64], weight: NDArray[np.float64], level: float) -> tuple[float, float]:
+def _central_weighted_interval(
+    values: NDArray[np.float64], weight: NDArray[np.float64], level: float
+) -> tuple[float, float]:
     """Return the ends of the central interval of weighted values."""
     order = np.argsort(values)
     at = np.searchsorted(np.cumsum(weight[order]), [(1 - level) / 2, (1 + level) / 2])
@@ -219,7 +223,7 @@ def _quantiles(values: NDArray[np.float64], weight: NDArray[np.float64], level: 
     return low, high
 
 
-def _error_of_draws(
+def _errors_with_shared_mistakes(
     relative: float, share: NDArray[np.float64], shift: NDArray[np.float64], constant: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Return the error of each draw."""

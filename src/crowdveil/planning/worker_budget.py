@@ -16,7 +16,7 @@ from crowdveil.planning.bayes_error import SEARCH_CROWDS
 from crowdveil.planning.campaign import Campaign
 from crowdveil.planning.candidates import Candidate, candidates, worker_cost
 from crowdveil.planning.plan import Alternative, Plan, PlanRow, Progress, more_workers
-from crowdveil.planning.prediction import predict, predict_from_bayes_errors
+from crowdveil.planning.prediction import predict_campaign_error, predict_from_bayes_errors
 from crowdveil.privacy.composition import cell_epsilon
 
 BUDGETS = (1.0, 2.0, 5.0, 10.0)
@@ -29,7 +29,7 @@ RANKING_EXCESS = 0.5
 """Position between the Bayes errors (known and unknown worker classes) by which choices are ranked."""
 
 
-def plan_budgets(
+def plan_of_worker_budgets(
     campaign: Campaign,
     budgets: Sequence[float] = BUDGETS,
     *,
@@ -51,7 +51,7 @@ def plan_budgets(
     Raises:
         SettingsError: a budget or target that is not positive and finite, or a campaign with an assignment.
     """
-    _check(campaign, budgets, target)
+    _require_positive_budgets_and_target(campaign, budgets, target)
     ascending = sorted(set(budgets))
     variants = {p: replace(campaign, objective=replace(campaign.objective, participation=p)) for p in participations}
     protected = replace(campaign, objective=replace(campaign.objective, participation="protected"))
@@ -61,25 +61,31 @@ def plan_budgets(
     for done, (variant, budget, whole) in enumerate(requests):
         if progress is not None:
             progress(done, len(requests))
-        assigned = [variant] if whole else [with_load(variant, load) for load in loads_to_compare(variant)]
-        found.append(best_choice(assigned, budget, delta))
+        assigned = (
+            [variant]
+            if whole
+            else [with_most_tasks_per_worker(variant, load) for load in task_loads_per_worker_to_compare(variant)]
+        )
+        found.append(plan_row_with_least_expected_error(assigned, budget, delta))
     count = len(ascending)
-    by_participation = [_with_smaller_budgets(found[at : at + count]) for at in range(0, len(found) - count, count)]
+    by_participation = [
+        _with_smaller_better_budgets(found[at : at + count]) for at in range(0, len(found) - count, count)
+    ]
     chosen = tuple(choice for same_budget in zip(*by_participation, strict=True) for choice in same_budget)
     return Plan(
         campaign=campaign,
         target=target,
         constant_error=campaign.crowd.constant_error,
-        unprotected=predict(campaign, None),
-        unprotected_method=campaign.estimator.name,
+        unprotected=predict_campaign_error(campaign, None),
+        unprotected_method=campaign.estimator_of_simulated_fits.name,
         results=chosen,
         without_assignment=tuple(found[-count:]),
         recommended=next((one for one in chosen if target is not None and one.prediction.error <= target), None),
-        workers_needed={} if target is None else _workers_needed(by_participation[0], target),
+        workers_needed={} if target is None else _more_workers_where_target_missed(by_participation[0], target),
     )
 
 
-def _check(campaign: Campaign, budgets: Sequence[float], target: float | None) -> None:
+def _require_positive_budgets_and_target(campaign: Campaign, budgets: Sequence[float], target: float | None) -> None:
     if not budgets or not all(0 < budget < math.inf for budget in budgets):
         raise SettingsError("budgets per worker are positive", value=tuple(budgets), hint="Example: --budget 1,2,5,10.")
     if target is not None and not 0 < target < math.inf:
@@ -92,16 +98,18 @@ def _check(campaign: Campaign, budgets: Sequence[float], target: float | None) -
         )
 
 
-def _workers_needed(chosen: Sequence[PlanRow], target: float) -> dict[float, Alternative | None]:
+def _more_workers_where_target_missed(chosen: Sequence[PlanRow], target: float) -> dict[float, Alternative | None]:
     """Return more workers for each budget that misses the target; each keeps its tasks and its epsilon."""
     return {
-        one.axis_value: more_workers(one.campaign, one.name, one.mechanism, one.prediction.relative_excess, target)
+        one.budget_or_epsilon: more_workers(
+            one.campaign, one.name, one.mechanism, one.prediction.consensus_position_between_bayes_errors, target
+        )
         for one in chosen
         if one.prediction.error > target
     }
 
 
-def loads_to_compare(campaign: Campaign) -> tuple[int, ...]:
+def task_loads_per_worker_to_compare(campaign: Campaign) -> tuple[int, ...]:
     """Return numbers of assigned tasks per worker to be compared: 1, 2, 3, 5, 7, 10, 15, ... and all tasks.
 
     Each task has at least one worker, and each worker at least one task.
@@ -113,21 +121,23 @@ def loads_to_compare(campaign: Campaign) -> tuple[int, ...]:
     return (*sorted(load for count, load in assigned.items() if count * tasks >= workers), tasks)
 
 
-def with_load(campaign: Campaign, load: int) -> Campaign:
+def with_most_tasks_per_worker(campaign: Campaign, load: int) -> Campaign:
     """Return the campaign with at most `load` tasks assigned to each worker, all tasks equally often."""
     if load >= campaign.tasks:
         return campaign
     return replace(campaign, assigned_per_task=campaign.workers * load // campaign.tasks)
 
 
-def largest_load(campaign: Campaign) -> int:
+def most_cells_of_a_worker(campaign: Campaign) -> int:
     """Return the cells of the worker with the most: all tasks, or the assigned ones dealt out evenly."""
     if campaign.assigned_per_task is None:
         return campaign.tasks
     return -(-campaign.tasks * campaign.assigned_per_task // campaign.workers)
 
 
-def best_choice(variants: Sequence[Campaign], budget: float, delta: float | None = None) -> PlanRow:
+def plan_row_with_least_expected_error(
+    variants: Sequence[Campaign], budget: float, delta: float | None = None
+) -> PlanRow:
     """Return the choice with the least expected error among the simulated ones.
 
     Args:
@@ -138,9 +148,12 @@ def best_choice(variants: Sequence[Campaign], budget: float, delta: float | None
     Raises:
         SettingsError: the epsilon of a cell is not accepted.
     """
-    ranked = sorted(_rough_errors(variants, budget, delta), key=lambda pair: pair[0])
+    ranked = sorted(_candidates_with_rough_errors(variants, budget, delta), key=lambda pair: pair[0])
     simulated = ranked[: SIMULATED_CHOICES if len(variants) > 1 else 1]
-    found = [(predict(one.campaign, one.mechanism), largest_load(one.campaign), one) for _, one in simulated]
+    found = [
+        (predict_campaign_error(one.campaign, one.mechanism), most_cells_of_a_worker(one.campaign), one)
+        for _, one in simulated
+    ]
     prediction, cells, best = min(found, key=lambda choice: (choice[0].error, choice[1]))
     return PlanRow(
         epsilon=best.mechanism.epsilon,
@@ -151,17 +164,17 @@ def best_choice(variants: Sequence[Campaign], budget: float, delta: float | None
     )
 
 
-def _rough_errors(
+def _candidates_with_rough_errors(
     variants: Sequence[Campaign], budget: float, delta: float | None
 ) -> Iterator[tuple[float, Candidate]]:
     """Yield candidates with a rough error from Bayes errors, equivalent ones once."""
     for variant in variants:
-        seen, cells = set[object](), largest_load(variant)
+        seen, cells = set[object](), most_cells_of_a_worker(variant)
         if delta is None:
             epsilon = min(budget / cells * SHRINK, LARGEST_CELL_EPSILON)
         else:
             epsilon = cell_epsilon(budget, cells, delta, LARGEST_CELL_EPSILON)
-        for one in candidates(variant, epsilon, search_only=True):
+        for one in candidates(variant, epsilon, without_designed=True):
             if one.equivalence_key not in seen:
                 seen.add(one.equivalence_key)
                 channel = one.mechanism.channel()
@@ -169,7 +182,7 @@ def _rough_errors(
                 yield bayes.error, one
 
 
-def _with_smaller_budgets(chosen: Sequence[PlanRow]) -> tuple[PlanRow, ...]:
+def _with_smaller_better_budgets(chosen: Sequence[PlanRow]) -> tuple[PlanRow, ...]:
     """Return the choices, each replaced by that of a smaller budget whose error is less: the rest is not spent."""
     best = list[PlanRow]()
     for one in chosen:

@@ -11,7 +11,7 @@ def verb_of(count: int, singular: str, plural: str, *, whole: int | None = None)
     return singular if 1 in (count, whole) else plural
 
 
-def repeats_text(count: int, noun: str) -> str:
+def repeated_pairs_text(count: int, noun: str) -> str:
     """Return "1 row repeats a (task, worker) pair", "2 rows repeat a (task, worker) pair"."""
     return f"{number_of(count, noun)} {verb_of(count, 'repeats', 'repeat')} a (task, worker) pair"
 

@@ -50,7 +50,7 @@ def escaped(value: object) -> Html | int | float:
     return Html(escape(str(value)))
 
 
-def joined(parts: Sequence[Html]) -> Html:
+def joined_html(parts: Sequence[Html]) -> Html:
     """Return parts one after the other."""
     return Html("".join(parts))
 
@@ -67,14 +67,16 @@ def table(
         most: largest number of rows that are shown.
     """
     shown = rows[:most]
-    head = joined([filled("<th>{name}</th>", name=name) for name in header])
+    head = joined_html([filled("<th>{name}</th>", name=name) for name in header])
     body = [
-        filled("<tr>{cells}</tr>", cells=joined([filled("<td>{cell}</td>", cell=cell) for cell in row]))
+        filled("<tr>{cells}</tr>", cells=joined_html([filled("<td>{cell}</td>", cell=cell) for cell in row]))
         for row in shown
     ]
-    found = filled("<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>", head=head, body=joined(body))
+    found = filled(
+        "<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>", head=head, body=joined_html(body)
+    )
     left = (len(rows) if total is None else total) - len(shown)
-    return found if left <= 0 else joined([found, paragraph(f"and {left:,} more")])
+    return found if left <= 0 else joined_html([found, paragraph(f"and {left:,} more")])
 
 
 def paragraph(text: str) -> Html:
@@ -82,9 +84,9 @@ def paragraph(text: str) -> Html:
     return filled('<p class="soft">{text}</p>', text=text)
 
 
-def card(title: str, facts: Sequence[str], *parts: Html | None) -> str:
+def notebook_card(title: str, facts: Sequence[str], *parts: Html | None) -> str:
     """Return an object as HTML for a notebook: title, sentences, then tables and pictures."""
-    body = joined([*map(paragraph, facts), *(part for part in parts if part is not None)])
+    body = joined_html([*map(paragraph, facts), *(part for part in parts if part is not None)])
     style = Html(STYLE)
     return filled(
         '<div class="crowdveil"><style>{style}</style><b>{title}</b>{body}</div>', style=style, title=title, body=body

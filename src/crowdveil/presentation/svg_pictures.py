@@ -9,7 +9,7 @@ from math import inf
 from textwrap import wrap
 from zlib import crc32
 
-from crowdveil.presentation.html import STYLE, Html, filled, joined
+from crowdveil.presentation.html import STYLE, Html, filled, joined_html
 
 WIDTH = 360
 ROW, LINE = 26, 18
@@ -30,7 +30,7 @@ def shorten(name: str, length: int = TEXT) -> str:
     return name if len(name) <= length else f"{name[: length - 1]}…"
 
 
-def _row_layout(labels: Sequence[str], height: int, length: int) -> Iterator[tuple[int, list[str], str]]:
+def _row_tops_and_label_places(labels: Sequence[str], height: int, length: int) -> Iterator[tuple[int, list[str], str]]:
     """Yield the top of each row, the lines of text above it and the text beside it.
 
     All names stand beside their rows, or, if one is longer than `length`, all stand above.
@@ -49,7 +49,7 @@ def _row_name(top: int, lines: Sequence[str], beside: str, x: int, y: int) -> Ht
     if not lines:
         text = '<text class="name" x="{x}" y="{y}" text-anchor="end">{label}</text>'
         return filled(text, x=x, y=top + y, label=beside)
-    return joined(
+    return joined_html(
         [
             filled(
                 '<text class="name" x="4" y="{y}">{line}</text>', y=top - LINE * (len(lines) - place) + 14, line=line
@@ -72,7 +72,7 @@ def bar_chart(
     """
     most = max((value for _, value, _ in rows), default=0.0) or 1.0
     drawn, bottom = [], 0
-    named = _row_layout([label for label, _, _ in rows], ROW, TEXT)
+    named = _row_tops_and_label_places([label for label, _, _ in rows], ROW, TEXT)
     for place, ((top, above, beside), (_, value, text)) in enumerate(zip(named, rows, strict=True)):
         start, width = 4 if above else 120, max(170 * value / most, 1.5)
         drawn.append(_row_name(top, above, beside, 112, 17))
@@ -148,7 +148,7 @@ def interval_chart(name: str | None, title: str, rows: Sequence[tuple[str, float
     """
     first, last = min((row[2] for row in rows), default=0.0), max((row[3] for row in rows), default=1.0)
 
-    names = list(_row_layout([row[0] for row in rows], LINE, 13))
+    names = list(_row_tops_and_label_places([row[0] for row in rows], LINE, 13))
     left = 12 if any(above for _, above, _ in names) else 112
 
     def at(value: float) -> float:
@@ -175,7 +175,7 @@ def interval_chart(name: str | None, title: str, rows: Sequence[tuple[str, float
     return svg(name, title, described, bottom + 8, drawn)
 
 
-def shaded_table(
+def table_shaded_by_probability(
     name: str | None,
     title: str,
     described: str,
@@ -195,7 +195,7 @@ def shaded_table(
     number = {label: f"{place}" for place, label in enumerate(columns, start=1)} if numbered else {}
     names = [f"{number[label]}: {label}" if label in number else label for label, _ in rows]
     drawn, bottom = [], 0
-    for (top, above, beside), (_, chances) in zip(_row_layout(names, ROW, 11), rows, strict=True):
+    for (top, above, beside), (_, chances) in zip(_row_tops_and_label_places(names, ROW, 11), rows, strict=True):
         drawn.append(_row_name(top + 22, above, beside, 84, 17))
         drawn += [_cell(top + 22, column, chance, width) for column, chance in enumerate(chances)]
         bottom = top + ROW
@@ -219,7 +219,7 @@ def _cell(top: int, column: int, chance: float, width: float) -> Html:
     if width < 28:
         return shade
     text = '<text class="value" x="{x:.1f}" y="{y}" text-anchor="middle">{chance:.0f}</text>'
-    return joined([shade, filled(text, x=89 + width * (column + 0.5), y=top + 17, chance=100 * chance)])
+    return joined_html([shade, filled(text, x=89 + width * (column + 0.5), y=top + 17, chance=100 * chance)])
 
 
 def line_chart(
@@ -251,7 +251,7 @@ def line_chart(
         share = (x - first) / (last - first) if last > first else 0.5
         return LEFT + share * (RIGHT - LEFT), BOTTOM - min(y / most, 1.0) * (BOTTOM - TOP)
 
-    drawn = [_axes(across, first, last, most)]
+    drawn = [_axes_with_end_numbers(across, first, last, most)]
     ends = []
     for place, (label, line) in enumerate(merge_equal_lines(series), start=1):
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in (at(*point) for point in sorted(line)))
@@ -269,7 +269,7 @@ def line_chart(
         ends.append((y, shorten(label, 20), "name"))
     drawn += [
         filled('<text class="{style}" x="{x}" y="{y:.1f}">{text}</text>', style=style, x=RIGHT + 6, y=y + 4, text=text)
-        for y, text, style in _spread_names(ends)
+        for y, text, style in _label_heights_kept_apart(ends)
     ]
     listed = ((label, ", ".join(f"{y:.3g} at {x:g}" for x, y in sorted(line))) for label, line in series)
     described = "; ".join(f"{label}: {values}" for label, values in listed)
@@ -287,7 +287,7 @@ def merge_equal_lines(
     return [(SAME.join(same), points) for points, same in names.items()]
 
 
-def _axes(across: str, first: float, last: float, most: float) -> Html:
+def _axes_with_end_numbers(across: str, first: float, last: float, most: float) -> Html:
     """Return both axes with the numbers at their ends."""
     return filled(
         '<line class="axis" x1="{left}" x2="{right}" y1="{bottom}" y2="{bottom}"/>'
@@ -301,7 +301,9 @@ def _axes(across: str, first: float, last: float, most: float) -> Html:
     )  # fmt: skip
 
 
-def _spread_names(ends: Sequence[tuple[float, str, str]], least: float = 16.0) -> list[tuple[float, str, str]]:
+def _label_heights_kept_apart(
+    ends: Sequence[tuple[float, str, str]], least: float = 16.0
+) -> list[tuple[float, str, str]]:
     """Return heights of names, with text and class, in ascending order and at least this far apart.
 
     The heights are nearest to the given ones in least squares: isotonic regression, by pooling adjacent violators.
@@ -320,7 +322,7 @@ def _spread_names(ends: Sequence[tuple[float, str, str]], least: float = 16.0) -
 
 def svg(name: str | None, title: str, described: str, height: float, drawn: Sequence[Html]) -> Html:
     """Return an SVG image with title and description; a name of None follows from the contents."""
-    body = joined(drawn)
+    body = joined_html(drawn)
     return filled(
         '<svg role="img" aria-labelledby="{name}-title {name}-text" viewBox="0 0 {width} {height:.0f}">'
         '<title id="{name}-title">{title}</title><desc id="{name}-text">{described}</desc>{body}</svg>',

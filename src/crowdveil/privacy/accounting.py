@@ -109,10 +109,10 @@ def account_channel_table(
         for task_group, count in enumerate(np.bincount(of_task, minlength=choice.shape[1])):
             cells[np.arange(len(workers)), choice[of_worker, task_group]] += count
     else:
-        task, worker = np.divmod(assignment.aligned(tasks, workers), max(len(workers), 1))
+        task, worker = np.divmod(assignment.cells_in_codes_of_lists(tasks, workers), max(len(workers), 1))
         np.add.at(cells, (worker, choice[of_worker[worker], of_task[task]]), 1)
     epsilons = np.array([channel.epsilon for channel in table.channels])
-    worst, loss = _largest_loss(cells, epsilons)
+    worst, loss = _worker_with_largest_loss(cells, epsilons)
     guarantee = table.guarantee
     spread = (
         f"from {format_bound(epsilons.min())} to {format_bound(epsilons.max())} per cell, " if len(epsilons) > 1 else ""
@@ -134,7 +134,7 @@ def account_channel_table(
     )
 
 
-def _largest_loss(cells: NDArray[np.float64], epsilons: NDArray[np.float64]) -> tuple[int, float]:
+def _worker_with_largest_loss(cells: NDArray[np.float64], epsilons: NDArray[np.float64]) -> tuple[int, float]:
     """Return the worker with the largest loss and that loss, rounded up.
 
     Args:

@@ -104,7 +104,7 @@ def round_sentences(campaign: Campaign | None) -> tuple[str, ...]:
     if campaign is None or not campaign.earlier:
         return ()
     number = len(campaign.earlier) + 1
-    rounds = [(one.cells, one.epsilon) for one in campaign.earlier]
+    rounds = [(one.cells, one.largest_answer_epsilon) for one in campaign.earlier]
     each = "; ".join(
         f"round {place}: at most {cells:,} at epsilon {format_bound(epsilon, 4)} each"
         for place, (cells, epsilon) in enumerate([*rounds, (campaign.cells, campaign.epsilon)], start=1)

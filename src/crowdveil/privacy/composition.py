@@ -52,7 +52,9 @@ class Composition(ComposedBounds):
     rounds: int
 
 
-def composition(mechanism: Mechanism, *, tasks: int, delta: float, rounds: int = 1) -> tuple[Composition, ...]:
+def composed_loss_per_cell_and_worker(
+    mechanism: Mechanism, *, tasks: int, delta: float, rounds: int = 1
+) -> tuple[Composition, ...]:
     """Return the loss at `delta` per cell and per worker, over all rounds together.
 
     Args:
@@ -64,7 +66,10 @@ def composition(mechanism: Mechanism, *, tasks: int, delta: float, rounds: int =
     Raises:
         SettingsError: delta outside its interval, or more tasks than the guarantee covers.
     """
-    guarantees, units = mechanism.guarantees_over(tasks, rounds), _independent_parts(mechanism, tasks, rounds)
+    guarantees, units = (
+        mechanism.guarantees_over(tasks, rounds),
+        _independent_parts_of_cell_and_worker(mechanism, tasks, rounds),
+    )
     return tuple(
         Composition(
             unit=guarantee.unit,
@@ -77,16 +82,16 @@ def composition(mechanism: Mechanism, *, tasks: int, delta: float, rounds: int =
     )
 
 
-def _independent_parts(mechanism: Mechanism, tasks: int, rounds: int) -> tuple[Cells, Cells]:
+def _independent_parts_of_cell_and_worker(mechanism: Mechanism, tasks: int, rounds: int) -> tuple[Cells, Cells]:
     """Return the independent parts of a cell and of a worker, over all rounds."""
     if isinstance(mechanism, ChannelMechanism) and mechanism.channel().ratio is not None:
         profile = channel_profile(mechanism.channel())
         return [(profile, rounds)], [(profile, rounds * tasks)]
     cell, worker = mechanism.guarantees(tasks)
-    return [(pure_profile(cell.epsilon), rounds)], [(pure_profile(worker.epsilon), rounds)]
+    return [(profile_of_pure_epsilon(cell.epsilon), rounds)], [(profile_of_pure_epsilon(worker.epsilon), rounds)]
 
 
-def pure_profile(epsilon: float) -> PrivacyProfile:
+def profile_of_pure_epsilon(epsilon: float) -> PrivacyProfile:
     """Return the profile of randomized response over two answers, an upper bound for every unit with this epsilon."""
 
     def delta(epsilons: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -127,7 +132,7 @@ def _loss(host: str | None, lines: list[Line], delta: float) -> LedgerLoss:
     counts = Counter[Fraction]()
     for line in lines:
         counts[Fraction(line["numerator"], line["denominator"])] += line["cells"]
-    cells = [(pure_profile(epsilon_of(ratio)), count) for ratio, count in counts.items()]
+    cells = [(profile_of_pure_epsilon(epsilon_of(ratio)), count) for ratio, count in counts.items()]
     return LedgerLoss(host=host, cells=counts.total(), **composed_bounds(cells, delta, pure))
 
 
@@ -176,7 +181,7 @@ def cells_within(budget: float, epsilon: float, delta: float) -> int:
 
 
 def _composed_epsilon_of(epsilon: float, cells: int, delta: float) -> float:
-    return composed_epsilon([(pure_profile(epsilon), cells)], delta)
+    return composed_epsilon([(profile_of_pure_epsilon(epsilon), cells)], delta)
 
 
 def _require_valid_budget(budget: float, delta: float) -> None:

@@ -12,7 +12,9 @@ SURER = "Who was surer before can be surer after."
 """What the bound from even odds does not say."""
 
 
-def posterior_sentences(answer: Guarantee, worker: Guarantee | None, *, shuffled: bool = False) -> tuple[str, ...]:
+def sentences_on_adversary_certainty(
+    answer: Guarantee, worker: Guarantee | None, *, shuffled: bool = False
+) -> tuple[str, ...]:
     """Return what an adversary can learn about a whole person and about one answer, in plain words: the worst first.
 
     Args:
@@ -25,22 +27,24 @@ def posterior_sentences(answer: Guarantee, worker: Guarantee | None, *, shuffled
     if worker is None:
         return (
             f"{setting} who held two possible answers of a worker to one task to be equally likely (50 %) can be "
-            f"{certainty_text(after)} of either after the report, whatever else is known{_slack(answer)}. {SURER}",
+            f"{certainty_text(after)} of either after the report, whatever else is known"
+            f"{_average_and_delta_clause(answer)}. {SURER}",
         )
     most = percent_rounded_up(worker.largest_guess_probability)
     certain = "; this promises nothing for the whole person" if most == CERTAIN else ""
     return (
         f"{setting} who held two sets of all answers of a worker to be equally likely (50 %) can be "
-        f"{certainty_text(most)} of either after all reports, whatever else is known{_slack(worker)}{certain}. {SURER}",
-        f"Between two possible answers to one task: {certainty_text(after)}{_slack(answer)}.",
+        f"{certainty_text(most)} of either after all reports, whatever else is known"
+        f"{_average_and_delta_clause(worker)}{certain}. {SURER}",
+        f"Between two possible answers to one task: {certainty_text(after)}{_average_and_delta_clause(answer)}.",
     )
 
 
-def posterior_rows(answer: Guarantee, worker: Guarantee | None) -> list[tuple[str, float, str]]:
+def picture_rows_of_largest_posteriors(answer: Guarantee, worker: Guarantee | None) -> list[tuple[str, float, str]]:
     """Return the rows of a picture: name, largest posterior, and its text; the first row is the even odds.
 
     Args:
-        answer, worker: as `posterior_sentences`.
+        answer, worker: as `sentences_on_adversary_certainty`.
     """
     rows = [("before", EVEN), ("one answer", answer.largest_guess_probability)]
     rows += [] if worker is None else [("whole person", worker.largest_guess_probability)]
@@ -52,5 +56,5 @@ def certainty_text(percent: str) -> str:
     return "practically certain" if percent == CERTAIN else f"at most {percent} sure"
 
 
-def _slack(guarantee: Guarantee) -> str:
+def _average_and_delta_clause(guarantee: Guarantee) -> str:
     return f", on average over reports (delta {format_delta(guarantee.delta)})" if guarantee.delta else ""

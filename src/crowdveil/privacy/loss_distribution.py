@@ -18,7 +18,13 @@ from numpy.typing import NDArray
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.rounding import sum_rounded_up
 from crowdveil.errors import SettingsError
-from crowdveil.privacy.lattice_convolution import LatticeMeasure, TiltedSum, half_width, tilted_moments, tilted_sum
+from crowdveil.privacy.lattice_convolution import (
+    LatticeMeasure,
+    TiltedSum,
+    bernstein_tail_distance,
+    log_scale_mean_variance_and_excess,
+    tilted_sum,
+)
 
 POINTS = 1024
 """Lattice points between loss 0 and the largest loss of a cell."""
@@ -97,7 +103,7 @@ class LossDistribution:
 def dominating_distribution(profile: PrivacyProfile, step: float) -> LossDistribution:
     """Return a distribution on multiples of `step` whose profile is at least `profile` everywhere."""
     losses = step * np.arange(math.ceil(profile.reach / step) + 1, dtype=np.float64)
-    points, wanted = _lower_hull(np.exp(losses), np.minimum(profile.delta(losses), 1.0))
+    points, wanted = _lower_hull_vertices(np.exp(losses), np.minimum(profile.delta(losses), 1.0))
     ratios = np.exp(losses[points])
     slopes = np.append(np.diff(wanted) / np.diff(ratios), 0.0)
     second = np.maximum(np.diff(slopes), 0.0)  # mass under Q at the positive losses
@@ -112,7 +118,9 @@ def dominating_distribution(profile: PrivacyProfile, step: float) -> LossDistrib
     return LossDistribution(LatticeMeasure(1 - len(losses), masses), infinite)
 
 
-def _lower_hull(x: NDArray[np.float64], y: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+def _lower_hull_vertices(
+    x: NDArray[np.float64], y: NDArray[np.float64]
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Return the vertices of the greatest convex function below the points: their indices and values."""
     kept: list[int] = []
     for k in range(len(x)):
@@ -147,10 +155,10 @@ class ComposedLoss:
         above = positions[positions * self.step > epsilon]
         values = -np.expm1(epsilon - above * self.step)
         log_peak = -self.total.tilt * epsilon / self.step
-        return min(1.0, self.total.upper_mean(above, values, log_peak) + self.infinite)
+        return min(1.0, self.total.upper_bound_of_mean(above, values, log_peak) + self.infinite)
 
 
-def compose(cells: Cells, delta: float) -> ComposedLoss:
+def compose_loss_distributions(cells: Cells, delta: float) -> ComposedLoss:
     """Return the composed loss of independent cells, most precise where delta(epsilon) is near `delta`.
 
     Args:
@@ -164,8 +172,8 @@ def compose(cells: Cells, delta: float) -> ComposedLoss:
         parts = [(dominating_distribution(profile, step), count) for profile, count in cells]
         terms = [(part.measure, count) for part, count in parts]
         tilt = _chernoff_tilt(terms, delta, MAX_TILT / (points + 1))
-        _, _, variance, excess = tilted_moments(terms, tilt)
-        if 2 * half_width(variance, excess) < MAX_WINDOW or points <= MIN_POINTS:
+        _, _, variance, excess = log_scale_mean_variance_and_excess(terms, tilt)
+        if 2 * bernstein_tail_distance(variance, excess) < MAX_WINDOW or points <= MIN_POINTS:
             break
         points //= 2
     mass = math.exp(sum(count * math.log(max(1.0, float(m.masses.sum()))) for m, count in terms))
@@ -178,7 +186,7 @@ def _chernoff_tilt(terms: list[tuple[LatticeMeasure, int]], delta: float, larges
     low, high = 0.0, largest
     for _ in range(30):
         tilt = (low + high) / 2
-        log_scale, mean, _, _ = tilted_moments(terms, tilt)
+        log_scale, mean, _, _ = log_scale_mean_variance_and_excess(terms, tilt)
         low, high = (tilt, high) if log_scale - tilt * mean > math.log(delta) else (low, tilt)
     return (low + high) / 2
 
@@ -197,7 +205,7 @@ def composed_epsilon(cells: Cells, delta: float) -> float:
     high = min(pure_epsilon(cells), advanced_epsilon(cells, delta))
     if max(profile.reach for profile, _ in cells) > MAX_REACH:
         return high
-    composed = compose(cells, delta)
+    composed = compose_loss_distributions(cells, delta)
     if not composed.delta(high) <= delta:
         return high
     low = 0.0
@@ -252,11 +260,11 @@ def composed_bounds(cells: Cells, delta: float, pure: float) -> dict[str, Any]:
     """
     require_delta(delta)
     advanced, exact = advanced_epsilon(cells, delta), min(pure, composed_epsilon(cells, delta))
-    least = least_bound(pure, advanced, exact)
+    least = name_of_least_bound(pure, advanced, exact)
     return {"delta": delta, "pure": pure, "advanced": advanced, "exact": exact, "least": least}
 
 
-def least_bound(pure: float, advanced: float, exact: float) -> Bound | None:
+def name_of_least_bound(pure: float, advanced: float, exact: float) -> Bound | None:
     """Return the name of the least of three sound bounds, the first of equal ones; None if all are infinite."""
     named: tuple[tuple[float, Bound], ...] = ((pure, "pure"), (advanced, "advanced"), (exact, "exact"))
     least, name = min(named, key=lambda pair: pair[0])

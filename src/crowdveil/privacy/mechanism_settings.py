@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.arguments import did_you_mean
-from crowdveil.channel_design import design_channel, normal_worker_model, one_coin_worker_model
+from crowdveil.channel_design import design_channel, normal_worker_model, one_coin_answer_given_truth
 from crowdveil.channels.alphabet import Alphabet, Scale
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.guarantee import MAX_EPSILON, Participation
@@ -59,15 +59,15 @@ class Expectation:
         """
         return DesignObjective(
             alphabet=alphabet,
-            prior=_prior(self.prior, alphabet),
-            worker_model=self._worker_model(alphabet),
+            prior=_prior_in_label_order(self.prior, alphabet),
+            worker_model=self._model_of_expected_worker(alphabet),
             participation_rate=self.participation_rate,
             participation=participation,
         )
 
-    def _worker_model(self, alphabet: Alphabet) -> NDArray[np.float64]:
+    def _model_of_expected_worker(self, alphabet: Alphabet) -> NDArray[np.float64]:
         if not self.sigmas:
-            return one_coin_worker_model(alphabet.size, USUAL_ABILITY if self.ability is None else self.ability)
+            return one_coin_answer_given_truth(alphabet.size, USUAL_ABILITY if self.ability is None else self.ability)
         if self.ability is not None or not isinstance(alphabet, Scale):
             raise SettingsError(
                 "sigmas describe workers on a scale, in place of an ability",
@@ -77,7 +77,7 @@ class Expectation:
         return normal_worker_model(alphabet, self.sigmas)
 
 
-def _prior(given: Path | Mapping[str, float] | None, alphabet: Alphabet) -> NDArray[np.float64]:
+def _prior_in_label_order(given: Path | Mapping[str, float] | None, alphabet: Alphabet) -> NDArray[np.float64]:
     """Return the probabilities in the alphabet's order; raise ReportsError for other names."""
     if given is None:
         return np.full(alphabet.size, 1 / alphabet.size)
@@ -168,11 +168,11 @@ def settings_within_budget(
         return mechanism
 
     if delta is not None:
-        return replace(settings, epsilon=_epsilon_at_delta(settings, build, cells, delta))
+        return replace(settings, epsilon=_cell_epsilon_within_budget_at_delta(settings, build, cells, delta))
     return replace(settings, epsilon=mechanism_within_budget(build, settings.budget, cells, most=MAX_EPSILON).epsilon)
 
 
-def _epsilon_at_delta(
+def _cell_epsilon_within_budget_at_delta(
     settings: MechanismSettings, build: Callable[[float], ChannelMechanism], cells: int, delta: float
 ) -> float:
     """Return an epsilon per cell whose exact loss at `delta`, over all cells, is within the budget.
@@ -191,16 +191,16 @@ def _epsilon_at_delta(
     return low
 
 
-def parameters(mechanism: Mechanism) -> dict[str, Any]:
+def mechanism_parameters_by_name(mechanism: Mechanism) -> dict[str, Any]:
     """Return the mechanism's parameters by name, without alphabet, participation and integer tables."""
     instance: Any = mechanism
     names = [own.name for own in fields(instance) if own.repr and own.name not in SEPARATE_FIELDS]
     return {name: getattr(mechanism, name) for name in names}
 
 
-def describe(mechanism: Mechanism) -> str:
+def description_with_parameters(mechanism: Mechanism) -> str:
     """Return name and parameters as text, the form of `crowd.json`; different mechanisms have different texts."""
-    settings = ", ".join(f"{name}={value}" for name, value in parameters(mechanism).items())
+    settings = ", ".join(f"{name}={value}" for name, value in mechanism_parameters_by_name(mechanism).items())
     return f"{mechanism.name} ({settings})"
 
 
@@ -213,14 +213,18 @@ def short_description(mechanism: Mechanism, *, epsilon: bool = True) -> str:
     """
     instance: Any = mechanism
     defaults = {own.name: None if own.default is MISSING else own.default for own in fields(instance)}
-    given = {name: value for name, value in parameters(mechanism).items() if value not in (None, (), defaults[name])}
+    given = {
+        name: value
+        for name, value in mechanism_parameters_by_name(mechanism).items()
+        if value not in (None, (), defaults[name])
+    }
     if not epsilon:
         given.pop("epsilon", None)
-    settings = ", ".join(f"{name}={_shown(name, value)}" for name, value in given.items())
+    settings = ", ".join(f"{name}={_setting_as_text(name, value)}" for name, value in given.items())
     return f"{mechanism.name} ({settings})" if settings else mechanism.name
 
 
-def _shown(name: str, value: Any) -> str:
+def _setting_as_text(name: str, value: Any) -> str:
     """Return a setting as text, a float with `SHOWN_DIGITS` digits."""
     if not isinstance(value, float):
         return str(value)

@@ -21,8 +21,8 @@ from crowdveil.channels.guarantee import Guarantee
 from crowdveil.channels.rounding import format_bound, format_delta, sum_rounded_up
 from crowdveil.errors import SettingsError
 from crowdveil.mechanisms import ChannelMechanism, Mechanism
-from crowdveil.privacy.largest_posterior import posterior_sentences
-from crowdveil.privacy.lattice_convolution import LatticeMeasure, half_width, tilted_sum
+from crowdveil.privacy.largest_posterior import sentences_on_adversary_certainty
+from crowdveil.privacy.lattice_convolution import LatticeMeasure, bernstein_tail_distance, tilted_sum
 from crowdveil.privacy.loss_distribution import MAX_TILT, PrivacyProfile, composed_epsilon, require_delta
 
 POINTS = 1 << 14
@@ -52,32 +52,34 @@ class BlanketPair:
     first: NDArray[np.float64]
     second: NDArray[np.float64]
 
-    def key(self) -> bytes:
+    def bytes_equal_for_same_classes(self) -> bytes:
         """Return a text that is equal for pairs with the same classes."""
         return np.stack((self.first, self.second, self.omega)).tobytes()
 
-    def times(self, other: "BlanketPair") -> "BlanketPair":
+    def product_of_two_cells(self, other: "BlanketPair") -> "BlanketPair":
         """Return the pair of two cells in one message."""
         parts = (
             np.outer(mine, theirs).ravel()
             for mine, theirs in ((self.omega, other.omega), (self.first, other.first), (self.second, other.second))
         )
-        return _merged_classes(*parts)
+        return _pair_with_equal_ratios_merged(*parts)
 
 
-def _rounded(values: NDArray[np.float64], up: bool) -> NDArray[np.float64]:
+def _rounded_to_short_mantissa(values: NDArray[np.float64], up: bool) -> NDArray[np.float64]:
     """Return positive values with a short mantissa, rounded up or down, `GUARD` included."""
     mantissa, exponent = np.frexp(values * (1 + (1 if up else -1) * GUARD))
     whole = (np.ceil if up else np.floor)(np.ldexp(mantissa, MANTISSA_BITS))
     return np.ldexp(whole, exponent - MANTISSA_BITS)
 
 
-def _merged_classes(omega: NDArray[np.float64], first: NDArray[np.float64], second: NDArray[np.float64]) -> BlanketPair:
+def _pair_with_equal_ratios_merged(
+    omega: NDArray[np.float64], first: NDArray[np.float64], second: NDArray[np.float64]
+) -> BlanketPair:
     """Return the pair with one class for each (first, second), sorted, ratios rounded to the safe side.
 
     Omega keeps its values: a smaller one would need larger ratios.
     """
-    ratios = np.stack((_rounded(first, up=True), _rounded(second, up=False)))
+    ratios = np.stack((_rounded_to_short_mantissa(first, up=True), _rounded_to_short_mantissa(second, up=False)))
     classes, place = np.unique(ratios, axis=1, return_inverse=True)
     if classes.shape[1] > MAX_CLASSES:
         raise SettingsError(
@@ -87,17 +89,17 @@ def _merged_classes(omega: NDArray[np.float64], first: NDArray[np.float64], seco
     return BlanketPair(np.asarray(sums, dtype=np.float64), classes[0], classes[1])
 
 
-def _different_and_equal_pairs(
+def _pairs_of_different_and_equal_rows(
     rows: NDArray[np.float64], omega: NDArray[np.float64]
 ) -> tuple[list[BlanketPair], list[BlanketPair]]:
     """Return the distinct pairs of different rows, and of equal rows."""
-    low = _rounded(omega, up=False)
+    low = _rounded_to_short_mantissa(omega, up=False)
     different: dict[bytes, BlanketPair] = {}
     equal: dict[bytes, BlanketPair] = {}
     for a, first in enumerate(rows):
         for b, second in enumerate(rows):
-            pair = _merged_classes(low, first / low, second / low)
-            (equal if a == b else different)[pair.key()] = pair
+            pair = _pair_with_equal_ratios_merged(low, first / low, second / low)
+            (equal if a == b else different)[pair.bytes_equal_for_same_classes()] = pair
     return list(different.values()), list(equal.values())
 
 
@@ -111,10 +113,12 @@ def blanket_pairs(channel: Channel, linked: int = 1, differing: int = 1) -> tupl
     if channel.ratio is None:
         raise SettingsError("shuffling needs a channel with finite epsilon", value=channel.epsilon)
     rows = np.unique(channel.probabilities, axis=0)
-    return _message_pairs(*_different_and_equal_pairs(rows, rows.min(axis=0)), linked, differing)
+    return _distinct_pairs_of_linked_messages(
+        *_pairs_of_different_and_equal_rows(rows, rows.min(axis=0)), linked, differing
+    )
 
 
-def _message_pairs(
+def _distinct_pairs_of_linked_messages(
     different: list[BlanketPair], equal: list[BlanketPair], linked: int, differing: int
 ) -> tuple[BlanketPair, ...]:
     total = math.comb(len(different) + len(equal) + linked - 1, linked)
@@ -128,8 +132,8 @@ def _message_pairs(
             for rest in combinations_with_replacement(equal, linked - changed):
                 pair = some[0]
                 for factor in (*some[1:], *rest):
-                    pair = pair.times(factor)
-                found[pair.key()] = pair
+                    pair = pair.product_of_two_cells(factor)
+                found[pair.bytes_equal_for_same_classes()] = pair
     return tuple(found.values())
 
 
@@ -147,19 +151,19 @@ def blanket_delta(pair: BlanketPair, reports: int, epsilon: float, points: int =
     top = float(values.max())
     if top <= 0:
         return 0.0
-    tilt, variance, excess = _centred_tilt(values, masses, MAX_TILT / float(np.abs(values).max()))
-    width = 2 * half_width(reports * variance, excess)
+    tilt, variance, excess = _centring_tilt_variance_and_excess(values, masses, MAX_TILT / float(np.abs(values).max()))
+    width = 2 * bernstein_tail_distance(reports * variance, excess)
     step = width / points
     # A report that falls below the window is raised to its end: the bound can only grow.
-    measure = _on_lattice(np.maximum(values, -width), masses, step)
+    measure = _split_on_lattice_with_same_mean(np.maximum(values, -width), masses, step)
     total = tilted_sum([(measure, reports)], tilt * step)
     places = total.first + np.arange(len(total.masses), dtype=np.float64)
     above = places[places > 0]
     largest = min(reports * (top + step), 1 / (math.e * tilt) if tilt else math.inf)
-    return min(1.0, total.upper_mean(above, above * step / reports, math.log(largest / reports)))
+    return min(1.0, total.upper_bound_of_mean(above, above * step / reports, math.log(largest / reports)))
 
 
-def _centred_tilt(
+def _centring_tilt_variance_and_excess(
     values: NDArray[np.float64], masses: NDArray[np.float64], largest: float
 ) -> tuple[float, float, float]:
     """Return the tilt in [0, largest] that centres a variable at 0, its variance and its largest excess there."""
@@ -173,7 +177,9 @@ def _centred_tilt(
     return tilt, float(weights @ (values - mean) ** 2), float(values.max() - mean)
 
 
-def _on_lattice(values: NDArray[np.float64], masses: NDArray[np.float64], step: float) -> LatticeMeasure:
+def _split_on_lattice_with_same_mean(
+    values: NDArray[np.float64], masses: NDArray[np.float64], step: float
+) -> LatticeMeasure:
     """Return a variable on multiples of `step`: each mass is split over its two neighbours, with the same mean."""
     scaled = values / step
     below = np.floor(scaled)
@@ -186,7 +192,9 @@ def _on_lattice(values: NDArray[np.float64], masses: NDArray[np.float64], step: 
     return LatticeMeasure(first, found)
 
 
-def pairs_epsilon(pairs: Iterable[BlanketPair], reports: int, delta: float, most: float, points: int = POINTS) -> float:
+def largest_shuffled_epsilon_of_pairs(
+    pairs: Iterable[BlanketPair], reports: int, delta: float, most: float, points: int = POINTS
+) -> float:
     """Return the largest epsilon of any pair at `delta`, in [0, most], rounded up."""
     found = 0.0
     for pair in pairs:
@@ -213,8 +221,10 @@ def shuffled_cell_guarantee(channel: Channel, *, reports: int, delta: float, lin
     Raises:
         SettingsError: a setting outside its limits, or too many linked reports to certify.
     """
-    _require_batch(reports, linked, linked)
-    epsilon = pairs_epsilon(blanket_pairs(channel, linked, 1), reports, require_delta(delta), channel.epsilon)
+    _require_valid_shuffle_sizes(reports, linked, linked)
+    epsilon = largest_shuffled_epsilon_of_pairs(
+        blanket_pairs(channel, linked, 1), reports, require_delta(delta), channel.epsilon
+    )
     return Guarantee(epsilon=epsilon, delta=delta, participation=channel.participation)
 
 
@@ -232,21 +242,21 @@ def shuffled_worker_guarantee(
         SettingsError: a setting outside its limits, or too many linked reports to certify.
     """
     require_delta(delta)
-    _require_batch(reports, cells, linked)
-    parts = message_sizes(cells, linked)
+    _require_valid_shuffle_sizes(reports, cells, linked)
+    parts = message_sizes_and_counts(cells, linked)
     lost = LOST * delta / sum(count for _, count in parts)
     profiles = [(shuffled_profile(channel, reports, together, lost), count) for together, count in parts]
     epsilon = composed_epsilon(profiles, delta)
     return Guarantee(epsilon=epsilon, delta=delta, unit="worker", participation=channel.participation)
 
 
-def message_sizes(cells: int, linked: int) -> list[tuple[int, int]]:
+def message_sizes_and_counts(cells: int, linked: int) -> list[tuple[int, int]]:
     """Return pairs (reports in a message, number of such messages) of a worker; a remainder is a message of its own."""
     whole, rest = divmod(cells, linked)
     return [(linked, whole), (rest, 1)] if rest else [(linked, whole)]
 
 
-def _require_batch(reports: int, cells: int, linked: int) -> None:
+def _require_valid_shuffle_sizes(reports: int, cells: int, linked: int) -> None:
     if not 1 <= reports <= MAX_REPORTS:
         raise SettingsError(f"shuffled reports must be from 1 to {MAX_REPORTS:,}", value=reports)
     if not 1 <= linked <= cells:
@@ -254,7 +264,7 @@ def _require_batch(reports: int, cells: int, linked: int) -> None:
 
 
 @lru_cache(maxsize=64)
-def shuffled_profile(channel: Channel, reports: int, linked: int, lost: float) -> PrivacyProfile:
+def shuffled_profile(channel: Channel, reports: int, linked: int, delta_beyond_reach: float) -> PrivacyProfile:
     """Return the profile of one shuffled message, all of whose linked answers may change.
 
     Args:
@@ -265,11 +275,11 @@ def shuffled_profile(channel: Channel, reports: int, linked: int, lost: float) -
     """
     pairs = blanket_pairs(channel, linked, linked)
     epsilon = sum_rounded_up([(channel.epsilon, linked)])
-    reach = pairs_epsilon(pairs, reports, lost, epsilon)
+    reach = largest_shuffled_epsilon_of_pairs(pairs, reports, delta_beyond_reach, epsilon)
     grid = np.linspace(0, reach, PROFILE_POINTS + 1)
     worst = np.zeros(len(grid))
     for pair in pairs:
-        worst = _worst_profile(pair, reports, grid, worst)
+        worst = _larger_of_worst_and_pair_delta(pair, reports, grid, worst)
 
     def delta(epsilons: NDArray[np.float64]) -> NDArray[np.float64]:
         # The profile is convex in e^epsilon, so chords bound it.
@@ -279,7 +289,7 @@ def shuffled_profile(channel: Channel, reports: int, linked: int, lost: float) -
     return PrivacyProfile(epsilon, delta, reach)
 
 
-def _worst_profile(
+def _larger_of_worst_and_pair_delta(
     pair: BlanketPair, reports: int, grid: NDArray[np.float64], worst: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Return the larger of `worst` and the pair's delta at the points of the grid, shape (points,).
@@ -326,7 +336,7 @@ class ShuffledGuarantees:
             f"If a party that does not work with the curator mixes at least {self.reports:,} honest reports on each "
             f"task and removes what identifies their senders, {apart}, the curator's loss is smaller: {whole}{each}, "
             f"at delta {format_delta(answer.delta)}. If the two work together, only the figures without mixing hold.",
-            *posterior_sentences(answer, worker, shuffled=True),
+            *sentences_on_adversary_certainty(answer, worker, shuffled=True),
         )
 
 

@@ -23,7 +23,7 @@ from crowdveil.privacy.campaign_sentences import (
     round_sentences,
     single_question_sentences,
 )
-from crowdveil.privacy.largest_posterior import posterior_sentences
+from crowdveil.privacy.largest_posterior import sentences_on_adversary_certainty
 
 Status = Literal["protected", "simulation", "none"]
 Subject = Literal["reports", "certificate", "campaign"]
@@ -102,31 +102,33 @@ class PrivacyStatement:
     question_guarantees: tuple[Guarantee, ...] = ()
 
     @property
-    def odds(self) -> str:
+    def largest_odds_factor_text(self) -> str:
         """Largest factor by which reports change the odds between two answers, rounded up; empty if unknown."""
         return "" if self.per_answer is None else _odds_text(self.per_answer)
 
     @property
-    def answer_epsilon(self) -> str:
+    def answer_epsilon_text(self) -> str:
         """Epsilon per answer as text; with levels that of each and its workers, or the range."""
         texts = [format_bound(one.epsilon, 4) for one in self.level_guarantees]
         if not self.level_workers:
-            return self.answer_range
+            return self.answer_epsilon_range_of_question
         return ", ".join(f"{text} ({count:,} workers)" for text, count in zip(texts, self.level_workers, strict=True))
 
     @property
-    def answer_range(self) -> str:
-        """Epsilon per answer as text: to the question of these reports, or as `whole_range`."""
-        return self.whole_range if self.of_question is None else _epsilon_range_text((), self.of_question, 1)
+    def answer_epsilon_range_of_question(self) -> str:
+        """Epsilon per answer as text: to the question of these reports, or as `epsilon_range_per_answer`."""
+        return (
+            self.epsilon_range_per_answer if self.of_question is None else _epsilon_range_text((), self.of_question, 1)
+        )
 
     @property
-    def whole_range(self) -> str:
+    def epsilon_range_per_answer(self) -> str:
         """Epsilon per answer as text, from the first level to the last, or from the smallest of a question up."""
         questions = sorted(self.question_guarantees, key=lambda guarantee: guarantee.epsilon)
         return _epsilon_range_text(self.level_guarantees or questions, self.per_answer, 1)
 
     @property
-    def level_words(self) -> str:
+    def clause_on_levels(self) -> str:
         """What an epsilon with levels is, with a comma before it: chosen only where the numbers of workers are stated.
 
         Empty without levels.
@@ -136,7 +138,7 @@ class PrivacyStatement:
         return ", as workers chose" if self.level_workers else ", as offered to workers"
 
     @property
-    def worker_range(self) -> str:
+    def worker_epsilon_range_text(self) -> str:
         """Epsilon of all answers of one worker as text, from the first level to the last."""
         return _epsilon_range_text(self.level_guarantees, self.per_worker, self.cells)
 
@@ -148,7 +150,11 @@ def _epsilon_range_text(levels: Sequence[Guarantee], every: Guarantee | None, an
 
 
 def channel_statement(
-    channel: Channel | ChannelTable, *, sha256: str | None = None, answers: int | None = None, apart: bool = False
+    channel: Channel | ChannelTable,
+    *,
+    sha256: str | None = None,
+    answers: int | None = None,
+    one_of_several_questions: bool = False,
 ) -> PrivacyStatement:
     """Return the statement for reports that devices will draw from a channel.
 
@@ -167,9 +173,9 @@ def channel_statement(
         subject="certificate",
         mechanism=channel.mechanism,
         per_answer=channel.guarantee,
-        per_worker=None if apart else own,
-        cells=0 if apart else answers or 0,
-        questions=single_question_sentences(answers or 0, own) if apart else (),
+        per_worker=None if one_of_several_questions else own,
+        cells=0 if one_of_several_questions else answers or 0,
+        questions=single_question_sentences(answers or 0, own) if one_of_several_questions else (),
         not_covered=uncovered_sentences(FROM_DEVICES, protected=channel.protects_participation, assigned=False),
         certificate_sha256=sha256,
         channel=channel if isinstance(channel, Channel) else None,
@@ -184,9 +190,9 @@ def campaign_statement(campaign: Campaign) -> PrivacyStatement:
         status="protected",
         subject="campaign",
         mechanism=mechanism_names(campaign),
-        per_answer=campaign.answer_guarantee,
-        per_worker=campaign.worker_guarantee,
-        cells=campaign.all_cells,
+        per_answer=campaign.weakest_answer_guarantee_over_rounds,
+        per_worker=campaign.worker_guarantee_over_rounds,
+        cells=campaign.largest_worker_cells_over_rounds,
         not_covered=uncovered_sentences(campaign_exclusions(campaign), protected=protected, assigned=True),
         campaign=campaign.name,
         relay=relay_sentences(campaign),
@@ -194,7 +200,7 @@ def campaign_statement(campaign: Campaign) -> PrivacyStatement:
         level_guarantees=tuple(channel.guarantee for channel in campaign.channels) if campaign.levels else (),
         questions=question_sentences(campaign),
         rounds=round_sentences(campaign),
-        question_guarantees=question_guarantees(campaign),
+        question_guarantees=question_guarantees_if_several(campaign),
         certificate_sha256=str(campaign.certificates[0]["sha256"]) if single else None,
         channel=campaign.channels[0] if single else None,
     )
@@ -205,7 +211,7 @@ def mechanism_names(campaign: Campaign) -> str:
     return " / ".join(dict.fromkeys(channel.mechanism for channel in campaign.channels))
 
 
-def question_guarantees(campaign: Campaign) -> tuple[Guarantee, ...]:
+def question_guarantees_if_several(campaign: Campaign) -> tuple[Guarantee, ...]:
     """Return the guarantee per answer of each question of a campaign; empty with one."""
     return tuple(channel.guarantee for channel in campaign.channels) if campaign.questions else ()
 
@@ -244,18 +250,18 @@ def statement_sentences(statement: PrivacyStatement) -> Sequence[str]:
     if statement.per_answer is None:
         return ("No privacy guarantee is stated.", statement.reason)
     answer = statement.per_answer
-    protects = _protects(answer, statement.per_worker)
+    protects = _may_be_called_protected(answer, statement.per_worker)
     alike = "is protected too" if protects else "is randomized like an answer"
     hidden = alike if answer.participation == "protected" else "is visible"
     apart = statement.questions if statement.per_worker is None else ()
-    sizes = _channel_sizes_clause(None if statement.of_question else statement.channel)
+    sizes = _clause_on_channel_sizes(None if statement.of_question else statement.channel)
     done = "was randomized before it was sent" if statement.subject == "reports" else "is randomized before it is sent"
     return (
-        *posterior_sentences(answer, statement.per_worker),
+        *sentences_on_adversary_certainty(answer, statement.per_worker),
         *apart,
         OPENINGS[statement.subject] if protects else WEAK,
-        MEANING.format(odds=statement.odds),
-        f"Each answer {done}: {_epsilons_clause(answer, statement)}.",
+        MEANING.format(odds=statement.largest_odds_factor_text),
+        f"Each answer {done}: {_answer_and_worker_epsilon_clause(answer, statement)}.",
         f"Whether a worker answered an asked task {hidden} (participation {answer.participation}).",
         f"The mechanism is {statement.mechanism}{sizes}.",
         *statement.relay,
@@ -267,17 +273,17 @@ def statement_sentences(statement: PrivacyStatement) -> Sequence[str]:
     )
 
 
-def _protects(answer: Guarantee, worker: Guarantee | None) -> bool:
+def _may_be_called_protected(answer: Guarantee, worker: Guarantee | None) -> bool:
     """Return whether answers can be called protected: by the loss of a worker, if unknown by that of an answer."""
     if worker is None:
         return percent_rounded_up(answer.largest_guess_probability) != CERTAIN
     return worker.epsilon <= MAX_PROTECTING
 
 
-def _epsilons_clause(answer: Guarantee, statement: PrivacyStatement) -> str:
+def _answer_and_worker_epsilon_clause(answer: Guarantee, statement: PrivacyStatement) -> str:
     """Return the loss of all answers of one worker, and that of a single answer."""
     by_question = bool(statement.question_guarantees)
-    epsilon = statement.whole_range if by_question else format_bound(answer.epsilon, 4)
+    epsilon = statement.epsilon_range_per_answer if by_question else format_bound(answer.epsilon, 4)
     single = f"epsilon {epsilon} per single answer{', by question' * by_question}"
     if statement.of_question is not None:
         single += f" ({format_bound(statement.of_question.epsilon, 4)} for the question of these reports)"
@@ -296,7 +302,7 @@ def _odds_text(guarantee: Guarantee) -> str:
     return format_bound(math.nextafter(math.exp(guarantee.epsilon), math.inf), ODDS_DIGITS)
 
 
-def _channel_sizes_clause(channel: Channel | None) -> str:
+def _clause_on_channel_sizes(channel: Channel | None) -> str:
     """Return the parameters of a single channel, with a comma before them; empty for several channels."""
     if channel is None:
         return ""

@@ -38,28 +38,28 @@ def campaign_facts(campaign: Campaign) -> Facts:
     )
 
 
-def board_facts(campaign: Campaign, file: Path) -> Facts:
+def facts_for_ethics_board(campaign: Campaign, file: Path) -> Facts:
     """Return what a board asks of a campaign first: texts, expected error beside the best constant, and its facts."""
     questions = [one.text for one in campaign.questions] or [campaign.question]
     long = len(campaign.consent) > MAX_CONSENT
     return (
-        ("Title", _quoted(campaign.title)),
-        ("Question", "; ".join(map(_quoted, questions))),
+        ("Title", _quoted_in_one_line(campaign.title)),
+        ("Question", "; ".join(map(_quoted_in_one_line, questions))),
         (
             "Consent, in the curator's words",
-            "too long for this page: see the file" if long else _quoted(campaign.consent),
+            "too long for this page: see the file" if long else _quoted_in_one_line(campaign.consent),
         ),
-        *_usefulness_facts(campaign, file.parent / PLAN_FILE),
+        *_expected_error_facts_of_plan(campaign, file.parent / PLAN_FILE),
         *campaign_facts(campaign),
     )
 
 
-def _quoted(text: str) -> str:
+def _quoted_in_one_line(text: str) -> str:
     """Return a text of the curator in one line, in quotes."""
     return repr(" ".join(text.split()))
 
 
-def _usefulness_facts(campaign: Campaign, plan: Path) -> Facts:
+def _expected_error_facts_of_plan(campaign: Campaign, plan: Path) -> Facts:
     """Return the error that the plan expects for each question, and that of the best constant; nothing without it."""
     try:
         made = parse_json(plan.read_bytes())

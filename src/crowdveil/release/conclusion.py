@@ -20,7 +20,7 @@ from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.channels.rounding import format_bound
 from crowdveil.em.estimate import Estimate
-from crowdveil.evaluation.prediction_powered import sample_interval
+from crowdveil.evaluation.prediction_powered import wilson_interval_of_binary_sample
 from crowdveil.folder.evidence import Evidence
 from crowdveil.mechanisms import Designed, RandomizedResponse
 from crowdveil.planning import Campaign
@@ -28,12 +28,12 @@ from crowdveil.planning.bayes_error import SEARCH_CROWDS
 from crowdveil.planning.expected_campaign import expected_campaign
 from crowdveil.planning.prediction import predict_from_bayes_errors
 from crowdveil.planning.settings.alternatives import WORTH_ASKING
-from crowdveil.planning.settings.expected_error import planned_mechanism
+from crowdveil.planning.settings.expected_error import mechanism_on_plan_scale
 from crowdveil.planning.worker_budget import LARGEST_CELL_EPSILON, RANKING_EXCESS
 from crowdveil.presentation.counts import number_of
 from crowdveil.privacy.mechanism_settings import Expectation
 from crowdveil.privacy.statement import PrivacyStatement
-from crowdveil.release.result_files import counted_tasks_text, expected_error, has_truth
+from crowdveil.release.result_files import expected_error_without_gold, has_truth, tasks_without_gold_text
 
 Verdict = Literal["use", "care", "not enough", "unknown"]
 USEFUL, USELESS = 0.5, WORTH_ASKING
@@ -75,26 +75,34 @@ def conclude(estimate: Estimate, statement: PrivacyStatement, evidence: Evidence
         return Conclusion("unknown", (ALL_GOLD,))
     if not estimate.categorical:
         return _conclude_numbers(estimate, source, evidence)
-    base, own, known = estimate.baseline, expected_error(estimate), has_truth(rest)
+    base, own, known = estimate.baseline, expected_error_without_gold(estimate), has_truth(rest)
     if not known.any():
         return Conclusion("unknown", (UNDECIDED,))
     if rest.confidence is None or own is None:
         return Conclusion("unknown", (NO_PROBABILITIES,))
-    constant, least = base.expected_error, max(own, _least_error(estimate))
+    constant, least = base.expected_error, max(own, _lower_end_of_gold_error(estimate))
     small, as_good = least <= SMALL_ERROR, least >= USELESS * constant
     ratio = (USEFUL + USELESS) / 2 if small and as_good else 0.0 if small else least / constant
     against = f"{error_percent(constant)} with {base.constant} for every task"
-    of = "" if estimate.gold is None else f" of the {counted_tasks_text(estimate)}"
+    of = "" if estimate.gold is None else f" of the {tasks_without_gold_text(estimate)}"
     compared = f"{error_percent(own)}{of} are expected to be wrong, against {against}"
-    verdict, first = _verdict_on_few_reports(rest, source, compared) or _verdict_and_advice(
+    verdict, first = _verdict_on_few_reports(rest, source, compared) or _verdict_by_share_of_constant_error(
         ratio, rest, source, compared, evidence
     )
     notes = [AS_GOOD] * (small and as_good) + [MORE_WRONG] * (least > max(own, SMALL_ERROR))
-    open_tasks = _undecided_sentence(known, "stay undecided and are not counted as wrong")
+    open_tasks = _sentence_on_tasks_without_truth(known, "stay undecided and are not counted as wrong")
     doubts = _low_confidence_sentence(rest.confidence[known])
     return Conclusion(
         verdict,
-        (first, *notes, *open_tasks, *_no_reports_sentence(rest), doubts, SHARES, *_evidence_sentences(estimate)),
+        (
+            first,
+            *notes,
+            *open_tasks,
+            *_tasks_without_reports_sentence(rest),
+            doubts,
+            SHARES,
+            *_sentences_on_model_or_gold_check(estimate),
+        ),
     )
 
 
@@ -119,23 +127,30 @@ def _conclude_numbers(estimate: Estimate, source: str, evidence: Evidence | None
         f"{float(base.constant):.4g}, by {apart} on average"
     )
     # An interval as wide as the scale says nothing, however far the numbers are apart.
-    share = max(ratio / 2, 2 * width / _scale_range(evidence))
-    verdict, first = _verdict_on_few_reports(rest, source, compared) or _verdict_and_advice(
+    share = max(ratio / 2, 2 * width / _scale_range_or_infinity(evidence))
+    verdict, first = _verdict_on_few_reports(rest, source, compared) or _verdict_by_share_of_constant_error(
         share, rest, source, compared, evidence
     )
-    open_tasks = _undecided_sentence(known, "have no number: there is too little information in their reports")
-    return Conclusion(verdict, (first, *open_tasks, *_no_reports_sentence(rest), *_evidence_sentences(estimate)))
+    open_tasks = _sentence_on_tasks_without_truth(
+        known, "have no number: there is too little information in their reports"
+    )
+    return Conclusion(
+        verdict,
+        (first, *open_tasks, *_tasks_without_reports_sentence(rest), *_sentences_on_model_or_gold_check(estimate)),
+    )
 
 
-def _least_error(estimate: Estimate) -> float:
+def _lower_end_of_gold_error(estimate: Estimate) -> float:
     """Return the lower end of the error on gold tasks, 90 % interval; 0 if they say nothing of the other tasks."""
     check = estimate.cross_validation
     if check is None or check.random is False:
         return 0.0
-    return sample_interval(np.repeat([1.0, 0.0], [check.tasks - check.right, check.right]), len(estimate.tasks)).low
+    return wilson_interval_of_binary_sample(
+        np.repeat([1.0, 0.0], [check.tasks - check.right, check.right]), len(estimate.tasks)
+    ).low
 
 
-def _evidence_sentences(estimate: Estimate) -> tuple[str, ...]:
+def _sentences_on_model_or_gold_check(estimate: Estimate) -> tuple[str, ...]:
     """Return what the figures rest on: the model, and known truths where there are any."""
     if estimate.gold is None:
         return (CHECK,)
@@ -150,19 +165,19 @@ def _privacy_clause(statement: PrivacyStatement) -> str:
         return "in this simulation, which has no privacy,"
     if statement.per_answer is None:
         return ""
-    answer = f"at epsilon {statement.answer_epsilon} per answer{statement.level_words}"
+    answer = f"at epsilon {statement.answer_epsilon_text} per answer{statement.clause_on_levels}"
     return f"{answer} (participation {statement.per_answer.participation})"
 
 
-def _verdict_and_advice(
-    ratio: float, rest: Estimate, source: str, compared: str, evidence: Evidence | None
+def _verdict_by_share_of_constant_error(
+    share_of_constant_error: float, rest: Estimate, source: str, compared: str, evidence: Evidence | None
 ) -> tuple[Verdict, str]:
     """Return the verdict on an error as a share of that of the constant, and its sentence."""
     alone = max(rest.reports_per_task) < 2
     compared = f"{source} {compared}{ALONE if alone else ''}".lstrip()
-    if ratio <= USEFUL and not alone:
+    if share_of_constant_error <= USEFUL and not alone:
         return "use", f"Use these truths: {compared}."
-    if ratio < USELESS:
+    if share_of_constant_error < USELESS:
         return "care", f"Use these truths with care: {compared}."
     enough = sufficiency_sentence(evidence, USEFUL) or "Collect more answers."
     return "not enough", f"These answers are not enough: {compared}. {enough}"
@@ -178,7 +193,7 @@ def _verdict_on_few_reports(rest: Estimate, source: str, compared: str) -> tuple
     return "not enough", f"These answers are not enough: {found}; {f'{source} {compared}'.lstrip()}. {SPARSE}"
 
 
-def _scale_range(evidence: Evidence | None) -> float:
+def _scale_range_or_infinity(evidence: Evidence | None) -> float:
     """Return the range of the scale of the answers; infinite without a scale."""
     alphabet: Alphabet | None = None
     if evidence is not None:
@@ -186,13 +201,13 @@ def _scale_range(evidence: Evidence | None) -> float:
     return alphabet.range if isinstance(alphabet, Scale) else np.inf
 
 
-def _undecided_sentence(known: NDArray[np.bool_], why: str) -> tuple[str, ...]:
+def _sentence_on_tasks_without_truth(known: NDArray[np.bool_], why: str) -> tuple[str, ...]:
     """Return a sentence on the tasks without a truth; none if all have one."""
     count = int((~known).sum())
     return (f"{count:,} of {len(known):,} tasks {why}.",) if count else ()
 
 
-def _no_reports_sentence(estimate: Estimate) -> tuple[str, ...]:
+def _tasks_without_reports_sentence(estimate: Estimate) -> tuple[str, ...]:
     """Return a sentence on the tasks without a report whose truth is the model's guess; none if there are none."""
     count = int((has_truth(estimate) & (np.asarray(estimate.reports_per_task) == 0)).sum())
     have = "1 task has no reports: its truth is" if count == 1 else f"{count:,} tasks have no reports: their truths are"
@@ -239,7 +254,7 @@ def sufficiency_sentence(evidence: Evidence | None, share: float) -> str:
     channel = evidence.channel
     campaign = _planned_campaign(evidence, alphabet, channel)
     if channel is not None:
-        channel = planned_mechanism(campaign.crowd.alphabet, Designed.from_channel(channel)).channel()
+        channel = mechanism_on_plan_scale(campaign.crowd.alphabet, Designed.from_channel(channel)).channel()
     if _reaches_share(campaign, channel, share):
         return AS_ASSUMED
     found = [*_more_workers(campaign, channel, share), *_more_epsilon(campaign, evidence.channel, share)]
@@ -281,7 +296,7 @@ def _reaches_share(campaign: Campaign, channel: Channel | None, share: float) ->
 
 def _more_workers(campaign: Campaign, channel: Channel | None, share: float) -> Iterator[str]:
     for factor in FACTORS:
-        more = campaign.with_workers(math.ceil(factor * campaign.workers))
+        more = campaign.with_other_number_of_workers(math.ceil(factor * campaign.workers))
         if _reaches_share(more, channel, share):
             yield f"about {more.workers:,} workers in place of {campaign.workers:,}"
             return

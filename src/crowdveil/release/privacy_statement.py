@@ -17,15 +17,19 @@ import numpy as np
 from crowdveil.campaign.document import Campaign
 from crowdveil.campaign.folder import find_campaign, read_campaign
 from crowdveil.channels.alphabet import NULL
-from crowdveil.channels.certificate import has_format, require_known_format
+from crowdveil.channels.certificate import has_format, require_certificate_or_campaign
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable, is_channel_table
 from crowdveil.channels.guarantee import Guarantee
 from crowdveil.data.ingest.csv_files import content_digest
-from crowdveil.data.public_lists import NO_GUARANTEE_PREFIXES, not_public_text
+from crowdveil.data.public_lists import NO_GUARANTEE_PREFIXES, why_missing_lists_void_privacy
 from crowdveil.data.sources.answer_source import AnswerSource, local_source, open_source
 from crowdveil.errors import ClaimError, CrowdveilError, ReportsError, SettingsError
-from crowdveil.folder.campaign.campaign_reports import existing_question_folders, export_folders, worker_name
+from crowdveil.folder.campaign.campaign_reports import (
+    existing_question_folders,
+    export_folder_per_question,
+    exported_name_of_slot,
+)
 from crowdveil.folder.crowd import SUMS_FILE, Crowd, find_crowd, is_sums_file, read_crowd, report_directory
 from crowdveil.folder.estimate_files import estimate_names
 from crowdveil.folder.evidence import (
@@ -56,10 +60,10 @@ from crowdveil.privacy.statement import (
     channel_statement,
     mechanism_names,
     no_guarantee_reason,
-    question_guarantees,
+    question_guarantees_if_several,
     uncovered_sentences,
 )
-from crowdveil.release.campaign_facts import YARDSTICK, Facts, board_facts
+from crowdveil.release.campaign_facts import YARDSTICK, Facts, facts_for_ethics_board
 from crowdveil.release.result_files import read_results
 from crowdveil.standalone.checks import CAMPAIGN_FORMAT
 from crowdveil.standalone.verification import (
@@ -82,7 +86,7 @@ CHANNEL_VISIBLE = "The channel of a worker, such as a level of privacy that the 
 HOLDER = "The holder of the answers, who sees them all: these reports were made from a file of answers."
 
 
-def find_reports(folder: Path) -> Path | None:
+def find_reports_with_recorded_crowd(folder: Path) -> Path | None:
     """Return the reports in a folder that has a crowd.json; None without them."""
     names = [REPORTS_FILES["csv"][0], REPORTS_FILES["parquet"][0], SUMS_FILE]
     found = [folder / name for name in names if (folder / name).is_file()]
@@ -97,13 +101,13 @@ def find_campaign_file(folder: Path) -> Path | None:
     That beside the reports from which results were inferred is the campaign if their crowd.json names it.
     """
     for one in (folder, folder / FIRST_QUESTION):
-        found = find_campaign(one) or _beside_reports(one)
+        found = find_campaign(one) or _campaign_beside_reports_of_results(one)
         if found is not None:
             return found
     return None
 
 
-def _beside_reports(results: Path) -> Path | None:
+def _campaign_beside_reports_of_results(results: Path) -> Path | None:
     recorded = recorded_reports(results)
     for source in () if recorded is None else map(Path, recorded.sources):
         crowd, beside = find_crowd(source), find_campaign(report_directory(source))
@@ -132,7 +136,7 @@ def statement_of_source(path: Path, *, answers: int | None = None) -> tuple[Priv
         )
     source = path.read_bytes() if path.is_file() else None
     if source is not None:
-        require_known_format(source, str(path))
+        require_certificate_or_campaign(source, str(path))
     if source is not None and not has_campaign_format(source):
         return _statement_of_certificate(path, source, answers), YARDSTICK
     if answers is not None:
@@ -144,10 +148,10 @@ def statement_of_source(path: Path, *, answers: int | None = None) -> tuple[Priv
     named = path if source is not None else find_campaign_file(path)
     campaign = None if named is None else read_campaign(named)
     if named is not None:
-        require_claims(named)
-    facts = YARDSTICK if campaign is None or named is None else (*board_facts(campaign, named), *YARDSTICK)
+        refuse_if_campaign_claims_are_false(named)
+    facts = YARDSTICK if campaign is None or named is None else (*facts_for_ethics_board(campaign, named), *YARDSTICK)
     whole = source is not None or (campaign is not None and bool(existing_question_folders(path, campaign)))
-    reports = None if whole else find_reports(path)
+    reports = None if whole else find_reports_with_recorded_crowd(path)
     recorded = recorded_reports(path) if reports is None and not whole else None
     if named is not None and campaign is not None and reports is None and recorded is None:
         return campaign_statement(campaign), facts
@@ -158,7 +162,7 @@ def statement_of_source(path: Path, *, answers: int | None = None) -> tuple[Priv
             value=str(path),
             hint="Copy it into one of them, or give the folder of one question.",
         )
-    if recorded is None or not recorded.is_there:
+    if recorded is None or not recorded.source_files_exist:
         return statement_of_results(inferred_from, reports, campaign)[0], facts
     with open_source(recorded.sources, recorded.layout) as opened:
         read: Path | AnswerSource = opened.path if is_sums_file(opened.path) else opened
@@ -170,10 +174,10 @@ def _statement_of_certificate(path: Path, source: bytes, answers: int | None) ->
     table = is_channel_table(source)
     channel = ChannelTable.from_certificate(source) if table else Channel.from_certificate(source)
     sha256, apart = str(parse_json(source)["sha256"]), is_certificate_of_question(path)
-    return channel_statement(channel, sha256=sha256, answers=answers, apart=apart)
+    return channel_statement(channel, sha256=sha256, answers=answers, one_of_several_questions=apart)
 
 
-def require_claims(campaign: Path) -> None:
+def refuse_if_campaign_claims_are_false(campaign: Path) -> None:
     """Refuse a campaign of which a claim is false, such as the number of tasks that its parts ask of a worker.
 
     Raises:
@@ -215,11 +219,11 @@ def statement_of_results(
     """
     if isinstance(source, Path) and is_sums_file(source):
         return _statement_of_sums(inferred_from, source), None
-    evidence = None if source is None else _read_reports(inferred_from, source, reading, asked)
+    evidence = None if source is None else _read_reports_behind_truths(inferred_from, source, reading, asked)
     return statement_of_evidence(evidence, campaign), evidence
 
 
-def _refuse_other_question(asked: str, name: str | None, questions: Collection[str], source: str) -> None:
+def _refuse_page_naming_other_question(asked: str, name: str | None, questions: Collection[str], source: str) -> None:
     """Refuse a page that would name another question of the reports than that of its truths."""
     if name is not None and asked in questions and asked != name:
         raise ReportsError(
@@ -230,7 +234,7 @@ def _refuse_other_question(asked: str, name: str | None, questions: Collection[s
         )
 
 
-def _read_reports(
+def _read_reports_behind_truths(
     inferred_from: str | None, source: Path | AnswerSource, reading: EvidenceOptions, asked: str
 ) -> Evidence:
     """Return the reports of a source; those to one question if the truths were inferred from them alone."""
@@ -243,8 +247,8 @@ def _read_reports(
             if not questions:
                 raise
         else:
-            if inferred_from in (None, evidence.digest):
-                _refuse_other_question(asked, name, questions, opened.name)
+            if inferred_from in (None, evidence.digest_of_reports_and_channel):
+                _refuse_page_naming_other_question(asked, name, questions, opened.name)
                 return evidence
     raise _other_reports_error(opened.name)
 
@@ -279,15 +283,15 @@ def statement_of_evidence(evidence: Evidence | None, campaign: Campaign | None) 
     if crowd["simulation"]:
         return PrivacyStatement(status="simulation", reason=SIMULATION)
     if campaign is not None:
-        _require_campaign(campaign, evidence)
+        _require_reports_of_campaign(campaign, evidence)
     return _statement_of_checked_reports(evidence, campaign, made_from_answers=campaign_name_of(crowd) is None)
 
 
-def _require_campaign(campaign: Campaign, evidence: Evidence) -> None:
+def _require_reports_of_campaign(campaign: Campaign, evidence: Evidence) -> None:
     """Refuse reports with other certificates, tasks or workers than those of the campaign."""
     channel, reports = evidence.channel, evidence.reports
     named = None if evidence.crowd is None else campaign_name_of(evidence.crowd)
-    asked = asked_question(evidence, campaign)
+    asked = question_that_reports_answer(evidence, campaign)
     if asked is None:
         raise ReportsError(
             "the reports must name the question of the campaign that they answer",
@@ -298,10 +302,10 @@ def _require_campaign(campaign: Campaign, evidence: Evidence) -> None:
         name
         for name, ok in (
             ("campaign", named in (None, campaign.name)),
-            ("certificate", _has_certificates(channel, asked)),
+            ("certificate", _certificates_match_campaign(channel, asked)),
             ("tasks", set(map(str, reports.tasks)) <= {task.id for task in asked.tasks}),
-            ("workers", set(map(str, reports.workers)) <= set(map(worker_name, range(campaign.slots)))),
-            ("losses of earlier rounds", _keeps_rounds(evidence, campaign)),
+            ("workers", set(map(str, reports.workers)) <= set(map(exported_name_of_slot, range(campaign.slots)))),
+            ("losses of earlier rounds", _keeps_stated_worker_loss(evidence, campaign)),
         )
         if not ok
     ]
@@ -314,12 +318,12 @@ def _require_campaign(campaign: Campaign, evidence: Evidence) -> None:
         )
 
 
-def _keeps_rounds(evidence: Evidence, campaign: Campaign) -> bool:
+def _keeps_stated_worker_loss(evidence: Evidence, campaign: Campaign) -> bool:
     """Return whether no worker was asked more, in all rounds of a campaign, than a later round states."""
     if not campaign.earlier or evidence.channel is None:
         return True
-    _, found = _worker_guarantee(evidence, evidence.channel, chosen=False)
-    return found.epsilon <= campaign.worker_guarantee.epsilon
+    _, found = _largest_cells_and_worker_guarantee(evidence, evidence.channel, workers_chose_channels=False)
+    return found.epsilon <= campaign.worker_guarantee_over_rounds.epsilon
 
 
 def require_every_question(campaign: Campaign, directory: Path, evidence: Mapping[Path, Evidence | None]) -> None:
@@ -334,21 +338,23 @@ def require_every_question(campaign: Campaign, directory: Path, evidence: Mappin
         ReportsError: a question is missing, stands in the folder of another one or twice, or has other tasks.
     """
     parts, seen = campaign.by_question, set[str]()
-    for number, (folder, part) in enumerate(zip(export_folders(directory, campaign), parts, strict=True), start=1):
+    for number, (folder, part) in enumerate(
+        zip(export_folder_per_question(directory, campaign), parts, strict=True), start=1
+    ):
         found = evidence.get(folder)
         place = None if found is None else question_number_of(found.crowd)
         if found is None or place != (number, len(parts)):
             named = "no reports that name it" if place is None else f"question {place[0]} of {place[1]}"
-            raise _misplaced_question_error(folder, f"{named} in place of question {number} of {len(parts)}")
-        _require_campaign(campaign, found)
+            raise _question_folder_error(folder, f"{named} in place of question {number} of {len(parts)}")
+        _require_reports_of_campaign(campaign, found)
         if set(map(str, found.reports.tasks)) != {task.id for task in part.tasks}:
-            raise _misplaced_question_error(folder, f"other tasks than those of question {number}")
-        if found.digest in seen:
-            raise _misplaced_question_error(folder, "the reports of an earlier question once more")
-        seen.add(found.digest)
+            raise _question_folder_error(folder, f"other tasks than those of question {number}")
+        if found.digest_of_reports_and_channel in seen:
+            raise _question_folder_error(folder, "the reports of an earlier question once more")
+        seen.add(found.digest_of_reports_and_channel)
 
 
-def _misplaced_question_error(folder: Path, found: str) -> ReportsError:
+def _question_folder_error(folder: Path, found: str) -> ReportsError:
     return ReportsError(
         "a page of several questions needs the results of each, once, in the folder of its number",
         source=str(folder),
@@ -357,14 +363,14 @@ def _misplaced_question_error(folder: Path, found: str) -> ReportsError:
     )
 
 
-def asked_question(evidence: Evidence, campaign: Campaign) -> Campaign | None:
+def question_that_reports_answer(evidence: Evidence, campaign: Campaign) -> Campaign | None:
     """Return the campaign as the question that the reports answer; None if they name none of its questions."""
     parts = campaign.by_question
     places = [(number, len(parts)) if len(parts) > 1 else None for number in range(1, len(parts) + 1)]
     return dict(zip(places, parts, strict=True)).get(question_number_of(evidence.crowd))
 
 
-def _has_certificates(channel: Channel | ChannelTable | None, campaign: Campaign) -> bool:
+def _certificates_match_campaign(channel: Channel | ChannelTable | None, campaign: Campaign) -> bool:
     """Return whether the certificates are those of a campaign; with levels all of them, in order, one a group.
 
     Those of earlier rounds are known by their largest epsilon and their participation alone.
@@ -373,7 +379,7 @@ def _has_certificates(channel: Channel | ChannelTable | None, campaign: Campaign
     found = [None if one is None else one.certificate()["sha256"] for one in channels]
     sealed = [certificate["sha256"] for certificate in campaign.certificates]
     if campaign.levels is None:
-        before = max((one.epsilon for one in campaign.earlier), default=0.0)
+        before = max((one.largest_answer_epsilon for one in campaign.earlier), default=0.0)
         kept = [
             one is not None and one.epsilon <= before and one.participation == campaign.participation
             for one in channels
@@ -395,10 +401,17 @@ def _statement_of_checked_reports(
     chosen = isinstance(channel, ChannelTable) and len(channel.choice) > 1
     chosen &= campaign is None and not made_from_answers
     apart = campaign is None and question_number_of(crowd) is not None
-    guarantee, (cells, per_worker) = channel.guarantee, _worker_guarantee(evidence, channel, chosen=chosen)
-    workers = _chosen_levels(evidence, channel)
+    guarantee, (cells, per_worker) = (
+        channel.guarantee,
+        _largest_cells_and_worker_guarantee(evidence, channel, workers_chose_channels=chosen),
+    )
+    workers = _workers_at_each_level(evidence, channel)
     if campaign is not None:
-        guarantee, cells, per_worker = campaign.answer_guarantee, campaign.all_cells, campaign.worker_guarantee
+        guarantee, cells, per_worker = (
+            campaign.weakest_answer_guarantee_over_rounds,
+            campaign.largest_worker_cells_over_rounds,
+            campaign.worker_guarantee_over_rounds,
+        )
     return PrivacyStatement(
         status="protected",
         mechanism=channel.mechanism if campaign is None or campaign.earlier else mechanism_names(campaign),
@@ -414,17 +427,19 @@ def _statement_of_checked_reports(
         campaign=None if campaign is None else campaign.name,
         relay=() if campaign is None else relay_sentences(campaign),
         levels=() if campaign is None else level_sentences(campaign, workers),
-        level_guarantees=_level_guarantees(channel) if chosen or (campaign is not None and campaign.levels) else (),
+        level_guarantees=_channel_guarantees_by_epsilon(channel)
+        if chosen or (campaign is not None and campaign.levels)
+        else (),
         level_workers=() if campaign is None else publishable_level_counts(campaign, workers),
         questions=single_question_sentences(cells, per_worker) if apart else question_sentences(campaign),
         rounds=round_sentences(campaign),
-        question_guarantees=() if campaign is None else question_guarantees(campaign),
+        question_guarantees=() if campaign is None else question_guarantees_if_several(campaign),
         certificate_sha256=crowd["certificate_sha256"],
         channel=channel if isinstance(channel, Channel) else None,
     )
 
 
-def statement_of_questions(statements: Sequence[PrivacyStatement]) -> PrivacyStatement:
+def joint_statement_of_questions(statements: Sequence[PrivacyStatement]) -> PrivacyStatement:
     """Return the statement of all reports, from those of the questions of a campaign; one is returned as it is."""
     first = statements[0]
     if len(statements) == 1 or any(one.status != "protected" for one in statements):
@@ -432,7 +447,7 @@ def statement_of_questions(statements: Sequence[PrivacyStatement]) -> PrivacySta
     return replace(first, of_question=None, channel=None, certificate_sha256=None)
 
 
-def _chosen_levels(evidence: Evidence, channel: Channel | ChannelTable) -> list[int]:
+def _workers_at_each_level(evidence: Evidence, channel: Channel | ChannelTable) -> list[int]:
     """Return the number of workers of each channel of a table by worker."""
     if not isinstance(channel, ChannelTable):
         return []
@@ -440,7 +455,7 @@ def _chosen_levels(evidence: Evidence, channel: Channel | ChannelTable) -> list[
     return np.bincount(of_worker, minlength=len(channel.choice)).tolist()
 
 
-def _level_guarantees(channel: Channel | ChannelTable) -> tuple[Guarantee, ...]:
+def _channel_guarantees_by_epsilon(channel: Channel | ChannelTable) -> tuple[Guarantee, ...]:
     """Return the guarantee per answer of each channel of a table, the most private first."""
     channels = channel.channels if isinstance(channel, ChannelTable) else (channel,)
     return tuple(sorted((one.guarantee for one in channels), key=lambda guarantee: guarantee.epsilon))
@@ -451,7 +466,7 @@ def _no_guarantee_reason(crowd: Crowd, channel: Channel | ChannelTable | None) -
     if crowd["edited"]:
         return EDITED
     if crowd["lists_from_answers"]:
-        text = not_public_text(crowd["lists_from_answers"])
+        text = why_missing_lists_void_privacy(crowd["lists_from_answers"])
         return f"{text[0].upper()}{text[1:]}."
     if channel is None:
         return NO_CERTIFICATE
@@ -464,14 +479,16 @@ def _mechanism_name(crowd: Crowd) -> str:
     return crowd["mechanism"].partition(" ")[0].rstrip(";")
 
 
-def _worker_guarantee(evidence: Evidence, channel: Channel | ChannelTable, *, chosen: bool) -> tuple[int, Guarantee]:
+def _largest_cells_and_worker_guarantee(
+    evidence: Evidence, channel: Channel | ChannelTable, *, workers_chose_channels: bool
+) -> tuple[int, Guarantee]:
     """Return the largest number of cells of a worker, and the guarantee of all answers of one worker.
 
     If workers may have chosen their channels, all cells count as those of the weakest channel of the table: the worst
     worker who is present would tell what was chosen.
     """
     reports, assignment = evidence.reports, evidence.assignment
-    if isinstance(channel, ChannelTable) and not chosen:
+    if isinstance(channel, ChannelTable) and not workers_chose_channels:
         loss = account_channel_table(channel, tasks=reports.tasks, workers=reports.workers, assignment=assignment)[1]
         return loss.cells, Guarantee(epsilon=loss.exact, unit="worker", participation=loss.participation)
     if assignment is not None:

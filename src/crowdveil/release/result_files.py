@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from crowdveil.channels.alphabet import Categories
-from crowdveil.data.identifiers import as_identifiers
+from crowdveil.data.identifiers import lazy_or_read_only_identifiers
 from crowdveil.data.importers.export_file import ExportFile
 from crowdveil.data.ingest.csv_files import read_header
 from crowdveil.em.estimate import Estimate, WorkerTable
@@ -64,12 +64,12 @@ def read_results(folder: Path) -> Results:
         truths, workers = (folder / name for name in names)
         entry, _ = entry_of_unchanged_file(truths), entry_of_unchanged_file(workers)
         try:
-            found = _estimate(_Columns(truths), _Columns(workers))
+            found = _estimate_of_result_files(_Columns(truths), _Columns(workers))
         except pa.ArrowInvalid as error:
             raise _damage_error(folder, str(error)) from error
         found = _with_cross_validation(found, entry.gold, folder)
-        _require_consistency(found, folder)
-        return Results(found, entry.sha256, entry.reports_sha256, _notes(entry.notes, folder))
+        _require_valid_probabilities_and_gold(found, folder)
+        return Results(found, entry.sha256, entry.reports_sha256, _warnings_in_record(entry.notes, folder))
     refuse_question_folders(folder)
     raise ReportsError(NO_RESULTS, source=str(folder), hint=INFER_AGAIN)
 
@@ -83,7 +83,7 @@ def _with_cross_validation(estimate: Estimate, text: str, folder: Path) -> Estim
         raise SettingsError(rule, value=str(folder), hint=INFER_AGAIN) from error
 
 
-def _notes(text: str, folder: Path) -> tuple[str, ...]:
+def _warnings_in_record(text: str, folder: Path) -> tuple[str, ...]:
     """Return the warnings in the record."""
     notes = parse_json(text).get(WARNINGS) if text else []
     if not isinstance(notes, list) or not all(isinstance(note, str) for note in notes):
@@ -96,7 +96,7 @@ def _damage_error(folder: Path, why: str) -> ReportsError:
     return ReportsError(rule, source=str(folder), examples=why, hint=INFER_AGAIN)
 
 
-def _require_consistency(estimate: Estimate, folder: Path) -> None:
+def _require_valid_probabilities_and_gold(estimate: Estimate, folder: Path) -> None:
     """Refuse truths that no estimate has, although their record was made anew.
 
     Raises:
@@ -116,14 +116,14 @@ class _Columns:
     """Columns of a file of truths or workers."""
 
     def __init__(self, path: Path) -> None:
-        self.table = _table(path)
+        self.table = _read_result_table(path)
 
     def numbers(self, name: str) -> NDArray[np.float64]:
         """Return a column of numbers; an empty one is nan."""
         column: NDArray[np.float64] = self.table[name].cast(pa.float64()).to_numpy()
         return column
 
-    def marks(self, name: str) -> NDArray[np.bool_] | None:
+    def boolean_column_or_none(self, name: str) -> NDArray[np.bool_] | None:
         """Return a column of true and false; None without it.
 
         Raises:
@@ -141,12 +141,12 @@ class _Columns:
         return [self.numbers(name) if name in self.table.column_names else None for name in names]
 
 
-def _table(path: Path) -> pa.Table:
+def _read_result_table(path: Path) -> pa.Table:
     """Return a table whose names and labels are text; an empty number is null."""
     if path.suffix == ".parquet":
         return pq.read_table(path)
     if path.suffix != ".csv":
-        return pa.Table.from_pylist(ExportFile(path, str(path)).records)
+        return pa.Table.from_pylist(ExportFile(path, str(path)).rows_as_mappings)
     columns = read_header(path)
     text = {*TEXT_COLUMNS, *(["truth"] if "confidence" in columns else [])}
     types = {name: pa.string() if name in text else pa.float64() for name in columns} | {GOLD: pa.bool_()}
@@ -154,7 +154,7 @@ def _table(path: Path) -> pa.Table:
     return pa.csv.read_csv(path, convert_options=options)
 
 
-def _estimate(truths: _Columns, workers: _Columns) -> Estimate:
+def _estimate_of_result_files(truths: _Columns, workers: _Columns) -> Estimate:
     """Return the estimate in two files: truths that costs decided, or that stay empty, are those of the file."""
     columns, probabilistic, decision, undecided = truths.table.column_names, True, None, None
     probabilities = [name for name in columns if name.startswith(PROBABILITY) and "confidence" in columns]
@@ -175,14 +175,16 @@ def _estimate(truths: _Columns, workers: _Columns) -> Estimate:
     return Estimate(
         method="read from files",
         alphabet=Categories(tuple(labels)) if labels else None,
-        tasks=as_identifiers(np.array(list(map(str, truths.table["task"].to_pylist())), dtype=np.str_)),
+        tasks=lazy_or_read_only_identifiers(np.array(list(map(str, truths.table["task"].to_pylist())), dtype=np.str_)),
         posterior=posterior,
         reports_per_task=truths.numbers("reports").astype(np.int64),
-        worker_names=as_identifiers(np.array(list(map(str, workers.table["worker"].to_pylist())), dtype=np.str_)),
+        worker_names=lazy_or_read_only_identifiers(
+            np.array(list(map(str, workers.table["worker"].to_pylist())), dtype=np.str_)
+        ),
         workers=WorkerTable(workers.numbers(quality), quality, ability_low=ability_low, ability_high=ability_high),
         reports_per_worker=workers.numbers("reports").astype(np.int64),
         steps=0,
-        gold=truths.marks(GOLD),
+        gold=truths.boolean_column_or_none(GOLD),
         low=low,
         high=high,
         probabilistic=probabilistic,
@@ -198,7 +200,7 @@ def has_truth(estimate: Estimate) -> NDArray[np.bool_]:
     return np.ones(len(estimate.tasks), dtype=bool) if estimate.undecided is None else ~estimate.undecided
 
 
-def expected_error(estimate: Estimate) -> float | None:
+def expected_error_without_gold(estimate: Estimate) -> float | None:
     """Return the expected share of wrong labels among decided tasks without gold; that of `Baseline` for numbers."""
     if not estimate.categorical:
         return estimate.baseline.estimate_error
@@ -207,7 +209,7 @@ def expected_error(estimate: Estimate) -> float | None:
     return None if rest.confidence is None or not known.any() else 1 - float(rest.confidence[known].mean())
 
 
-def counted_tasks_text(estimate: Estimate) -> str:
+def tasks_without_gold_text(estimate: Estimate) -> str:
     """Return the number of tasks to which errors belong, in words: those without gold."""
     tasks = len(estimate.without_gold.tasks)
     return f"{number_of(tasks, 'task')}{'' if estimate.gold is None else ' without gold'}"

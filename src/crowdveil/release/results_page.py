@@ -27,19 +27,19 @@ from crowdveil.folder.estimate_files import PAGE
 from crowdveil.folder.evidence import Evidence, question_number_of
 from crowdveil.presentation.html import Html
 from crowdveil.presentation.svg_pictures import bar_chart, count_bars, interval_chart, share_histogram
-from crowdveil.privacy.largest_posterior import posterior_rows, posterior_sentences
+from crowdveil.privacy.largest_posterior import picture_rows_of_largest_posteriors, sentences_on_adversary_certainty
 from crowdveil.privacy.statement import PrivacyStatement, statement_sentences
 from crowdveil.release.campaign_facts import campaign_facts
 from crowdveil.release.conclusion import ALL_GOLD, Conclusion, conclude, error_percent
 from crowdveil.release.result_files import (
     Results,
-    counted_tasks_text,
-    expected_error,
+    expected_error_without_gold,
     has_truth,
     least_certain_tasks,
+    tasks_without_gold_text,
     truth_texts,
 )
-from crowdveil.release.review_sentences import review_sentences
+from crowdveil.release.review_sentences import sentences_on_agreement_tasks_workers
 
 MAX_TASKS = 2_000
 """Largest number of tasks and of workers in the tables; the files have all."""
@@ -124,12 +124,12 @@ class QuestionResults(NamedTuple):
     text: PageText
 
     @property
-    def place(self) -> str:
+    def question_number_heading(self) -> str:
         """Which of several questions of a campaign this is, as a heading; empty with one."""
         place = None if self.evidence is None else question_number_of(self.evidence.crowd)
         return "" if place is None else f"Question {place[0]} of {place[1]}"
 
-    def conclusion(self) -> Conclusion:
+    def verdict_on_use_of_truths(self) -> Conclusion:
         """Return whether the truths can be used."""
         return conclude(self.results.estimate, self.statement, self.evidence)
 
@@ -152,13 +152,13 @@ def write_page(
     Raises:
         SettingsError: the page would replace a file that is not a page of results.
     """
-    conclusions = [one.conclusion() for one in answered]
+    conclusions = [one.verdict_on_use_of_truths() for one in answered]
     whole, text = statement or answered[0].statement, text or answered[0].text
-    write_outputs(page_outputs(out), {out.name: _render(answered, conclusions, whole, text)})
+    write_outputs(page_outputs(out), {out.name: _render_results_page(answered, conclusions, whole, text)})
     return conclusions
 
 
-def _render(
+def _render_results_page(
     answered: Sequence[QuestionResults], conclusions: Sequence[Conclusion], statement: PrivacyStatement, text: PageText
 ) -> str:
     """Return the page as HTML."""
@@ -183,9 +183,9 @@ def _render(
         version=version("crowdveil"),
         statement=statement,
         sentences=statement_sentences(statement),
-        privacy_class=_privacy_class(statement),
-        whole_person=_certainty_about_a_person(statement),
-        posterior_picture=_posterior_picture(statement),
+        privacy_class=_css_class_of_privacy_line(statement),
+        whole_person=_certainty_about_all_answers_sentence(statement),
+        posterior_picture=_adversary_certainty_picture(statement),
         shown=SHOWN,
         several=several,
         parts=parts,
@@ -200,7 +200,7 @@ def _question_section(one: QuestionResults, conclusion: Conclusion, number: int 
     suffix = "" if number is None else f"-{number}"
     return {
         "suffix": suffix,
-        "place": one.place,
+        "place": one.question_number_heading,
         "heading": "h2" if number is None else "h3",
         "caption": "h3" if number is None else "h4",
         "text": text,
@@ -209,19 +209,23 @@ def _question_section(one: QuestionResults, conclusion: Conclusion, number: int 
         "statement": one.statement,
         "conclusion": conclusion,
         "warnings": one.results.notes,
-        "summary": _error_summary(estimate) if inferred else ALL_GOLD,
-        "pictures": list(_pictures(estimate, suffix)) if inferred else [],
+        "summary": _expected_error_and_constant_sentences(estimate) if inferred else ALL_GOLD,
+        "pictures": list(_captioned_pictures(estimate, suffix)) if inferred else [],
         "channel_picture": None if channel is None else channel_table(f"channel{suffix}", channel),
-        "rows": list(_task_rows(estimate, text, _task_order(list(map(str, estimate.tasks)), text)[:MAX_TASKS])),
-        "doubtful": list(_task_rows(rest, text, _doubtful(rest))) if _doubts_differ(rest) else [],
-        "doubt": _doubt_sentence(rest) if inferred else ALL_GOLD,
-        "review": review_sentences(estimate, one.evidence, with_workers=text.with_workers),
+        "rows": list(
+            _task_rows(
+                estimate, text, _campaign_then_natural_task_order(list(map(str, estimate.tasks)), text)[:MAX_TASKS]
+            )
+        ),
+        "doubtful": list(_task_rows(rest, text, _most_doubtful_tasks(rest))) if _tasks_differ_in_doubt(rest) else [],
+        "doubt": _sentence_on_most_doubtful_tasks(rest) if inferred else ALL_GOLD,
+        "review": sentences_on_agreement_tasks_workers(estimate, one.evidence, with_workers=text.with_workers),
         "workers": list(_worker_rows(estimate)) if text.with_workers else [],
         "worker_picture": _worker_picture(estimate, suffix) if text.with_workers else None,
     }
 
 
-def _task_order(tasks: Sequence[str], text: PageText) -> list[int]:
+def _campaign_then_natural_task_order(tasks: Sequence[str], text: PageText) -> list[int]:
     """Return the tasks in the order of the campaign; others in alphabetical order, numbers in names by their size."""
     place = {name: index for index, name in enumerate(text.task_texts)}
     return sorted(
@@ -235,7 +239,7 @@ def _natural_sort_key(name: str) -> list[tuple[bool, int, str]]:
     return [(place % 2 == 0, len(part.lstrip("0")) * (place % 2), part) for place, part in enumerate(parts)]
 
 
-def _privacy_class(statement: PrivacyStatement) -> str:
+def _css_class_of_privacy_line(statement: PrivacyStatement) -> str:
     """Return the class of the line on privacy: a guarantee of a whole person, none that says much, or a simulation."""
     if statement.status == "simulation":
         return "warn"
@@ -243,18 +247,18 @@ def _privacy_class(statement: PrivacyStatement) -> str:
     return "" if person is not None and person.largest_guess_probability <= MEANINGFUL else "neutral"
 
 
-def _certainty_about_a_person(statement: PrivacyStatement) -> str:
+def _certainty_about_all_answers_sentence(statement: PrivacyStatement) -> str:
     """Return how sure anyone can be of all answers of a person; empty without a guarantee."""
     if statement.per_answer is None or statement.per_worker is None:
         return ""
-    return posterior_sentences(statement.per_answer, statement.per_worker)[0]
+    return sentences_on_adversary_certainty(statement.per_answer, statement.per_worker)[0]
 
 
-def _posterior_picture(statement: PrivacyStatement) -> Html | None:
+def _adversary_certainty_picture(statement: PrivacyStatement) -> Html | None:
     """Return what an adversary can learn about one answer and about a whole person; None without a guarantee."""
     if statement.per_answer is None:
         return None
-    rows = posterior_rows(statement.per_answer, statement.per_worker)
+    rows = picture_rows_of_largest_posteriors(statement.per_answer, statement.per_worker)
     return bar_chart("posterior", "How sure an adversary can be, from 50 % before", rows)
 
 
@@ -271,10 +275,10 @@ def code_as_html(sentence: str) -> Markup:
     return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", kept))
 
 
-def _error_summary(estimate: Estimate) -> str:
+def _expected_error_and_constant_sentences(estimate: Estimate) -> str:
     """Return expected error and best constant in one or two sentences."""
-    base, own_error, rest = estimate.baseline, expected_error(estimate), estimate.without_gold
-    gold = "" if estimate.gold is None else f" These figures are of the {counted_tasks_text(estimate)}."
+    base, own_error, rest = estimate.baseline, expected_error_without_gold(estimate), estimate.without_gold
+    gold = "" if estimate.gold is None else f" These figures are of the {tasks_without_gold_text(estimate)}."
     if not estimate.categorical:
         known = has_truth(rest)
         ends = None if rest.low is None or rest.high is None else (rest.high - rest.low)[known]
@@ -300,12 +304,12 @@ def _error_summary(estimate: Estimate) -> str:
     )
 
 
-def _pictures(estimate: Estimate, suffix: str) -> Iterator[tuple[str, Html]]:
+def _captioned_pictures(estimate: Estimate, suffix: str) -> Iterator[tuple[str, Html]]:
     """Yield pictures of the tasks without gold with their captions; `suffix` ends their names."""
-    base, own = estimate.baseline, expected_error(estimate)
+    base, own = estimate.baseline, expected_error_without_gold(estimate)
     without, estimate = "" if estimate.gold is None else ", without gold", estimate.without_gold
     if not estimate.categorical or estimate.alphabet is None:
-        if _numbers_differ(estimate):
+        if _truths_differ_beyond_intervals(estimate):
             tasks = list(map(str, estimate.tasks))
             yield (
                 f"Numbers{without}",
@@ -323,7 +327,7 @@ def _pictures(estimate: Estimate, suffix: str) -> Iterator[tuple[str, Html]]:
         yield f"Tasks by confidence{without}", confidence_classes(f"confidence{suffix}", estimate.confidence)
 
 
-def _numbers_differ(estimate: Estimate) -> bool:
+def _truths_differ_beyond_intervals(estimate: Estimate) -> bool:
     """Return whether the numbers differ by more than `ALIKE` of their intervals, so that a picture says something."""
     known = estimate.truth[np.isfinite(estimate.truth)]
     if not known.size or estimate.low is None or estimate.high is None:
@@ -350,11 +354,11 @@ def _task_rows(estimate: Estimate, text: PageText, chosen: Iterable[int]) -> Ite
         }
 
 
-def _doubtful(estimate: Estimate) -> list[int]:
+def _most_doubtful_tasks(estimate: Estimate) -> list[int]:
     return least_certain_tasks(estimate, min(MAX_DOUBTFUL, -(-len(estimate.tasks) // 3)))
 
 
-def _doubts_differ(estimate: Estimate) -> bool:
+def _tasks_differ_in_doubt(estimate: Estimate) -> bool:
     """Return whether some tasks are more doubtful than others, so that a ranking says something."""
     if estimate.confidence is not None:
         least, most = estimate.confidence.min(initial=1), estimate.confidence.max(initial=0)
@@ -365,18 +369,22 @@ def _doubts_differ(estimate: Estimate) -> bool:
     return bool(known.size) and bool(known.min() < (1 - ALIKE) * known.max())
 
 
-def _doubt_sentence(estimate: Estimate) -> str:
+def _sentence_on_most_doubtful_tasks(estimate: Estimate) -> str:
     """Return why the listed tasks are the doubtful ones, and their part of the expected error; or why none are."""
     helps = "More answers would help most here."
     if estimate.confidence is None:
         alike, first = ("have about as many reports", "fewest reports")
         if estimate.low is not None:
             alike, first = ("intervals are about as wide", "widest intervals")
-        return f"{helps} The {first} first." if _doubts_differ(estimate) else f"No task is more doubtful: all {alike}."
-    if not _doubts_differ(estimate):
+        return (
+            f"{helps} The {first} first."
+            if _tasks_differ_in_doubt(estimate)
+            else f"No task is more doubtful: all {alike}."
+        )
+    if not _tasks_differ_in_doubt(estimate):
         least = percent(float(estimate.confidence.min(initial=1)))
         return f"No truth is more doubtful than the others: all have a confidence of at least {least}."
-    errors, chosen = 1 - estimate.confidence, _doubtful(estimate)
+    errors, chosen = 1 - estimate.confidence, _most_doubtful_tasks(estimate)
     part = f"{100 * float(errors[chosen].sum() / errors.sum()):.0f} %"
     first = f"The least certain truths first. {len(chosen)} of {len(errors):,} tasks have {part} of the expected error."
     return f"{helps} {first}"

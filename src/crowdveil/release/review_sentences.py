@@ -5,15 +5,15 @@ from functools import partial
 import numpy as np
 
 from crowdveil.channels.alphabet import Scale
-from crowdveil.crowd_review.agreement import agreement_of
-from crowdveil.crowd_review.next_answers import require_next_answers_possible
+from crowdveil.crowd_review.agreement import agreement_corrected_for_channel
+from crowdveil.crowd_review.next_answers import require_labels_for_next_answers
 from crowdveil.crowd_review.workers import ability_bound
 from crowdveil.em.estimate import Estimate
 from crowdveil.errors import CrowdveilError
 from crowdveil.evaluation.agreement import NOT_KNOWN, Agreement, Interval
 from crowdveil.folder.evidence import Evidence
 from crowdveil.presentation.counts import number_of, verb_of
-from crowdveil.release.result_files import counted_tasks_text
+from crowdveil.release.result_files import tasks_without_gold_text
 
 UNSURE = 0.8
 """Confidence below which a task counts as unsure."""
@@ -21,7 +21,9 @@ FEW = 2
 MEANING = "; 1 is full agreement, 0 is chance"
 
 
-def review_sentences(estimate: Estimate, evidence: Evidence | None, *, with_workers: bool) -> tuple[str, ...]:
+def sentences_on_agreement_tasks_workers(
+    estimate: Estimate, evidence: Evidence | None, *, with_workers: bool
+) -> tuple[str, ...]:
     """Return the sentences; agreement needs the reports, and is left out without them.
 
     Args:
@@ -30,17 +32,17 @@ def review_sentences(estimate: Estimate, evidence: Evidence | None, *, with_work
         with_workers: whether workers are named.
     """
     return (
-        *_agreement_sentences(evidence),
+        *_krippendorff_and_pairwise_sentences(evidence),
         *_task_sentences(estimate, evidence),
-        *_worker_sentences(estimate, with_workers=with_workers),
+        *_sentence_on_low_abilities(estimate, with_workers=with_workers),
     )
 
 
-def _agreement_sentences(evidence: Evidence | None) -> list[str]:
+def _krippendorff_and_pairwise_sentences(evidence: Evidence | None) -> list[str]:
     if evidence is None:
         return []
     try:
-        found = agreement_of(evidence)
+        found = agreement_corrected_for_channel(evidence)
     except CrowdveilError as error:
         return [f"Agreement is not stated: {error.rule}."]
     noise = ", corrected for the noise of the channel" if found.channel_used else ""
@@ -50,10 +52,10 @@ def _agreement_sentences(evidence: Evidence | None) -> list[str]:
     ]
     channel = evidence.channel
     scale = evidence.reports.alphabet if channel is None else channel.alphabet
-    return [*alphas, _pairwise_sentence(found, scale.range if isinstance(scale, Scale) else np.inf)]
+    return [*alphas, _agreement_or_difference_sentence(found, scale.range if isinstance(scale, Scale) else np.inf)]
 
 
-def _pairwise_sentence(found: Agreement, largest: float) -> str:
+def _agreement_or_difference_sentence(found: Agreement, largest: float) -> str:
     if found.pairwise_name == "agreement":
         return f"The share of equal answers, of two to the same task, is {_interval_text(found.pairwise)}."
     # Corrected for noise, it can exceed every possible difference.
@@ -69,7 +71,7 @@ def _interval_text(found: Interval) -> str:
 
 
 def _task_sentences(estimate: Estimate, evidence: Evidence | None) -> list[str]:
-    rest, tasks, lines = estimate.without_gold, counted_tasks_text(estimate), list[str]()
+    rest, tasks, lines = estimate.without_gold, tasks_without_gold_text(estimate), list[str]()
     have = partial(verb_of, singular="has", plural="have", whole=len(rest.tasks))
     few = int((np.asarray(rest.reports_per_task) < FEW).sum())
     if few:
@@ -77,24 +79,26 @@ def _task_sentences(estimate: Estimate, evidence: Evidence | None) -> list[str]:
     if rest.confidence is not None:
         unsure = int((rest.confidence < UNSURE).sum())
         advice = (
-            "; `crowdveil next` lists the answers that help most" if unsure and _is_open(evidence, estimate) else ""
+            "; `crowdveil next` lists the answers that help most"
+            if unsure and _next_answers_can_be_chosen(evidence, estimate)
+            else ""
         )
         lines.append(f"{unsure:,} of {tasks} {have(unsure)} a confidence below {UNSURE * 100:.0f} %{advice}.")
     return lines
 
 
-def _is_open(evidence: Evidence | None, estimate: Estimate) -> bool:
+def _next_answers_can_be_chosen(evidence: Evidence | None, estimate: Estimate) -> bool:
     """Return whether `crowdveil next` chooses answers after these reports."""
     if evidence is None:
         return False
     try:
-        require_next_answers_possible(evidence, estimate.known_truths)
+        require_labels_for_next_answers(evidence, estimate.known_truths)
     except CrowdveilError:
         return False
     return True
 
 
-def _worker_sentences(estimate: Estimate, *, with_workers: bool) -> list[str]:
+def _sentence_on_low_abilities(estimate: Estimate, *, with_workers: bool) -> list[str]:
     workers, reports, alphabet = estimate.workers, estimate.reports_per_worker, estimate.alphabet
     if not estimate.categorical or alphabet is None or workers.ability_high is None:
         return []

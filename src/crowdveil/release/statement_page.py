@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from crowdveil.presentation.html import Html, filled, joined
-from crowdveil.privacy.largest_posterior import posterior_sentences
+from crowdveil.presentation.html import Html, filled, joined_html
+from crowdveil.privacy.largest_posterior import sentences_on_adversary_certainty
 from crowdveil.privacy.statement import PrivacyStatement, statement_sentences
 
 PAGE = """<!doctype html>
@@ -39,7 +39,7 @@ def statement_page(
     """Return the statement as a self-contained page; arguments as `statement_text`."""
     worst: tuple[str, ...] = ()
     if statement.per_answer is not None:
-        worst = posterior_sentences(statement.per_answer, statement.per_worker)
+        worst = sentences_on_adversary_certainty(statement.per_answer, statement.per_worker)
     stated = [text for text in statement_sentences(statement) if text not in worst]
     digest = statement.certificate_sha256
     known = [*facts, *([] if digest is None else [("Certificate, SHA-256", digest)])]
@@ -47,14 +47,14 @@ def statement_page(
     uncovered = [filled("<li>{text}</li>", text=text) for text in statement.not_covered]
     page = filled(
         PAGE,
-        filed=_pairs(filed),
+        filed=_definition_list_rows(filed),
         worst=filled('<p class="first">{text}</p>', text=" ".join(worst)) if worst else Html(""),
         text=" ".join(stated),
-        facts=filled("<h2>Facts</h2><dl>{pairs}</dl>", pairs=_pairs(known)) if known else Html(""),
-        uncovered=filled("<h2>Not covered</h2><ul>{rows}</ul>", rows=joined(uncovered)) if uncovered else Html(""),
+        facts=filled("<h2>Facts</h2><dl>{pairs}</dl>", pairs=_definition_list_rows(known)) if known else Html(""),
+        uncovered=filled("<h2>Not covered</h2><ul>{rows}</ul>", rows=joined_html(uncovered)) if uncovered else Html(""),
     )
     return page.replace(" %", "\N{NO-BREAK SPACE}%")
 
 
-def _pairs(rows: Sequence[tuple[str, str]]) -> Html:
-    return joined([filled("<dt>{name}</dt><dd>{text}</dd>", name=name, text=text) for name, text in rows])
+def _definition_list_rows(rows: Sequence[tuple[str, str]]) -> Html:
+    return joined_html([filled("<dt>{name}</dt><dd>{text}</dd>", name=name, text=text) for name, text in rows])

@@ -68,13 +68,13 @@ def create_app(
         Route("/static/{name}", _named_static_file),
         Route(CAMPAIGN_PATH, _campaign_document),
         Route(CAMPAIGN_PATH + "/parts/{number}", _assignment_part),
-        Route(CAMPAIGN_PATH + "/pictures/{sha256}", _picture),
-        Route(CAMPAIGN_PATH + "/link", _link_state),
+        Route(CAMPAIGN_PATH + "/pictures/{sha256}", _picture_response),
+        Route(CAMPAIGN_PATH + "/link", _link_and_campaign_state),
         Route(REPORT_PATH, _receipt, methods=["GET"]),
         Route(REPORT_PATH, _put_report, methods=["PUT"]),
         Route("/healthz", _healthz),
-        Route("/readyz", _readyz),
-        Route("/openapi.json", _openapi),
+        Route("/readyz", _ready_response),
+        Route("/openapi.json", _openapi_response),
     ]
     handlers = {Problem: on_problem, HTTPException: on_http_error, SQLAlchemyError: _on_database_error}
     app = Starlette(
@@ -97,7 +97,7 @@ async def _named_static_file(request: Request) -> Response:
 
 
 async def _campaign_document(request: Request) -> Response:
-    document = await run_in_threadpool(_store(request).document, _digest(request))
+    document = await run_in_threadpool(_store_of_app(request).document, _campaign_digest_of_path(request))
     return Response(document, headers=IMMUTABLE, media_type=CAMPAIGN_MEDIA_TYPE)
 
 
@@ -105,21 +105,23 @@ async def _assignment_part(request: Request) -> Response:
     number = request.path_params["number"]
     if not _NUMBER.fullmatch(number):
         raise Problem("unknown")
-    part = await run_in_threadpool(_store(request).part, _digest(request), int(number))
+    part = await run_in_threadpool(_store_of_app(request).part, _campaign_digest_of_path(request), int(number))
     return Response(part, headers=IMMUTABLE, media_type=CAMPAIGN_MEDIA_TYPE)
 
 
-async def _picture(request: Request) -> Response:
+async def _picture_response(request: Request) -> Response:
     named = request.path_params["sha256"]
     if not re.fullmatch("[0-9a-f]{64}", named):
         raise Problem("unknown")
-    data, kind = await run_in_threadpool(_store(request).picture, _digest(request), bytes.fromhex(named))
+    data, kind = await run_in_threadpool(
+        _store_of_app(request).picture, _campaign_digest_of_path(request), bytes.fromhex(named)
+    )
     return Response(data, headers=IMMUTABLE, media_type=kind)
 
 
-async def _link_state(request: Request) -> Response:
-    store, digest = _store(request), _digest(request)
-    token = _token(request)
+async def _link_and_campaign_state(request: Request) -> Response:
+    store, digest = _store_of_app(request), _campaign_digest_of_path(request)
+    token = _token_of_request(request)
 
     def states() -> dict[str, str]:
         link, state = store.link_state(digest, token), store.state(digest)
@@ -129,19 +131,19 @@ async def _link_state(request: Request) -> Response:
 
 
 async def _receipt(request: Request) -> Response:
-    store, digest, report_id = _store(request), _digest(request), _report_id(request)
-    receipt = await run_in_threadpool(store.receipt, digest, _token(request), report_id)
+    store, digest, report_id = _store_of_app(request), _campaign_digest_of_path(request), _report_id_of_request(request)
+    receipt = await run_in_threadpool(store.receipt, digest, _token_of_request(request), report_id)
     return Response(receipt, headers=NOT_STORED, media_type="application/json")
 
 
 async def _put_report(request: Request) -> Response:
-    store, digest = _store(request), _digest(request)
+    store, digest = _store_of_app(request), _campaign_digest_of_path(request)
     campaign = await run_in_threadpool(store.campaign, digest)
-    report_id = _report_id(request)
-    _check_length(request, campaign.sent_bytes)
+    report_id = _report_id_of_request(request)
+    _require_content_length(request, campaign.sent_bytes)
     if request.headers.get("content-type", "").strip().lower() != REPORT_MEDIA_TYPE:
         raise Problem("media-type")
-    token = _token(request)
+    token = _token_of_request(request)
     body = await read_body(request, campaign.sent_bytes)
     stored = await asyncio.wrap_future(await run_in_threadpool(store.submit, digest, token, report_id, body))
     receipt = store.receipt_of(digest, report_id, stored)
@@ -152,13 +154,13 @@ async def _healthz(_: Request) -> Response:
     return JSONResponse({"status": "alive"}, headers=NOT_STORED)
 
 
-async def _readyz(request: Request) -> Response:
-    if not await run_in_threadpool(_store(request).is_ready):
+async def _ready_response(request: Request) -> Response:
+    if not await run_in_threadpool(_store_of_app(request).is_ready):
         raise Problem("busy")
     return JSONResponse({"status": "ready"}, headers=NOT_STORED)
 
 
-async def _openapi(request: Request) -> Response:
+async def _openapi_response(request: Request) -> Response:
     return await _static_file(request, "openapi.json")
 
 
@@ -167,12 +169,12 @@ async def _on_database_error(_: Request, error: Exception) -> Response:
     return problem_response("busy")
 
 
-def _store(request: Request) -> Store:
+def _store_of_app(request: Request) -> Store:
     store: Store = request.app.state.store
     return store
 
 
-def _digest(request: Request) -> bytes:
+def _campaign_digest_of_path(request: Request) -> bytes:
     """Return the campaign of the address; raises Problem `unknown`."""
     try:
         return digest_of_name(request.path_params["hash"])
@@ -180,14 +182,14 @@ def _digest(request: Request) -> bytes:
         raise Problem("unknown") from None
 
 
-def _report_id(request: Request) -> str:
+def _report_id_of_request(request: Request) -> str:
     report_id: str = request.path_params["report_id"]
     if not REPORT_ID.fullmatch(report_id):
         raise Problem("report-id")
     return report_id
 
 
-def _token(request: Request) -> Token:
+def _token_of_request(request: Request) -> Token:
     """Return the token of the header Authorization; raises Problem `token`."""
     given = request.headers.getlist("authorization")
     match = _SCHEME.fullmatch(given[0]) if len(given) == 1 else None
@@ -199,7 +201,7 @@ def _token(request: Request) -> Token:
         raise Problem("token") from None
 
 
-def _check_length(request: Request, length: int) -> None:
+def _require_content_length(request: Request, length: int) -> None:
     """Check the header Content-Length against the length of every body of the campaign."""
     if content_length(request, length) != length:
         raise Problem("length")

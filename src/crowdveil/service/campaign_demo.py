@@ -31,14 +31,14 @@ from crowdveil.data.reports import Reports
 from crowdveil.errors import DeviceError
 from crowdveil.estimators.dawid_skene import DawidSkene
 from crowdveil.files.atomic_write import Outputs, write_outputs
-from crowdveil.folder.campaign.invitations import invite
+from crowdveil.folder.campaign.invitations import write_first_link_of_each_worker
 from crowdveil.folder.estimate_files import DEMO, estimate_outputs
 from crowdveil.mechanisms.randomized_response import RandomizedResponse
-from crowdveil.planning.settings.creation import write_campaign
+from crowdveil.planning.settings.creation import write_new_campaign_folder
 from crowdveil.release.results_page import page_outputs
-from crowdveil.service.campaign_registration import prepare_database
+from crowdveil.service.campaign_registration import register_campaign_in_database
 from crowdveil.service.curator.results import DOWNLOADS, PAGE_FILE, CampaignResult, Results
-from crowdveil.service.server import ServerSettings, address_of, bind, run
+from crowdveil.service.server import ServerSettings, address_of, open_listening_socket, run
 from crowdveil.service.store import Store, today_utc
 
 WORKERS, TASKS_PER_WORKER = 72, 5
@@ -105,15 +105,15 @@ def run_campaign_demo(out: Path, *, seed: int = 1, progress: Progress | None = N
         DeviceError: a device refused the campaign, or the service its report.
     """
     for outputs in demo_outputs(out):
-        outputs.check()
+        outputs.check_and_list_replaced_files()
     # Every statement is assigned to 30 workers.
     count = len(STATEMENTS)
     assigned = [sorted((slot + step) % count for step in range(TASKS_PER_WORKER)) for slot in range(WORKERS)]
     answers = simulate_answers(assigned, seed)
-    campaign, result = run_on_loopback(demo_content(), assigned, answers, progress)
+    campaign, result = run_on_loopback(demo_campaign_content_open_today(), assigned, answers, progress)
     for outputs in demo_outputs(out):
         write_outputs(replace(outputs, reports_sha256=result.reports_sha256), result.files)
-    wrong = _numbers_of_wrong_truths(answers, result.files["truths.csv"])
+    wrong = _wrong_truths_of_reports_answers_and_constant(answers, result.files["truths.csv"])
     return CampaignDemo(campaign=campaign, result=result, page=out / PAGE_FILE, wrong=wrong)
 
 
@@ -127,17 +127,17 @@ def run_on_loopback(
     with TemporaryDirectory(prefix="crowdveil-campaign-") as temporary:
         folder = Path(temporary) / "campaign"
         settings = ServerSettings(database=f"sqlite:///{temporary}/reports.sqlite", port=0)
-        listening = bind(settings)
+        listening = open_listening_socket(settings)
         campaign, parts = assemble_campaign(replace(content, url=address_of(settings, listening)), assigned)
-        write_campaign(folder, campaign, parts)
-        invite(folder)
-        prepare_database(settings.database, folder / CAMPAIGN_FILE)
+        write_new_campaign_folder(folder, campaign, parts)
+        write_first_link_of_each_worker(folder)
+        register_campaign_in_database(settings.database, folder / CAMPAIGN_FILE)
         with _served(settings, listening):
             _report_all(folder / LINKS_FILE, assigned, answers, progress)
         store = Store.open(settings.database)
         try:
-            store.close_campaign(campaign.digest)
-            return campaign, Results(store).compute(campaign.digest)
+            store.close_and_count_reports(campaign.digest)
+            return campaign, Results(store).result_computed_once_after_closing(campaign.digest)
         finally:
             store.close()
 
@@ -178,7 +178,7 @@ def _report_all(
                 progress(done, len(sent_to))
 
 
-def demo_content() -> CampaignContent:
+def demo_campaign_content_open_today() -> CampaignContent:
     """Return the campaign of the demo, which is open today."""
     mechanism = RandomizedResponse(alphabet=Categories(LABELS), epsilon=BUDGET_PER_WORKER / TASKS_PER_WORKER)
     today = today_utc()
@@ -211,7 +211,7 @@ def simulate_answers(assigned: Sequence[Sequence[int]], seed: int) -> list[Answe
     return answers
 
 
-def _numbers_of_wrong_truths(answers: Sequence[Answers], truths: bytes) -> tuple[int, int, int]:
+def _wrong_truths_of_reports_answers_and_constant(answers: Sequence[Answers], truths: bytes) -> tuple[int, int, int]:
     """Return the numbers of wrong truths: inferred from reports, from the answers, and of the best constant."""
     truth = true_labels()
     rows = [(task, slot, LABELS.index(label)) for slot, own in enumerate(answers) for task, label in own.items()]

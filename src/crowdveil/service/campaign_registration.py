@@ -23,12 +23,12 @@ KEY_BYTES = 32
 _CURATOR_TOKEN = re.compile("[A-Za-z0-9_-]{43}")
 
 
-def curator_hash(digest: bytes, text: str) -> bytes:
+def curator_token_hash(digest: bytes, curator_token: str) -> bytes:
     """Return the SHA-256 of "crowdveil-curator/1", the campaign's digest and the token's 43 characters."""
-    return sha256(CURATOR_PREFIX + digest + text.encode()).digest()
+    return sha256(CURATOR_PREFIX + digest + curator_token.encode()).digest()
 
 
-def register(
+def register_and_list_left_out_slots(
     store: Store, folder: CampaignFolder, *, accept_second_report: bool = False, relay: bool = False
 ) -> list[int]:
     """Register a campaign, or bring its links up to date; return the slots whose new link was left out.
@@ -57,11 +57,11 @@ def register(
                 "a purged campaign cannot be served", value=campaign.name, hint="A new campaign has another hash."
             )
         if state is None:
-            _insert_campaign(connection, folder, campaign)
-        return _update_tokens(connection, campaign, folder.tokens, accept_second_report)
+            _insert_campaign_parts_and_pictures(connection, folder, campaign)
+        return _insert_and_revoke_tokens(connection, campaign, folder.tokens, accept_second_report)
 
 
-def _insert_campaign(connection: Connection, folder: CampaignFolder, campaign: Campaign) -> None:
+def _insert_campaign_parts_and_pictures(connection: Connection, folder: CampaignFolder, campaign: Campaign) -> None:
     digest = campaign.digest
     connection.execute(
         insert(campaigns).values(
@@ -71,11 +71,11 @@ def _insert_campaign(connection: Connection, folder: CampaignFolder, campaign: C
             receipt_key=secrets.token_bytes(KEY_BYTES),
             curator_hash=None
             if campaign.relay
-            else curator_hash(digest, read_or_make_secret(folder.path / CURATOR_FILE)),
+            else curator_token_hash(digest, read_or_make_token(folder.path / CURATOR_FILE)),
         )
     )
     for number in range(len(campaign.assignment_parts)):
-        document = folder.part_bytes(number)
+        document = folder.checked_part_bytes(number)
         connection.execute(insert(parts).values(campaign=digest, number=number, document=document))
     for picture in {task.picture for task in campaign.tasks if task.picture is not None}:
         connection.execute(
@@ -88,7 +88,7 @@ def _insert_campaign(connection: Connection, folder: CampaignFolder, campaign: C
         )
 
 
-def _update_tokens(
+def _insert_and_revoke_tokens(
     connection: Connection, campaign: Campaign, entries: Sequence[TokenEntry], accept_second_report: bool
 ) -> list[int]:
     """Insert new tokens and mark revoked ones; return the slots that were left out."""
@@ -114,7 +114,7 @@ def _update_tokens(
     return sorted(kept)
 
 
-def read_or_make_secret(path: Path, *, make: bool = True) -> str:
+def read_or_make_token(path: Path, *, make: bool = True) -> str:
     """Return the token of 43 characters in a file; with `make` it is written (mode 0600) if there is none.
 
     Raises:
@@ -141,24 +141,26 @@ def read_or_make_secret(path: Path, *, make: bool = True) -> str:
     return text
 
 
-def prepare_database(
+def register_campaign_in_database(
     url: str, campaign_file: Path, *, accept_second_report: bool = False, relay: bool = False
 ) -> tuple[Campaign, list[int]]:
-    """Prepare a database for a campaign; return the campaign, and the slots as `register`.
+    """Prepare a database for a campaign; return the campaign, and the slots as `register_and_list_left_out_slots`.
 
     Raises:
-        SettingsError: as `Store.open` and `register`, or the file is not called campaign.json.
+        SettingsError: as `Store.open` and `register_and_list_left_out_slots`, or the file is not called campaign.json.
         CampaignError, CertificateError: the folder is damaged.
     """
-    folder = campaign_folder_of(campaign_file)
+    folder = folder_of_campaign_json(campaign_file)
     store = Store.open(url)
     try:
-        return folder.campaign, register(store, folder, accept_second_report=accept_second_report, relay=relay)
+        return folder.campaign, register_and_list_left_out_slots(
+            store, folder, accept_second_report=accept_second_report, relay=relay
+        )
     finally:
         store.close()
 
 
-def campaign_folder_of(campaign_file: Path) -> CampaignFolder:
+def folder_of_campaign_json(campaign_file: Path) -> CampaignFolder:
     """Return the folder of a `campaign.json`.
 
     Raises:

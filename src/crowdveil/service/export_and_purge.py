@@ -22,7 +22,7 @@ RETRY_SECONDS = 60.0
 logger = logging.getLogger("crowdveil.service")
 
 
-def export_campaign(
+def export_closed_campaign(
     store: Store,
     digest: bytes,
     directory: str | PathLike[str],
@@ -36,7 +36,7 @@ def export_campaign(
 
     Raises:
         Problem: `unknown` or `purged`.
-        SettingsError: as `Store.released_reports` and `write_questions`.
+        SettingsError: as `Store.reports_under_valid_links` and `write_questions`.
     """
     campaign = store.campaign(digest)
     if campaign.relay is not None:
@@ -46,13 +46,13 @@ def export_campaign(
             hint="The curator joins the batches: crowdveil campaign collect.",
         )
     accepted = []
-    for slot, body in store.released_reports(digest):
+    for slot, body in store.reports_under_valid_links(digest):
         tasks = store.tasks(digest, slot)
         accepted.append(read_accepted_report(campaign, slot, tasks, body))
     return write_questions(directory, campaign, accepted, replace=replace, earlier=earlier)
 
 
-def purge_due(store: Store) -> int:
+def close_and_purge_due_campaigns(store: Store) -> int:
     """Close and purge every campaign whose day of deletion has come; return their number.
 
     Campaigns that another process purged are removed from memory. A rewrite of the files that failed is tried again.
@@ -61,7 +61,7 @@ def purge_due(store: Store) -> int:
         SettingsError: rows are deleted, and the rewrite of the files failed.
     """
     purged, today = 0, store.today()
-    for digest in store.digests():
+    for digest in store.digests_of_unpurged_campaigns():
         try:
             campaign = store.campaign(digest)
             due = campaign.purge_day
@@ -71,15 +71,15 @@ def purge_due(store: Store) -> int:
                 purged += 1
         except Problem:
             continue  # another process was first
-    store.forget_purged()
-    store.rewrite_files()
+    store.drop_purged_campaigns_from_memory()
+    store.rewrite_database_files_if_due()
     return purged
 
 
 def purge_due_or_log(store: Store) -> bool:
-    """Run `purge_due`, and log a failure; return whether it succeeded."""
+    """Run `close_and_purge_due_campaigns`, and log a failure; return whether it succeeded."""
     try:
-        purge_due(store)
+        close_and_purge_due_campaigns(store)
     except (SettingsError, SQLAlchemyError) as error:
         reason = error if isinstance(error, SettingsError) else type(error).__name__
         logger.error("purge failed, it is tried again: %s", reason)
@@ -97,12 +97,12 @@ def undelivered_warnings(deleted: Purged, campaign: Campaign) -> list[str]:
 
 
 class PurgeThread:
-    """Thread that runs `purge_due` at the start and from then on every hour, and sooner after a failure."""
+    """Thread that runs `close_and_purge_due_campaigns` at the start, then every hour, and sooner after a failure."""
 
     def __init__(self, store: Store, *, seconds: float = CHECK_SECONDS) -> None:
         self._store, self._seconds = store, seconds
         self._ends = Event()
-        self._thread = Thread(target=self._run, name="crowdveil-retention", daemon=True)
+        self._thread = Thread(target=self._purge_until_stopped, name="crowdveil-retention", daemon=True)
         self._thread.start()
 
     def close(self) -> None:
@@ -110,7 +110,7 @@ class PurgeThread:
         self._ends.set()
         self._thread.join()
 
-    def _run(self) -> None:
+    def _purge_until_stopped(self) -> None:
         while not self._ends.is_set():
             done = purge_due_or_log(self._store)
             self._ends.wait(self._seconds if done else min(self._seconds, RETRY_SECONDS))

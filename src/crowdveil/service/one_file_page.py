@@ -31,7 +31,7 @@ SCRIPT_LINK = '<script type="module" src="../static/page.mjs"></script>\n'
 _IMPORT = re.compile(r'^import \{[^}]*\} from "\./(device|hpke)\.mjs";\n', re.MULTILINE)
 
 
-def page_outputs(path: Path) -> Outputs:
+def replaceable_page_output(path: Path) -> Outputs:
     """Return the page as output; an earlier one-file page is replaced."""
     return Outputs(folder=path.parent, names=(path.name,), kind=KIND)
 
@@ -52,7 +52,9 @@ def one_file_page(folder: CampaignFolder) -> bytes:
     names = ("device.mjs", "hpke.mjs", "page.mjs", "style.css")
     device, sealing, page, style = map(_static_text, names)
     messages = {language: json.loads(_static_text(f"messages.{language}.json")) for language in LANGUAGES}
-    embedded = json.dumps({"files": _campaign_files(folder), "messages": messages}).replace("<", "\\u003c")
+    embedded = json.dumps({"files": _base64_campaign_files_by_path(folder), "messages": messages}).replace(
+        "<", "\\u003c"
+    )
     script = device + sealing + _IMPORT.sub("", page)
     policy = POLICY.format(script=_policy_source(script), style=_policy_source(style))
     head = (
@@ -70,7 +72,7 @@ def one_file_page(folder: CampaignFolder) -> bytes:
     return html
 
 
-def promise_sentences(campaign: Campaign, answers: int) -> dict[str, str]:
+def odds_sentences_by_language(campaign: Campaign, answers: int) -> dict[str, str]:
     """Return what devices say about the odds of one answer and of all, by language; numbers are rounded up.
 
     Args:
@@ -101,13 +103,13 @@ def _policy_source(text: str) -> str:
     return f"'sha256-{base64.b64encode(sha256(text.encode()).digest()).decode()}'"
 
 
-def _campaign_files(folder: CampaignFolder) -> dict[str, str]:
+def _base64_campaign_files_by_path(folder: CampaignFolder) -> dict[str, str]:
     """Return document, assignment parts and pictures in base64, by their paths below /v1/campaigns/."""
     campaign = folder.campaign
     pictures = {task.picture.sha256 for task in campaign.tasks if task.picture is not None}
     contents = {
         campaign.name: campaign.to_bytes(),
-        **{f"{campaign.name}/parts/{k}": folder.part_bytes(k) for k in range(len(campaign.assignment_parts))},
+        **{f"{campaign.name}/parts/{k}": folder.checked_part_bytes(k) for k in range(len(campaign.assignment_parts))},
         **{f"{campaign.name}/pictures/{digest}": folder.picture(digest) for digest in sorted(pictures)},
     }
     return {path: base64.b64encode(data).decode() for path, data in contents.items()}

@@ -48,18 +48,20 @@ class RateLimit:
     def __len__(self) -> int:
         return len(self._buckets)
 
-    def client(self, scope: Scope) -> bytes | None:
+    def keyed_hash_of_client(self, scope: Scope) -> bytes | None:
         """Return the keyed hash of the address that counts, or of its network; None for the computer itself."""
         named = Headers(scope=scope).getlist(self._header) if self._header else []
         # The proxy's own entry is the last one: earlier ones are the client's words.
-        network = network_of(named[-1].rpartition(",")[2].strip() if named else (scope.get("client") or ("",))[0])
+        network = client_address_or_network(
+            named[-1].rpartition(",")[2].strip() if named else (scope.get("client") or ("",))[0]
+        )
         if network == LOOPBACK and not named:
             return None
         return blake2b(network.encode(), key=self._key, digest_size=_HASH_BYTES).digest()
 
-    def admits(self, scope: Scope) -> bool:
+    def admit_and_count(self, scope: Scope) -> bool:
         """Return whether a request may be answered, and count it."""
-        client = self.client(scope)
+        client = self.keyed_hash_of_client(scope)
         if client is None:
             return True
         now, buckets = self._clock(), self._buckets
@@ -81,7 +83,7 @@ class RateLimit:
             del self._buckets[key]
 
 
-def network_of(text: str) -> str:
+def client_address_or_network(text: str) -> str:
     """Return what counts as one client: an IPv4 address, or the network of an IPv6 address."""
     try:
         address = ipaddress.ip_address(text)

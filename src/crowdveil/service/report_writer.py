@@ -45,7 +45,7 @@ class SubmittedReport:
     valid: bool
 
 
-def store_submitted(connection: Connection, batch: Sequence[SubmittedReport]) -> list[bytes | str]:
+def store_and_return_bodies_or_problems(connection: Connection, batch: Sequence[SubmittedReport]) -> list[bytes | str]:
     """Store the admissible submissions; return for each the stored body, or the name of a problem.
 
     In PostgreSQL the rows of the campaigns are locked in share mode, so that `close` waits for reports in flight.
@@ -58,7 +58,9 @@ def store_submitted(connection: Connection, batch: Sequence[SubmittedReport]) ->
     known = known.where(tokens.c.campaign.in_(hashes), tokens.c.token_hash.in_(presented))
     revoked = {(row.campaign, row.token_hash): row.revoked for row in connection.execute(known)}
     refusals = [_problem_of_new_report(one, states, revoked) for one in batch]
-    _insert(connection, [one for one, refusal in zip(batch, refusals, strict=True) if not refusal])
+    _insert_unless_already_stored(
+        connection, [one for one, refusal in zip(batch, refusals, strict=True) if not refusal]
+    )
     rows = select(reports).where(reports.c.campaign.in_(hashes), reports.c.token_hash.in_(presented))
     stored = {(row.campaign, row.token_hash): (row.report_id, row.body) for row in connection.execute(rows)}
     return [_stored_body_or_problem(one, stored, refusal) for one, refusal in zip(batch, refusals, strict=True)]
@@ -82,7 +84,7 @@ def _problem_of_new_report(
     return "" if one.valid else "symbol"
 
 
-def _insert(connection: Connection, admitted: Sequence[SubmittedReport]) -> None:
+def _insert_unless_already_stored(connection: Connection, admitted: Sequence[SubmittedReport]) -> None:
     """Insert reports; one whose token or id is stored already is left out."""
     if not admitted:
         return
@@ -114,7 +116,9 @@ class ReportWriter:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine.execution_options(**{WRITES: True})
         self._queue: SimpleQueue[tuple[SubmittedReport, Future[bytes]] | None] = SimpleQueue()
-        self._thread = threading.Thread(target=self._run, name="crowdveil-intake", daemon=True)
+        self._thread = threading.Thread(
+            target=self._store_queued_reports_in_batches, name="crowdveil-intake", daemon=True
+        )
         self._thread.start()
 
     def submit(self, submission: SubmittedReport) -> Future[bytes]:
@@ -128,7 +132,7 @@ class ReportWriter:
         self._queue.put(None)
         self._thread.join()
 
-    def _run(self) -> None:
+    def _store_queued_reports_in_batches(self) -> None:
         while (first := self._queue.get()) is not None:
             waiting, ends = [first], False
             while len(waiting) < MAX_BATCH and not self._queue.empty() and not ends:
@@ -137,15 +141,17 @@ class ReportWriter:
                     ends = True
                 else:
                     waiting.append(following)
-            self._store(waiting)
+            self._store_and_answer_batch(waiting)
             if ends:
                 return
 
-    def _store(self, waiting: Sequence[tuple[SubmittedReport, Future[bytes]]]) -> None:
+    def _store_and_answer_batch(self, waiting: Sequence[tuple[SubmittedReport, Future[bytes]]]) -> None:
         """Store a batch and answer it; a failure of the database stores nothing of it."""
         try:
             with self._engine.begin() as connection:
-                answers: Sequence[bytes | str] = store_submitted(connection, [one for one, _ in waiting])
+                answers: Sequence[bytes | str] = store_and_return_bodies_or_problems(
+                    connection, [one for one, _ in waiting]
+                )
         except SQLAlchemyError:
             answers = ["busy"] * len(waiting)
         except Exception:

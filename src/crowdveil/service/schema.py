@@ -184,8 +184,8 @@ def engine_of(url: str) -> Engine:
         pool_pre_ping=kind != SQLITE,
     )
     if kind == SQLITE:
-        event.listen(engine, "connect", _set_pragmas)
-        event.listen(engine, "begin", _begin)
+        event.listen(engine, "connect", _set_sqlite_pragmas)
+        event.listen(engine, "begin", _begin_transaction)
     else:
         event.listen(engine, "connect", _set_lock_timeout)
     return engine
@@ -202,9 +202,9 @@ def _create_private(path: str | None) -> None:
             ) from error
 
 
-def _set_pragmas(connection: Any, _: object) -> None:
+def _set_sqlite_pragmas(connection: Any, _: object) -> None:
     """Make a commit durable at power loss (FULL), check foreign keys and overwrite deleted rows."""
-    connection.isolation_level = None  # transactions begin in `_begin` alone
+    connection.isolation_level = None  # transactions begin in `_begin_transaction` alone
     for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "secure_delete=ON"):
         connection.execute(f"PRAGMA {pragma}")
 
@@ -214,7 +214,7 @@ def _set_lock_timeout(connection: Any, _: object) -> None:
     connection.commit()
 
 
-def _begin(connection: Connection) -> None:
+def _begin_transaction(connection: Connection) -> None:
     options = connection.get_execution_options()
     if options.get("isolation_level") != "AUTOCOMMIT":
         connection.exec_driver_sql("BEGIN IMMEDIATE" if options.get(WRITES) else "BEGIN")
@@ -227,7 +227,7 @@ def version_of(connection: Connection) -> int | None:
     return connection.execute(select(versions.c.version)).scalar_one_or_none()
 
 
-def create_tables(engine: Engine) -> None:
+def create_tables_or_require_version(engine: Engine) -> None:
     """Create the tables in an empty database; in PostgreSQL no column gets statistics, which hold values of rows.
 
     Raises:
@@ -266,18 +266,18 @@ def rewrite_database(engine: Engine, *, full: bool) -> None:
     try:
         with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
             if engine.dialect.name == SQLITE:
-                done = _rewrite_sqlite(connection)
+                done = _vacuum_sqlite_and_truncate_log(connection)
             else:
                 for statement in ("CLUSTER report USING report_pkey", *(_REWRITES if full else ())):
                     connection.execute(text(statement))
                 done = True
     except SQLAlchemyError as error:
-        raise _not_rewritten(failure_kind(error)) from error
+        raise _rewrite_failed_error(failure_kind(error)) from error
     if not done:
-        raise _not_rewritten("busy")
+        raise _rewrite_failed_error("busy")
 
 
-def _rewrite_sqlite(connection: Connection) -> bool:
+def _vacuum_sqlite_and_truncate_log(connection: Connection) -> bool:
     """Return whether the log is empty too: a connection that still reads from it keeps it."""
     connection.detach()  # its timeout ends with it
     connection.execute(text(f"PRAGMA busy_timeout = {int(LOCK_SECONDS * 1000)}"))
@@ -285,7 +285,7 @@ def _rewrite_sqlite(connection: Connection) -> bool:
     return connection.execute(text("PRAGMA wal_checkpoint(TRUNCATE)")).one()[0] == 0
 
 
-def _not_rewritten(reason: str) -> SettingsError:
+def _rewrite_failed_error(reason: str) -> SettingsError:
     return SettingsError(
         "the files of the database must be rewritten: until then they show deleted data, or the order of arrival",
         value=FAILURES.get(reason, reason),

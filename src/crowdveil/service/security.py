@@ -22,7 +22,7 @@ from uvicorn.server import ServerState
 
 from crowdveil.service.metrics import count_request
 from crowdveil.service.problems import MEDIA_TYPE, PROBLEMS, problem_body, problem_response
-from crowdveil.service.rate_limit import RateLimit, network_of
+from crowdveil.service.rate_limit import RateLimit, client_address_or_network
 
 MAX_HEADER_BYTES = 16_384
 HEADER_SECONDS = 10.0
@@ -70,13 +70,13 @@ class RequestGuard:
             await self._app(scope, receive, send)
             return
         status, start = 0, perf_counter()
-        client = None if self._rate is None else self._rate.client(scope)
+        client = None if self._rate is None else self._rate.keyed_hash_of_client(scope)
 
         async def send_guarded(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                _add_headers(scope, message)
+                _add_security_headers(scope, message)
             await send(message)
 
         async def receive_uncounted() -> Message:
@@ -88,48 +88,48 @@ class RequestGuard:
 
         self._count(client, 1)
         try:
-            refusal = self._refusal(scope, client)
+            refusal = self._rate_or_busy_problem(scope, client)
             if refusal:
                 await problem_response(refusal)(scope, receive, send_guarded)
             else:
                 await self._app(scope, receive_uncounted, send_guarded)
         except Exception as error:
-            logger.error("%s failed: %s", _route(scope), type(error).__name__)
+            logger.error("%s failed: %s", _method_and_route_template(scope), type(error).__name__)
             if not status:
                 await problem_response("internal")(scope, receive, send_guarded)
         finally:
             self._count(client, -1)
-            _record(scope, status, perf_counter() - start)
+            _log_and_count_request(scope, status, perf_counter() - start)
 
     def _count(self, client: bytes | None, change: int) -> None:
         self._running[client] += change
         if not self._running[client]:
             del self._running[client]
 
-    def _refusal(self, scope: Scope, client: bytes | None) -> str:
+    def _rate_or_busy_problem(self, scope: Scope, client: bytes | None) -> str:
         """Return the problem of a request beyond a bound; empty if it is answered."""
-        if self._rate is not None and not self._rate.admits(scope):
+        if self._rate is not None and not self._rate.admit_and_count(scope):
             return "rate"
         own = self._running[client] if client is not None else 0
         return "busy" if 2 * own > self._max_requests or self._running.total() > self._max_requests else ""
 
 
-def _add_headers(scope: Scope, message: Message) -> None:
+def _add_security_headers(scope: Scope, message: Message) -> None:
     headers = MutableHeaders(scope=message)
     curator = scope["path"].startswith(CURATOR_PATH)
     for name, value in {**HEADERS, "Content-Security-Policy": CURATOR_POLICY if curator else PAGE_POLICY}.items():
         headers.setdefault(name, value)
 
 
-def _route(scope: Scope) -> str:
+def _method_and_route_template(scope: Scope) -> str:
     """Return the method and the template of the route; paths of requests are not logged."""
     route = scope.get("route")
     known = scope["method"] in {"GET", "HEAD", "PUT", "POST", "DELETE", "OPTIONS", "PATCH"}
     return f"{scope['method'] if known else 'OTHER'} {getattr(route, 'path', 'unknown')}"
 
 
-def _record(scope: Scope, status: int, seconds: float) -> None:
-    route = _route(scope)
+def _log_and_count_request(scope: Scope, status: int, seconds: float) -> None:
+    route = _method_and_route_template(scope)
     count_request(route, status)
     duration = next((name for limit, name in DURATIONS if seconds < limit), "1 s or more")
     logger.log(logging.WARNING if status >= 500 else logging.INFO, "%s %d %s", route, status, duration)
@@ -160,8 +160,8 @@ class BoundedProtocol(HttpToolsProtocol):
         """Start the deadline of the first request; beyond the largest number, end another waiting connection."""
         super().connection_made(transport)
         transport.set_write_buffer_limits(high=0)  # every unsent byte starts the watch of the response
-        self._network = network_of(self.client[0] if self.client else "")
-        self._set_waiting(waits=True)
+        self._network = client_address_or_network(self.client[0] if self.client else "")
+        self._update_waiting_connections(waits=True)
         self._start_deadline()
         if len(self.connections) > self.most_connections:
             busiest = max(self._waiting.values(), key=len)
@@ -169,7 +169,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Cancel the deadlines."""
-        self._set_waiting(waits=False)
+        self._update_waiting_connections(waits=False)
         self._stop_deadline()
         self._stop_watch()
         super().connection_lost(exc)
@@ -211,18 +211,18 @@ class BoundedProtocol(HttpToolsProtocol):
         """End the deadline; count the headers of the next request from 0."""
         self._in_headers, self._header_bytes, self._arrived, self._body_bytes = True, 0, 0, 0
         self._stop_deadline()
-        self._set_waiting(waits=False)
+        self._update_waiting_connections(waits=False)
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
         """Wait for the client again: to read the response, and to send the next request."""
         super().on_response_complete()
-        self._set_waiting(waits=True)
+        self._update_waiting_connections(waits=True)
 
     def pause_writing(self) -> None:
         """Watch whether the client reads the response."""
         super().pause_writing()
-        self._watch()
+        self._start_write_progress_timer()
 
     def resume_writing(self) -> None:
         """End the watch: the response has left."""
@@ -231,12 +231,12 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def send_400_response(self, msg: str) -> None:
         """Refuse a request that breaks a rule of HTTP, and close the connection."""
-        self._refuse("request")
+        self._send_refusal_and_close("request")
 
     def _unsupported_upgrade_warning(self) -> None:
         """Log nothing: any client can ask for it."""
 
-    def _refuse(self, name: str) -> None:
+    def _send_refusal_and_close(self, name: str) -> None:
         """Refuse a request that the application does not see as a whole, and close the connection."""
         kind, body = PROBLEMS[name], problem_body(name)
         headers = {**HEADERS, "Content-Security-Policy": PAGE_POLICY, "Cache-Control": "no-store"}
@@ -250,7 +250,7 @@ class BoundedProtocol(HttpToolsProtocol):
         if self._header_bytes > MAX_HEADER_BYTES:
             raise ValueError("headers are too long")
 
-    def _set_waiting(self, *, waits: bool) -> None:
+    def _update_waiting_connections(self, *, waits: bool) -> None:
         own = self._waiting.setdefault(self._network, {})
         own.pop(self, None)
         if waits:
@@ -261,34 +261,36 @@ class BoundedProtocol(HttpToolsProtocol):
     def _start_deadline(self) -> None:
         self._stop_deadline()
         self._since = self.loop.time()
-        self._deadline = self.loop.call_later(HEADER_SECONDS if self._in_headers else BODY_SECONDS, self._expired)
+        self._deadline = self.loop.call_later(
+            HEADER_SECONDS if self._in_headers else BODY_SECONDS, self._abort_or_extend_deadline
+        )
 
     def _stop_deadline(self) -> None:
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
 
-    def _expired(self) -> None:
+    def _abort_or_extend_deadline(self) -> None:
         """End a request whose headers or body did not arrive in time."""
         ends = self._since + BODY_SECONDS + self._body_bytes / MIN_BYTES_PER_SECOND
         if self._in_headers or self.cycle is None or self.cycle.response_started:
             self._abort()
         elif self._body_bytes and self.loop.time() < ends:
-            self._deadline = self.loop.call_at(ends, self._expired)
+            self._deadline = self.loop.call_at(ends, self._abort_or_extend_deadline)
         else:
-            self._refuse("deadline")
+            self._send_refusal_and_close("deadline")
             self.cycle.disconnected = True
             self.cycle.message_event.set()
 
-    def _watch(self) -> None:
+    def _start_write_progress_timer(self) -> None:
         size = self.transport.get_write_buffer_size()
-        self._unsent = self.loop.call_later(WRITE_SECONDS, self._check_progress, size)
+        self._unsent = self.loop.call_later(WRITE_SECONDS, self._abort_if_client_reads_too_slowly, size)
 
-    def _check_progress(self, before: int) -> None:
+    def _abort_if_client_reads_too_slowly(self, before: int) -> None:
         if before - self.transport.get_write_buffer_size() < WRITE_SECONDS * MIN_BYTES_PER_SECOND:
             self._abort()
         else:
-            self._watch()
+            self._start_write_progress_timer()
 
     def _stop_watch(self) -> None:
         if self._unsent is not None:
@@ -296,5 +298,5 @@ class BoundedProtocol(HttpToolsProtocol):
             self._unsent = None
 
     def _abort(self) -> None:
-        self._set_waiting(waits=False)
+        self._update_waiting_connections(waits=False)
         self.transport.abort()

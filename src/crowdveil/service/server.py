@@ -93,7 +93,7 @@ class ServerSettings:
         return RateLimit(self.rate, header=self.client_header)
 
 
-def bind(settings: ServerSettings) -> socket.socket:
+def open_listening_socket(settings: ServerSettings) -> socket.socket:
     """Return the listening socket.
 
     Raises:
@@ -158,7 +158,9 @@ def serve_app(app: Starlette, settings: ServerSettings, listening: socket.socket
     logging.getLogger("uvicorn").setLevel(logging.ERROR)  # its warnings are lines that any client can write
     logging.getLogger("crowdveil.service").setLevel(logging.INFO if settings.log_requests else logging.WARNING)
     sys.setswitchinterval(SWITCH_SECONDS)
-    BoundedProtocol.most_connections = min(MAX_CONNECTIONS, _allow_files(MAX_CONNECTIONS + SPARE_FILES) - SPARE_FILES)
+    BoundedProtocol.most_connections = min(
+        MAX_CONNECTIONS, _raise_open_file_limit(MAX_CONNECTIONS + SPARE_FILES) - SPARE_FILES
+    )
     config = uvicorn.Config(
         app,
         http=BoundedProtocol,
@@ -177,7 +179,7 @@ def serve_app(app: Starlette, settings: ServerSettings, listening: socket.socket
         uvicorn.Server(config).run(sockets=[listening])
 
 
-def _allow_files(wanted: int) -> int:
+def _raise_open_file_limit(wanted: int) -> int:
     """Raise the number of files that this process may have open, if it is smaller; return the number."""
     if os.name != "posix":
         return wanted

@@ -22,7 +22,7 @@ from crowdveil.service.schema import (
     WRITES,
     batches,
     campaigns,
-    create_tables,
+    create_tables_or_require_version,
     engine_of,
     parts,
     pictures,
@@ -87,7 +87,7 @@ class Store:
         """
         store = cls(url, today=today)
         try:
-            create_tables(store.engine)
+            create_tables_or_require_version(store.engine)
         except BaseException:
             store.close()
             raise
@@ -112,13 +112,13 @@ class Store:
     def state(self, digest: bytes) -> State:
         """Return the state of a campaign; raises Problem `unknown`."""
         with self.engine.connect() as connection:
-            return _state(connection, digest)
+            return _state_of_campaign(connection, digest)
 
     def campaign(self, digest: bytes) -> Campaign:
         """Return a campaign, from memory after the first call; raises Problem `unknown` or `purged`."""
-        return self._campaign(digest)[0]
+        return self._campaign_and_receipt_key(digest)[0]
 
-    def digests(self) -> list[bytes]:
+    def digests_of_unpurged_campaigns(self) -> list[bytes]:
         """Return the digests of all campaigns that are not purged."""
         with self.engine.connect() as connection:
             rows = connection.execute(select(campaigns.c.hash).where(campaigns.c.state != "purged"))
@@ -126,18 +126,18 @@ class Store:
 
     def document(self, digest: bytes) -> bytes:
         """Return the bytes of `campaign.json`; raises Problem `unknown` or `purged`."""
-        return self._document(digest, select(campaigns.c.document).where(campaigns.c.hash == digest))
+        return self._document_bytes_or_problem(digest, select(campaigns.c.document).where(campaigns.c.hash == digest))
 
     def part(self, digest: bytes, number: int) -> bytes:
         """Return the bytes of an assignment part; raises Problem `unknown` or `purged`."""
-        return self._document(
+        return self._document_bytes_or_problem(
             digest, select(parts.c.document).where(parts.c.campaign == digest, parts.c.number == number)
         )
 
     def picture(self, digest: bytes, sha256: bytes) -> tuple[bytes, str]:
         """Return the bytes and the media type of a picture; raises Problem `unknown` or `purged`."""
         found = pictures.c.campaign == digest, pictures.c.sha256 == sha256
-        data = self._document(digest, select(pictures.c.document).where(*found))
+        data = self._document_bytes_or_problem(digest, select(pictures.c.document).where(*found))
         with self.engine.connect() as connection:
             return data, connection.execute(select(pictures.c.type).where(*found)).scalar_one()
 
@@ -149,7 +149,7 @@ class Store:
         """Return the state of a link; raises Problem `unknown`, `purged` or `token`."""
         held = token_hash(digest, token)
         with self.engine.connect() as connection:
-            if _state(connection, digest) == "purged":
+            if _state_of_campaign(connection, digest) == "purged":
                 raise Problem("purged")
             known = select(tokens.c.revoked).where(tokens.c.campaign == digest, tokens.c.token_hash == held)
             revoked = connection.execute(known).scalar_one_or_none()
@@ -160,7 +160,7 @@ class Store:
                 return "used"
             return "revoked" if revoked else "unused"
 
-    def count(self, digest: bytes) -> int | None:
+    def report_count_if_above_minimum(self, digest: bytes) -> int | None:
         """Return the number of reports under valid links; None below the campaign's `min_reports`.
 
         Raises:
@@ -171,7 +171,7 @@ class Store:
             number = connection.execute(select(func.count()).select_from(valid)).scalar_one()
         return int(number) if number >= self.campaign(digest).min_reports else None
 
-    def released_reports(self, digest: bytes) -> list[StoredReport]:
+    def reports_under_valid_links(self, digest: bytes) -> list[StoredReport]:
         """Return the reports under valid links, by slot.
 
         Raises:
@@ -180,7 +180,7 @@ class Store:
         """
         least = self.campaign(digest).min_reports
         with self.engine.connect() as connection:
-            if _state(connection, digest) == "open":
+            if _state_of_campaign(connection, digest) == "open":
                 raise SettingsError(
                     "reports are released after the campaign was closed",
                     value="open",
@@ -211,7 +211,7 @@ class Store:
             report_id=bytes.fromhex(report_id),
             body=body,
             period=campaign.state_on(self.today()),
-            valid=self._is_valid(campaign, token.slot, body),
+            valid=self._is_decodable_or_sealed_report(campaign, token.slot, body),
         )
         return self._intake.submit(submission)
 
@@ -221,7 +221,7 @@ class Store:
 
     def receipt_of(self, digest: bytes, report_id: str, stored: bytes) -> bytes:
         """Return the receipt of a stored report; raises Problem `unknown` or `purged`."""
-        campaign, key = self._campaign(digest)
+        campaign, key = self._campaign_and_receipt_key(digest)
         return make_receipt(key, campaign.name, report_id, stored)
 
     def receipt(self, digest: bytes, token: Token, report_id: str) -> bytes:
@@ -245,7 +245,7 @@ class Store:
 
     # The curator's operations
 
-    def close_campaign(self, digest: bytes) -> int | None:
+    def close_and_count_reports(self, digest: bytes) -> int | None:
         """Close a campaign, if it is open, and rewrite the reports in the order of their keys; return `count`.
 
         Raises:
@@ -253,16 +253,16 @@ class Store:
             SettingsError: the campaign is closed, and the rewrite failed; call it again.
         """
         with self._writer.begin() as connection:
-            if _state(connection, digest, lock=True) == "purged":
+            if _state_of_campaign(connection, digest, lock=True) == "purged":
                 raise Problem("purged")
-            _set_campaign(connection, digest, state="closed", rewritten=False)
-        self.rewrite_files()
-        return self.count(digest)
+            _update_campaign_row(connection, digest, state="closed", rewritten=False)
+        self.rewrite_database_files_if_due()
+        return self.report_count_if_above_minimum(digest)
 
     def purge(self, digest: bytes, *, even_open: bool = False) -> Purged:
         """Delete the rows of a closed campaign; its hash, its state and the number of reports stay.
 
-        `rewrite_files` then removes them from the files, even if the campaign was purged before.
+        `rewrite_database_files_if_due` then removes them from the files, even if the campaign was purged before.
 
         Args:
             digest: the campaign.
@@ -273,7 +273,7 @@ class Store:
             SettingsError: the campaign is open.
         """
         with self._writer.begin() as connection:
-            state = _state(connection, digest, lock=True)
+            state = _state_of_campaign(connection, digest, lock=True)
             if state == "open" and not even_open:
                 raise SettingsError(
                     "a campaign is purged after it was closed", value="open", hint="Run crowdveil campaign close first."
@@ -283,21 +283,23 @@ class Store:
                 deleted = Purged(connection.execute(count).scalar_one(), 0, 0, 0)
             else:
                 deleted = self._delete_rows(connection, digest)
-            _set_campaign(connection, digest, rewritten=False)
+            _update_campaign_row(connection, digest, rewritten=False)
         self._forget(digest)
         return deleted
 
     def _delete_rows(self, connection: Connection, digest: bytes) -> Purged:
-        left = _undelivered(connection, digest) if self.campaign(digest).relay is not None else (0, 0)
+        left = (
+            _undelivered_batches_and_reports(connection, digest) if self.campaign(digest).relay is not None else (0, 0)
+        )
         tables = (reports, tokens, parts, pictures)
         rows = (connection.execute(delete(table).where(table.c.campaign == digest)).rowcount for table in tables)
         deleted = Purged(*[*rows, *left])
         connection.execute(delete(batches).where(batches.c.campaign == digest))
         nothing = dict.fromkeys(("document", "receipt_key", "curator_hash"))
-        _set_campaign(connection, digest, state="purged", purged_count=deleted.reports, **nothing)
+        _update_campaign_row(connection, digest, state="purged", purged_count=deleted.reports, **nothing)
         return deleted
 
-    def rewrite_files(self) -> None:
+    def rewrite_database_files_if_due(self) -> None:
         """Rewrite the files if a campaign was closed or purged since they were rewritten.
 
         Raises:
@@ -317,9 +319,9 @@ class Store:
         """Register a function that removes what is kept in memory of a purged campaign."""
         self._on_purge.append(forget)
 
-    def forget_purged(self) -> None:
+    def drop_purged_campaigns_from_memory(self) -> None:
         """Remove campaigns from memory that were purged by another process."""
-        known = self.digests()
+        known = self.digests_of_unpurged_campaigns()
         for digest in self._parsed.keys() - known:
             self._forget(digest)
 
@@ -329,7 +331,7 @@ class Store:
         for forget in self._on_purge:
             forget(digest)
 
-    def _campaign(self, digest: bytes) -> tuple[Campaign, bytes]:
+    def _campaign_and_receipt_key(self, digest: bytes) -> tuple[Campaign, bytes]:
         """Return a campaign and its receipt key."""
         held = self._parsed.get(digest)
         if held is None:
@@ -342,7 +344,7 @@ class Store:
     def _read_part(self, digest: bytes, number: int) -> AssignmentPart:
         return AssignmentPart.from_bytes(self.part(digest, number), self.campaign(digest), number)
 
-    def _is_valid(self, campaign: Campaign, slot: int, body: bytes) -> bool:
+    def _is_decodable_or_sealed_report(self, campaign: Campaign, slot: int, body: bytes) -> bool:
         if campaign.relay is not None:
             return True  # sealed: only the curator can check the symbols
         try:
@@ -351,19 +353,19 @@ class Store:
             return False
         return True
 
-    def _document(self, digest: bytes, query: Select[Any]) -> bytes:
+    def _document_bytes_or_problem(self, digest: bytes, query: Select[Any]) -> bytes:
         with self.engine.connect() as connection:
             found = connection.execute(query).scalar_one_or_none()
             if found is None:
-                raise Problem("purged" if _state(connection, digest) == "purged" else "unknown")
+                raise Problem("purged" if _state_of_campaign(connection, digest) == "purged" else "unknown")
             return bytes(found)
 
 
-def _set_campaign(connection: Connection, digest: bytes, **values: Any) -> None:
+def _update_campaign_row(connection: Connection, digest: bytes, **values: Any) -> None:
     connection.execute(update(campaigns).where(campaigns.c.hash == digest).values(values))
 
 
-def _state(connection: Connection, digest: bytes, *, lock: bool = False) -> State:
+def _state_of_campaign(connection: Connection, digest: bytes, *, lock: bool = False) -> State:
     query = select(campaigns.c.state).where(campaigns.c.hash == digest)
     state = connection.execute(query.with_for_update() if lock else query).scalar_one_or_none()
     if state is None:
@@ -371,7 +373,7 @@ def _state(connection: Connection, digest: bytes, *, lock: bool = False) -> Stat
     return state
 
 
-def _undelivered(connection: Connection, digest: bytes) -> tuple[int, int]:
+def _undelivered_batches_and_reports(connection: Connection, digest: bytes) -> tuple[int, int]:
     """Return the number of batches of a relay that were not delivered, and of reports in no delivered batch."""
     head = func.substr(batches.c.document, 1, MAX_HEADER_BYTES)
     rows = connection.execute(select(batches.c.delivered, head).where(batches.c.campaign == digest)).all()

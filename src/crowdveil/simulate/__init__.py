@@ -1,6 +1,6 @@
 """Simulation of crowds and of their devices, without a dense (workers, tasks) table."""
 
-from crowdveil.simulate.cell_perturbation import perturb_cells, simulated_assignment
+from crowdveil.simulate.cell_perturbation import perturb_cells, simulated_assignment_covering_answers
 from crowdveil.simulate.crowds import (
     Crowd,
     Draw,
@@ -9,7 +9,13 @@ from crowdveil.simulate.crowds import (
     standard_normal,
     uniform_abilities,
 )
-from crowdveil.simulate.perturbation import MAX_REPORTS, Progress, expected_reports, perturb, public_report_count
+from crowdveil.simulate.perturbation import (
+    MAX_REPORTS,
+    Progress,
+    expected_reports_of_answers,
+    perturb,
+    report_count_from_public_information,
+)
 
 __all__ = [
     "MAX_REPORTS",
@@ -17,12 +23,12 @@ __all__ = [
     "Draw",
     "Progress",
     "categorical_crowd",
-    "expected_reports",
+    "expected_reports_of_answers",
     "numeric_crowd",
     "perturb",
     "perturb_cells",
-    "public_report_count",
-    "simulated_assignment",
+    "report_count_from_public_information",
+    "simulated_assignment_covering_answers",
     "standard_normal",
     "uniform_abilities",
 ]

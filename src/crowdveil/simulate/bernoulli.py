@@ -22,10 +22,10 @@ GEOMETRIC_BY_SEARCH = 1 / 3
 
 def bernoulli_indices(generator: np.random.Generator, cells: int, probability: float) -> NDArray[np.int64]:
     """Return the successes among the cells 0 .. cells-1, ascending."""
-    return np.concatenate([found for _, found in bernoulli_chunks(generator, cells, probability)])
+    return np.concatenate([found for _, found in successful_cells_by_chunk(generator, cells, probability)])
 
 
-def bernoulli_chunks(
+def successful_cells_by_chunk(
     generator: np.random.Generator, cells: int, probability: float
 ) -> Iterator[tuple[int, NDArray[np.int64]]]:
     """Yield the successes among the cells 0 .. cells-1, chunk by chunk.

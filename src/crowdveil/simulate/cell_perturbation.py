@@ -44,11 +44,11 @@ def perturb_cells(
             hint="Read the answers with alphabet=channel.alphabet.",
         )
     if assignment is not None:
-        return _on_assigned_cells(answers, table, source, assignment)
-    return _on_all_cells(answers, table, source, progress)
+        return _reports_of_assigned_cells(answers, table, source, assignment)
+    return _reports_of_all_cells(answers, table, source, progress)
 
 
-def simulated_assignment(answers: Reports, per_task: int, source: Source) -> Assignment:
+def simulated_assignment_covering_answers(answers: Reports, per_task: int, source: Source) -> Assignment:
     """Return an assignment with every answered cell and random others, `per_task` in all per task. Simulation only.
 
     It fits answers that were collected without an assignment. A real assignment is drawn beforehand
@@ -70,10 +70,12 @@ def simulated_assignment(answers: Reports, per_task: int, source: Source) -> Ass
     return Assignment(np.asarray(answers.tasks), np.asarray(answers.workers), task_codes, worker_codes)
 
 
-def _on_assigned_cells(answers: Reports, table: ChannelTable, source: Source, assignment: Assignment) -> Reports:
+def _reports_of_assigned_cells(
+    answers: Reports, table: ChannelTable, source: Source, assignment: Assignment
+) -> Reports:
     """Return the reports of the assigned cells; an assigned cell without an answer is NULL."""
     crowd = len(answers.workers)
-    cells = assignment.aligned(answers.tasks, answers.workers)
+    cells = assignment.cells_in_codes_of_lists(answers.tasks, answers.workers)
     answered = answers.task.astype(np.int64) * crowd + answers.worker
     outside = ~np.isin(answered, cells)
     if outside.any() or (np.diff(answered) == 0).any():
@@ -93,7 +95,7 @@ def _on_assigned_cells(answers: Reports, table: ChannelTable, source: Source, as
     return _non_null_reports(answers, table, task, worker, report)
 
 
-def _on_all_cells(answers: Reports, table: ChannelTable, source: Source, progress: Progress | None) -> Reports:
+def _reports_of_all_cells(answers: Reports, table: ChannelTable, source: Source, progress: Progress | None) -> Reports:
     """Return the reports of all cells, drawn for each pair of worker group and task group through its channel."""
     of_task, of_worker = table.groups(answers.tasks, answers.workers)
     parts = []
@@ -110,7 +112,7 @@ def _on_all_cells(answers: Reports, table: ChannelTable, source: Source, progres
             workers=answers.workers[workers],
         )
         sent = _perturbed_part(part, table, table.choice[row][column], source)
-        parts.append((tasks[sent.task], workers[sent.worker], _report_codes(sent, table)))
+        parts.append((tasks[sent.task], workers[sent.worker], _codes_in_report_alphabet(sent, table)))
         if progress is not None:
             progress(done, len(pairs))
     return _non_null_reports(answers, table, *(np.concatenate(column) for column in zip(*parts, strict=True)))
@@ -124,7 +126,7 @@ def _perturbed_part(part: Reports, table: ChannelTable, index: int, source: Sour
     return perturb(part, Designed.from_channel(channel), source)
 
 
-def _report_codes(sent: Reports, table: ChannelTable) -> NDArray[np.int64]:
+def _codes_in_report_alphabet(sent: Reports, table: ChannelTable) -> NDArray[np.int64]:
     """Return reports as codes of the table's report alphabet, -1 for other symbols."""
     assert sent.alphabet is not None
     code_of = {name: code for code, name in enumerate(table.report_alphabet.names)}

@@ -43,7 +43,7 @@ class ChannelAssignment:
         return self.mechanism.channel() if self.table is None else self.table
 
     @property
-    def least_guarantee(self) -> Guarantee:
+    def least_protected_cell_guarantee(self) -> Guarantee:
         """Guarantee of the least protected cell, if all lists are public."""
         return self.mechanism.guarantee if self.table is None else self.table.guarantee
 
@@ -79,9 +79,9 @@ def assign_channels(
         )
     table = None
     if requested.dealt_cuts:
-        table = _channels_by_group(requested, alphabet, answers)
+        table = _channels_by_group_of_cuts(requested, alphabet, answers)
     elif channels is not None:
-        table = read_table(channels, requested, alphabet, tasks=len(answers.tasks))
+        table = read_channel_table_of_settings(channels, requested, alphabet, tasks=len(answers.tasks))
     if (table is not None or assignment is not None) and mechanism.channel() is None:
         raise SettingsError(
             "assigned tasks and channels by name need a mechanism with a channel per cell",
@@ -91,7 +91,9 @@ def assign_channels(
     return ChannelAssignment(mechanism=mechanism, table=table, assignment=assignment)
 
 
-def read_table(path: Path, requested: MechanismSettings, alphabet: Alphabet, *, tasks: int) -> ChannelTable:
+def read_channel_table_of_settings(
+    path: Path, requested: MechanismSettings, alphabet: Alphabet, *, tasks: int
+) -> ChannelTable:
     """Return the table of channels of a file with settings by worker or task, one channel for each distinct row.
 
     Raises:
@@ -99,7 +101,7 @@ def read_table(path: Path, requested: MechanismSettings, alphabet: Alphabet, *, 
             name that is empty or repeated, or an epsilon that is not a number.
         SettingsError: the mechanism refuses a setting.
     """
-    source, (delimiter, (key, *settings)) = str(path), channel_columns(path)
+    source, (delimiter, (key, *settings)) = str(path), delimiter_and_channel_columns(path)
     columns = read_csv_table(path, [key, *settings], delimiter)
     names = [str(name) for name in columns[key].to_pylist()]
     if "" in names or len(set(names)) != len(names):
@@ -117,13 +119,16 @@ def read_table(path: Path, requested: MechanismSettings, alphabet: Alphabet, *, 
     return make(built, groups)
 
 
-def channel_columns(path: Path) -> tuple[str, list[str]]:
-    """Return the delimiter of a file of channels, and its columns: worker or task first; errors as `read_table`."""
-    delimiter, columns = delimiter_and_roles(path, _known_columns)
+def delimiter_and_channel_columns(path: Path) -> tuple[str, list[str]]:
+    """Return the delimiter of a file of channels, and its columns: worker or task first.
+
+    Errors are those of `read_channel_table_of_settings`.
+    """
+    delimiter, columns = delimiter_and_roles(path, _require_channel_columns)
     return delimiter, list(columns)
 
 
-def _known_columns(found: Sequence[str], source: str) -> dict[str, str]:
+def _require_channel_columns(found: Sequence[str], source: str) -> dict[str, str]:
     key, settings = ([name for name in names if name in found] for names in (KNOWN_COLUMNS[:2], KNOWN_COLUMNS[2:]))
     if not set(found) <= {*KNOWN_COLUMNS} or len(key) != 1 or not settings:
         raise ReportsError(
@@ -155,13 +160,13 @@ def _row_channel(
             ) from error
     if row.get("cuts"):
         changes["cuts"] = tuple(row["cuts"].split(CUT_SEPARATOR))
-    return _channel(build_mechanism(replace(requested, **changes), alphabet, tasks=tasks))
+    return _required_channel(build_mechanism(replace(requested, **changes), alphabet, tasks=tasks))
 
 
-def _channels_by_group(requested: MechanismSettings, alphabet: Alphabet, answers: Reports) -> ChannelTable:
+def _channels_by_group_of_cuts(requested: MechanismSettings, alphabet: Alphabet, answers: Reports) -> ChannelTable:
     """Return one channel for each group of cuts, assigned in turn to the workers in list order."""
     built = [
-        _channel(build_mechanism(replace(requested, cuts=cuts), alphabet, tasks=len(answers.tasks)))
+        _required_channel(build_mechanism(replace(requested, cuts=cuts), alphabet, tasks=len(answers.tasks)))
         for cuts in requested.dealt_cuts
     ]
     groups = {str(name): place % len(built) for place, name in enumerate(answers.workers)}
@@ -170,7 +175,7 @@ def _channels_by_group(requested: MechanismSettings, alphabet: Alphabet, answers
     return ChannelTable.by_worker(built, groups)
 
 
-def _channel(mechanism: Mechanism) -> Channel:
+def _required_channel(mechanism: Mechanism) -> Channel:
     channel = mechanism.channel()
     if channel is None:
         raise SettingsError("channels by cell need a mechanism with a channel per cell", value=mechanism.name)

@@ -90,7 +90,7 @@ def numeric_crowd(
     task, worker = np.divmod(bernoulli_indices(generator, tasks * workers, 1 - sparsity), workers)
     noise = generator.standard_normal(len(task))
     value = scale.encode(centre[task] + sigma[worker] * noise)
-    answers = _as_reports(task, worker, value, tasks, workers, scale)
+    answers = _simulated_answers_as_reports(task, worker, value, tasks, workers, scale)
     return Crowd(answers=answers, truth=np.clip(centre, scale.low, scale.high), quality=sigma, quality_name="sigma")
 
 
@@ -131,21 +131,23 @@ def categorical_crowd(
     if answers_per_worker is None:
         task, worker = np.divmod(bernoulli_indices(generator, tasks * workers, 1 - (sparsity or 0.0)), workers)
     else:
-        task, worker = _chosen_tasks(generator, workers, tasks, answers_per_worker)
+        task, worker = _random_tasks_of_each_worker(generator, workers, tasks, answers_per_worker)
     wrong = generator.random(len(task)) >= skill[worker]
     shift = wrong * generator.integers(1, labels.size, len(task))
     value = (truth[task] + shift) % labels.size
-    answers = _as_reports(task, worker, value, tasks, workers, labels)
+    answers = _simulated_answers_as_reports(task, worker, value, tasks, workers, labels)
     return Crowd(answers=answers, truth=np.array(labels.names)[truth], quality=skill, quality_name="ability")
 
 
-def _as_reports(task: Any, worker: Any, value: Any, tasks: int, workers: int, alphabet: Alphabet) -> Reports:
+def _simulated_answers_as_reports(
+    task: Any, worker: Any, value: Any, tasks: int, workers: int, alphabet: Alphabet
+) -> Reports:
     """Return simulated answers with names 1, 2, ...; all lists are public."""
     names = np.arange(1, tasks + 1), np.arange(1, workers + 1)
     return Reports(task, worker, value, *names, alphabet, ALL_LISTS)
 
 
-def _chosen_tasks(
+def _random_tasks_of_each_worker(
     generator: np.random.Generator, workers: int, tasks: int, answers: int | Draw
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return task and worker codes if every worker answers a uniform random set of tasks of the given size."""

@@ -12,13 +12,13 @@ from crowdveil.data.blocks import InMemoryRows
 from crowdveil.data.columnar_store import ReportChunk
 from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.folder.sums import answer_vectors
+from crowdveil.folder.sums import answer_codes_of_each_worker
 from crowdveil.mechanisms.base import Mechanism
 from crowdveil.mechanisms.matrix_factorization import MatrixFactorization
 from crowdveil.mechanisms.matrix_factorization_published import MatrixFactorizationPublished
-from crowdveil.presentation.counts import repeats_text
+from crowdveil.presentation.counts import repeated_pairs_text
 from crowdveil.randomness import Seeded, Source
-from crowdveil.simulate.bernoulli import bernoulli_chunks
+from crowdveil.simulate.bernoulli import successful_cells_by_chunk
 
 Progress = Callable[[int, int], None]
 """Function of the work done and the whole work: workers on the device path, cells on the vectorised path."""
@@ -50,7 +50,7 @@ def perturb(
         ReportsError: another alphabet, or two answers of a worker to one task.
         SettingsError: the mechanism does not send one symbol per task, or more than `MAX_REPORTS` are expected.
     """
-    _check_answers(answers, mechanism)
+    _require_answers_of_mechanism(answers, mechanism)
     channel = mechanism.channel()
     if channel is not None:
         _refuse_too_many_reports(answers, channel)
@@ -65,42 +65,44 @@ def perturb(
 
 def dense_reports(answers: Reports, mechanism: MatrixFactorizationPublished, source: Source) -> Reports:
     """Return the reports of the published matrix factorization: a number for every task of every worker."""
-    table = np.array([mechanism.perturb(codes, source) for codes in answer_vectors(answers)])
+    table = np.array([mechanism.perturb(codes, source) for codes in answer_codes_of_each_worker(answers)])
     worker, task = np.divmod(np.arange(table.size), table.shape[1])
     return Reports(task, worker, table.ravel(), answers.tasks, answers.workers, None, answers.public_lists)
 
 
-def expected_reports(answers: Reports, channel: Channel) -> float:
+def expected_reports_of_answers(answers: Reports, channel: Channel) -> float:
     """Return the expected number of non-NULL reports from these answers."""
     cells = np.bincount(answers.value, minlength=channel.alphabet.size).tolist()
     if channel.participation == "protected":
         cells.append(len(answers.tasks) * len(answers.workers) - len(answers))
-    return float(sum(count * share for count, share in zip(cells, _report_probabilities(channel), strict=True)))
+    return float(
+        sum(count * share for count, share in zip(cells, _non_null_probability_per_input(channel), strict=True))
+    )
 
 
-def public_report_count(answers: Reports, channel: Channel) -> float:
+def report_count_from_public_information(answers: Reports, channel: Channel) -> float:
     """Return the expected number of non-NULL reports from public information.
 
     If participation is protected, it is that of a crowd without answers; answers add at most one report each.
     """
     if channel.participation == "public":
-        return expected_reports(answers, channel)
-    return float(len(answers.tasks) * len(answers.workers) * _report_probabilities(channel)[-1])
+        return expected_reports_of_answers(answers, channel)
+    return float(len(answers.tasks) * len(answers.workers) * _non_null_probability_per_input(channel)[-1])
 
 
 def _reports_through_channel(
     answers: Reports, channel: Channel, source: Seeded, progress: Progress | None
 ) -> Iterator[ReportChunk]:
     """Yield the reports of answered cells, and of NULL cells that become a label."""
-    drawn = _label_codes(channel)[channel.sample(answers.value, source)].astype(np.int16)
+    drawn = _label_code_per_report_symbol(channel)[channel.sample(answers.value, source)].astype(np.int16)
     if channel.participation == "protected":
-        yield from _merged_chunks(answers, drawn, channel, source, progress)
+        yield from _answered_and_null_report_chunks(answers, drawn, channel, source, progress)
         return
     kept = drawn >= 0
     yield ReportChunk(answers.task[kept], answers.worker[kept], drawn[kept])
 
 
-def _merged_chunks(
+def _answered_and_null_report_chunks(
     answers: Reports, drawn: NDArray[np.int16], channel: Channel, source: Seeded, progress: Progress | None
 ) -> Iterator[ReportChunk]:
     """Yield chunks of ascending cells: answered cells with their drawn labels, and NULL cells that become a label."""
@@ -108,12 +110,14 @@ def _merged_chunks(
     total = len(answers.tasks) * workers
     answered = answers.task.astype(np.int64) * workers + answers.worker
     first = 0
-    for stop, found in bernoulli_chunks(source.generator, total, float(_report_probabilities(channel)[-1])):
+    for stop, found in successful_cells_by_chunk(
+        source.generator, total, float(_non_null_probability_per_input(channel)[-1])
+    ):
         mine = slice(first, int(np.searchsorted(answered, stop)))
         first = mine.stop
         # Answered cells are drawn from their own rows, so successes on them are dropped.
         empty = _without_known_cells(found, answered[mine])
-        label = _null_labels(channel, source, len(empty))
+        label = _labels_reported_for_null(channel, source, len(empty))
         sent = drawn[mine] >= 0
         cell, label = _merged_cells(empty, label, answered[mine][sent], drawn[mine][sent])
         task, worker = np.divmod(cell, workers)
@@ -141,7 +145,7 @@ def _merged_cells(
     return np.insert(cell, positions, more), np.insert(label, positions, labels)
 
 
-def _null_labels(channel: Channel, source: Seeded, count: int) -> NDArray[np.int16]:
+def _labels_reported_for_null(channel: Channel, source: Seeded, count: int) -> NDArray[np.int16]:
     """Return labels drawn from NULL's row given that the report is a label; exact in integers."""
     bounds = np.cumsum([entry for name, entry in zip(channel.outputs, channel.rows[-1], strict=True) if name != NULL])
     words = source.generator.integers(0, bounds[-1], count)
@@ -153,9 +157,11 @@ def _reports_of_devices(
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int16]]:
     """Return the reports of every worker's device, one answer vector at a time."""
     channel = mechanism.channel()
-    label_of = np.append(np.arange(mechanism.alphabet.size), -1) if channel is None else _label_codes(channel)
+    label_of = (
+        np.append(np.arange(mechanism.alphabet.size), -1) if channel is None else _label_code_per_report_symbol(channel)
+    )
     parts = []
-    for worker, vector in zip(range(len(answers.workers)), answer_vectors(answers), strict=False):
+    for worker, vector in zip(range(len(answers.workers)), answer_codes_of_each_worker(answers), strict=False):
         label = label_of[mechanism.perturb(vector, source)]
         task = np.flatnonzero(label >= 0)
         parts.append(
@@ -174,14 +180,14 @@ def _concatenated_columns(
     return task, worker, label
 
 
-def _label_codes(channel: Channel) -> NDArray[np.int64]:
+def _label_code_per_report_symbol(channel: Channel) -> NDArray[np.int64]:
     """Return the label code of each report symbol, -1 for NULL, with an extra entry for a public NULL cell."""
     names = channel.report_alphabet.names
     codes = [-1 if name == NULL else names.index(name) for name in channel.outputs]
     return np.array([*codes, -1])
 
 
-def _report_probabilities(channel: Channel) -> list[Fraction]:
+def _non_null_probability_per_input(channel: Channel) -> list[Fraction]:
     """Return the exact probability of a non-NULL report, for each input symbol."""
     null = channel.null_output
     return [
@@ -189,7 +195,7 @@ def _report_probabilities(channel: Channel) -> list[Fraction]:
     ]
 
 
-def _check_answers(answers: Reports, mechanism: Mechanism) -> None:
+def _require_answers_of_mechanism(answers: Reports, mechanism: Mechanism) -> None:
     if isinstance(mechanism, MatrixFactorization | MatrixFactorizationPublished):
         raise SettingsError(
             "only mechanisms that send one symbol per task can be simulated here",
@@ -211,13 +217,13 @@ def require_one_answer_per_cell(answers: Reports) -> None:
     repeated = (answers.task[1:] == answers.task[:-1]) & (answers.worker[1:] == answers.worker[:-1])
     if repeated.any():
         raise ReportsError(
-            f"one cell sends one report, but {repeats_text(int(repeated.sum()), 'answer')}",
+            f"one cell sends one report, but {repeated_pairs_text(int(repeated.sum()), 'answer')}",
             hint="Choose duplicates='first' or 'last' (--duplicates on the command line).",
         )
 
 
 def _refuse_too_many_reports(answers: Reports, channel: Channel) -> None:
-    expected = public_report_count(answers, channel)
+    expected = report_count_from_public_information(answers, channel)
     if expected > MAX_REPORTS:
         raise SettingsError(
             f"at most {MAX_REPORTS} reports are simulated in memory",

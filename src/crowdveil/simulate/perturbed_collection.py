@@ -8,7 +8,13 @@ from typing import Any
 from crowdveil.channels.certificate import LISTS_MARK, simulation_mark
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
-from crowdveil.data.public_lists import ListName, guarantee_text, join_words, missing_lists, not_public_text
+from crowdveil.data.public_lists import (
+    ListName,
+    guarantee_or_reason_for_none,
+    join_words,
+    missing_lists,
+    why_missing_lists_void_privacy,
+)
 from crowdveil.data.reports import Reports
 from crowdveil.errors import SettingsError
 from crowdveil.folder.crowd import (
@@ -17,17 +23,17 @@ from crowdveil.folder.crowd import (
     CROWD_FILE,
     SUMS_FILE,
     Crowd,
-    describe_crowd,
+    contents_of_crowd_json,
     require_distinguishable,
 )
-from crowdveil.folder.evidence import SIMULATION, guarantee_notes
-from crowdveil.folder.sums import Sums, collect_sums, sums_text
+from crowdveil.folder.evidence import SIMULATION, notes_on_assignment_and_answer_holder
+from crowdveil.folder.sums import Sums, sum_reports_of_all_devices, sums_text
 from crowdveil.folder.write_collection import REPORTS_FILES, Form, write_reports, write_sums
 from crowdveil.mechanisms import MatrixFactorization, MatrixFactorizationPublished, Mechanism
 from crowdveil.privacy.accounting import Account, account, account_channel_table
-from crowdveil.privacy.mechanism_settings import describe
+from crowdveil.privacy.mechanism_settings import description_with_parameters
 from crowdveil.randomness import Source, secure, seeded
-from crowdveil.simulate import MAX_REPORTS, perturb, perturb_cells, public_report_count
+from crowdveil.simulate import MAX_REPORTS, perturb, perturb_cells, report_count_from_public_information
 from crowdveil.simulate.channel_assignment import ChannelAssignment
 from crowdveil.simulate.perturbation import dense_reports, require_one_answer_per_cell
 
@@ -60,21 +66,21 @@ class PerturbedCollection:
         return self.setup.mechanism
 
     @property
-    def size(self) -> int:
+    def count_of_sent_reports(self) -> int:
         """Number of non-NULL reports; for sums, number of workers."""
         return len(self.sent) if isinstance(self.sent, Reports) else len(self.answers.workers)
 
     @property
-    def missing_lists(self) -> tuple[ListName, ...]:
+    def lists_taken_from_answers(self) -> tuple[ListName, ...]:
         """Lists that the guarantee needs to be public, and that were taken from the answers."""
         return missing_lists(self.answers.public_lists, self.mechanism.participation)
 
     @property
-    def caveat(self) -> str:
+    def reasons_for_no_privacy(self) -> str:
         """Reasons why the reports carry no privacy; empty if they do: secure randomness, and all lists public."""
         if self.seed is not None:
             return SIMULATION
-        return not_public_text(self.missing_lists) if self.missing_lists else ""
+        return why_missing_lists_void_privacy(self.lists_taken_from_answers) if self.lists_taken_from_answers else ""
 
     @property
     def certificate(self) -> dict[str, Any] | None:
@@ -84,20 +90,20 @@ class PerturbedCollection:
             return None
         # The mark is inside the digest, so that it also holds for a certificate without crowd.json.
         if self.seed is not None:
-            return _with_mark(channel, simulation_mark(self.seed)).certificate()
-        if self.missing_lists:
-            return _with_mark(channel, LISTS_MARK).certificate()
+            return _with_mark_after_mechanism(channel, simulation_mark(self.seed)).certificate()
+        if self.lists_taken_from_answers:
+            return _with_mark_after_mechanism(channel, LISTS_MARK).certificate()
         return channel.certificate()
 
     @property
-    def crowd(self) -> Crowd:
+    def crowd_json_data(self) -> Crowd:
         """Contents of `crowd.json`: tasks, workers, mechanism and guarantee."""
-        return describe_crowd(
+        return contents_of_crowd_json(
             self.sent if isinstance(self.sent, Reports) else self.answers,
             mechanism=self.description,
-            guarantee=self.setup.least_guarantee,
+            guarantee=self.setup.least_protected_cell_guarantee,
             participation=self.mechanism.participation,
-            notes=self._notes,
+            notes=self._notes_on_guarantee,
             simulation=self.seed is not None,
             seed=self.seed,
             certificate=self.certificate,
@@ -108,19 +114,30 @@ class PerturbedCollection:
     def description(self) -> str:
         """Mechanism, its parameters and the table of channels as text; without a guarantee, no epsilon is named."""
         table = self.setup.table
-        named = self.mechanism.name if self.seed is None and self.missing_lists else describe(self.mechanism)
+        named = (
+            self.mechanism.name
+            if self.seed is None and self.lists_taken_from_answers
+            else description_with_parameters(self.mechanism)
+        )
         return named if table is None else f"{named}; {_table_description(table)}"
 
     @property
-    def guarantee_summary(self) -> str:
+    def guarantee_text_or_reason(self) -> str:
         """Text of the guarantee and its scope, or the reason why there is none."""
         simulation = self.seed is not None
-        return guarantee_text(self.setup.least_guarantee, self.missing_lists, simulation=simulation, notes=self._notes)
+        return guarantee_or_reason_for_none(
+            self.setup.least_protected_cell_guarantee,
+            self.lists_taken_from_answers,
+            simulation=simulation,
+            notes=self._notes_on_guarantee,
+        )
 
     @property
-    def _notes(self) -> tuple[str, ...]:
+    def _notes_on_guarantee(self) -> tuple[str, ...]:
         protected, assigned = self.mechanism.participation == "protected", self.setup.assignment is not None
-        return guarantee_notes(assigned=assigned, protected=protected, simulation=self.seed is not None)
+        return notes_on_assignment_and_answer_holder(
+            assigned=assigned, protected=protected, simulation=self.seed is not None
+        )
 
 
 def perturb_collection(
@@ -149,10 +166,10 @@ def perturb_collection(
     """
     missing = missing_lists(answers.public_lists, setup.mechanism.participation)
     if seed is None and not lists_from_answers:
-        _refuse_missing_lists(missing)
+        _refuse_if_lists_taken_from_answers(missing)
     require_one_answer_per_cell(answers)
-    _refuse_names(answers, setup)
-    if expected_rows(answers, setup) > MAX_REPORTS:
+    _raise_on_confusable_or_uncertifiable_names(answers, setup)
+    if expected_rows_of_reports_file(answers, setup) > MAX_REPORTS:
         raise SettingsError(
             f"at most {MAX_REPORTS:,} reports can be collected at once",
             value=f"{len(answers.tasks):,} tasks and {len(answers.workers):,} workers",
@@ -166,11 +183,11 @@ def perturb_collection(
 def accounts_of(answers: Reports, setup: ChannelAssignment) -> tuple[Account, ...]:
     """Return the privacy losses of the campaign, per cell and per worker."""
     if setup.table is None:
-        return account(setup.mechanism, tasks=cells_per_worker(answers, setup))
+        return account(setup.mechanism, tasks=most_cells_of_one_worker(answers, setup))
     return account_channel_table(setup.table, tasks=answers.tasks, workers=answers.workers, assignment=setup.assignment)
 
 
-def expected_rows(answers: Reports, setup: ChannelAssignment) -> float:
+def expected_rows_of_reports_file(answers: Reports, setup: ChannelAssignment) -> float:
     """Return the expected number of rows of `reports.csv`; with an assignment or a table, an upper bound.
 
     With protected participation it is the number without any answer. It depends on the lists alone, so that a refusal
@@ -181,13 +198,13 @@ def expected_rows(answers: Reports, setup: ChannelAssignment) -> float:
         return 0.0
     if setup.assignment is not None:
         return float(len(setup.assignment))
-    channel = mechanism.single_cell_channel()
+    channel = mechanism.marginal_channel_of_one_cell()
     if channel is None or setup.table is not None:
         return float(len(answers.tasks) * len(answers.workers))
-    return public_report_count(answers, channel)
+    return report_count_from_public_information(answers, channel)
 
 
-def cells_per_worker(answers: Reports, setup: ChannelAssignment) -> int:
+def most_cells_of_one_worker(answers: Reports, setup: ChannelAssignment) -> int:
     """Return the largest number of cells of one worker: all (assigned) tasks if protected, else its answers."""
     if setup.mechanism.participation == "public":
         return max(int(answers.per_worker.max(initial=0)), 1)
@@ -213,7 +230,7 @@ def write_collection(
     Raises:
         SettingsError: the folder holds another collection, or the folder cannot be written.
     """
-    crowd, sent = collection.crowd, collection.sent
+    crowd, sent = collection.crowd_json_data, collection.sent
     if isinstance(sent, Reports):
         assignment = collection.setup.assignment
         assignment_csv = None if assignment is None else assignment.to_csv()
@@ -229,7 +246,7 @@ def _collect_reports(
 ) -> Reports | Sums:
     mechanism, channel = setup.mechanism, setup.channel
     if isinstance(mechanism, MatrixFactorization):
-        return collect_sums(answers, mechanism, source, progress)
+        return sum_reports_of_all_devices(answers, mechanism, source, progress)
     if isinstance(mechanism, MatrixFactorizationPublished):
         return dense_reports(answers, mechanism, source)
     if channel is not None and (setup.table is not None or setup.assignment is not None):
@@ -237,7 +254,7 @@ def _collect_reports(
     return perturb(answers, mechanism, source, progress=progress)
 
 
-def _with_mark(channel: Channel | ChannelTable, mark: str) -> Channel | ChannelTable:
+def _with_mark_after_mechanism(channel: Channel | ChannelTable, mark: str) -> Channel | ChannelTable:
     """Return the same channels with a mark after each mechanism's name."""
     if isinstance(channel, Channel):
         return replace(channel, mechanism=channel.mechanism + mark)
@@ -249,7 +266,7 @@ def _table_description(table: ChannelTable) -> str:
     return f"{len(table.channels)} channels by {keys}"
 
 
-def _refuse_names(answers: Reports, setup: ChannelAssignment) -> None:
+def _raise_on_confusable_or_uncertifiable_names(answers: Reports, setup: ChannelAssignment) -> None:
     """Check the names before the work.
 
     Raises:
@@ -262,7 +279,7 @@ def _refuse_names(answers: Reports, setup: ChannelAssignment) -> None:
         setup.channel.certificate()
 
 
-def _refuse_missing_lists(missing: Sequence[ListName]) -> None:
+def _refuse_if_lists_taken_from_answers(missing: Sequence[ListName]) -> None:
     """Refuse lists that were taken from the answers.
 
     Raises:

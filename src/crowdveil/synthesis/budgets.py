@@ -11,7 +11,7 @@ from crowdveil.channels.guarantee import Guarantee, Participation, Unit
 from crowdveil.channels.rounding import float_rounded_up
 from crowdveil.randomness import Source
 from crowdveil.synthesis.claims import Claims
-from crowdveil.synthesis.discrete_noise import EPSILON_BITS, Integers, epsilon_rounded_down
+from crowdveil.synthesis.discrete_noise import EPSILON_BITS, Integers, epsilon_rounded_down_to_binary_fraction
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -38,14 +38,17 @@ class TaskBudgets:
     largest_task_epsilon: NDArray[np.float64]
 
     @cached_property
-    def exact_epsilon(self) -> dict[int, Fraction]:
+    def exact_task_epsilon_by_divisor(self) -> dict[int, Fraction]:
         """Budget of a task by its divisor."""
-        return {int(divisor): epsilon_rounded_down(self.epsilon / int(divisor)) for divisor in np.unique(self.divisor)}
+        return {
+            int(divisor): epsilon_rounded_down_to_binary_fraction(self.epsilon / int(divisor))
+            for divisor in np.unique(self.divisor)
+        }
 
     @cached_property
     def task_epsilon(self) -> NDArray[np.float64]:
         """Budget of every task, shape (tasks,)."""
-        return np.array([float(self.exact_epsilon[int(divisor)]) for divisor in self.divisor])
+        return np.array([float(self.exact_task_epsilon_by_divisor[int(divisor)]) for divisor in self.divisor])
 
     def sample_used(self, claims: Claims, source: Source) -> NDArray[np.bool_]:
         """Return which claims are used: all, or `most_claims` of each worker at random; shape (claims,)."""
@@ -72,7 +75,7 @@ class TaskBudgets:
                 for loss in (steps, self.per_worker * steps)
             )
         else:
-            task = max(self.exact_epsilon.values(), default=Fraction(0))
+            task = max(self.exact_task_epsilon_by_divisor.values(), default=Fraction(0))
             cell, worker = (float_rounded_up(task * count) for count in (1, self.most_claims or 0))
             if self.most_claims is None:
                 worker, reason = float("inf"), "any number of claims of one worker is used: give most_claims"
@@ -97,7 +100,7 @@ def allocated_budgets(
     if unit == "worker" and participation == "protected":
         divisor[:] = most_claims or 1
     elif unit == "worker":
-        np.maximum.at(divisor, claims.task, per_worker[claims.worker])
+        np.maximum.at(divisor, claims.task_of_each_claim, per_worker[claims.worker])
     known = participation == "public"
     budgets = TaskBudgets(
         epsilon=epsilon,
@@ -109,5 +112,5 @@ def allocated_budgets(
         largest_task_epsilon=np.zeros(len(claims.workers) if known else 0),
     )
     if known:
-        np.maximum.at(budgets.largest_task_epsilon, claims.worker, budgets.task_epsilon[claims.task])
+        np.maximum.at(budgets.largest_task_epsilon, claims.worker, budgets.task_epsilon[claims.task_of_each_claim])
     return budgets

@@ -75,11 +75,11 @@ class Claims:
         return np.bincount(self.worker, minlength=len(self.workers))
 
     @cached_property
-    def task(self) -> Integers:
+    def task_of_each_claim(self) -> Integers:
         """Task code of each claim, shape (claims,)."""
         return np.repeat(np.arange(len(self.tasks)), self.per_task)
 
-    def of_task(self, task: int) -> Floats:
+    def claims_of_task(self, task: int) -> Floats:
         """Return the claims on the task with this code, shape (its claims,)."""
         return self.value[self.pointers[task] : self.pointers[task + 1]]
 
@@ -192,7 +192,7 @@ class ScaledClaims(NamedTuple):
         return np.bincount(self.task, minlength=self.tasks)
 
 
-def scale_claims(claims: Claims, rows: Integers, used: NDArray[np.bool_]) -> ScaledClaims:
+def used_claims_in_unit_interval(claims: Claims, rows: Integers, used: NDArray[np.bool_]) -> ScaledClaims:
     """Return the used claims of some tasks, scaled to the unit interval.
 
     Args:

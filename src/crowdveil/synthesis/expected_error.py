@@ -45,7 +45,7 @@ class TaskMeanError(NamedTuple):
     constant: float
 
     @property
-    def useful(self) -> bool:
+    def better_than_constant(self) -> bool:
         """Whether the records are expected to be nearer than one number for all tasks."""
         return self.error < CLEARLY_SMALLER * self.constant
 
@@ -68,11 +68,11 @@ class ReleaseErrors(NamedTuple):
             for name, found in self._asdict().items()
         }
 
-    def warning(self, width: float) -> str:
+    def warning_if_constant_is_as_good(self, width: float) -> str:
         """Return a warning if one number for all tasks is expected to be as good as the records, else an empty text."""
         assumptions = "truths anywhere within the bounds", "truths as in the records"
         for found, assumed in zip(self, assumptions, strict=True):
-            if found is not None and not found.useful:
+            if found is not None and not found.better_than_constant:
                 better = "hardly" if found.error < found.constant else "no"
                 return (
                     f"The records are expected to be {better} better than one number for all tasks: their task "
@@ -82,7 +82,7 @@ class ReleaseErrors(NamedTuple):
         return ""
 
 
-def expected_task_mean_error(
+def simulated_task_mean_error(
     method: PrivateMethod, claims: Claims, truths: Floats | None = None
 ) -> TaskMeanError | None:
     """Return the expected error of a release, None if no task of the simulated crowds releases anything.
@@ -92,7 +92,7 @@ def expected_task_mean_error(
         claims: only public numbers are read: tasks, bounds and, with public participation, the (task, worker) pairs.
         truths: values from which the truths are drawn, in shares of the bounds; by default uniform within the bounds.
     """
-    crowd, method = _subsampled(_public_structure(method, claims), method)
+    crowd, method = _subsampled_tasks_with_scaled_epsilon(_claims_of_public_size(method, claims), method)
     constant = 0.5 if truths is None else float(np.median(truths))
     rows = []
     for seed in range(int(np.clip(LEAST_TASKS // max(len(crowd.tasks), 1), 1, MAX_CROWDS))):
@@ -100,12 +100,20 @@ def expected_task_mean_error(
         truth = source.generator.random(len(crowd.tasks))
         if truths is not None:
             truth = truths[(truth * len(truths)).astype(np.int64)]
-        position = np.clip(truth[crowd.task] + SCATTER * source.generator.normal(size=len(crowd)), 0.0, 1.0)
-        value = crowd.low[crowd.task] + (crowd.high - crowd.low)[crowd.task] * position
+        position = np.clip(
+            truth[crowd.task_of_each_claim] + SCATTER * source.generator.normal(size=len(crowd)), 0.0, 1.0
+        )
+        value = crowd.low[crowd.task_of_each_claim] + (crowd.high - crowd.low)[crowd.task_of_each_claim] * position
         simulated = replace(crowd, value=value)
-        released = task_means(method.release(simulated, source), simulated)
+        released = mean_record_share_of_bounds_per_task(method.release(simulated, source), simulated)
         rows.append(
-            np.stack((_task_mean_shares(simulated, simulated.task, simulated.value), released, simulated.per_task))
+            np.stack(
+                (
+                    _task_means_as_range_shares(simulated, simulated.task_of_each_claim, simulated.value),
+                    released,
+                    simulated.per_task,
+                )
+            )
         )
     claimed, released, weight = np.concatenate(rows, axis=1)
     both = np.isfinite(claimed) & np.isfinite(released)
@@ -115,36 +123,36 @@ def expected_task_mean_error(
     return TaskMeanError(*(float(np.average(error, weights=weight[both])) for error in errors))
 
 
-def more_accurate(first: PrivateMethod, second: PrivateMethod, claims: Claims) -> PrivateMethod:
+def first_unless_second_clearly_better(first: PrivateMethod, second: PrivateMethod, claims: Claims) -> PrivateMethod:
     """Return the first method if its expected error is small or not clearly larger than the second's, else the second.
 
     Args:
         first, second: methods for the same claims.
-        claims: as for `expected_task_mean_error`.
+        claims: as for `simulated_task_mean_error`.
     """
-    ours = expected_task_mean_error(first, claims)
+    ours = simulated_task_mean_error(first, claims)
     if ours is None or ours.error <= GOOD_ENOUGH * ours.constant:
         return first
-    theirs = expected_task_mean_error(second, claims)
+    theirs = simulated_task_mean_error(second, claims)
     return second if theirs is not None and theirs.error < CLEARLY_SMALLER * ours.error else first
 
 
-def release_errors(method: PrivateMethod, claims: Claims, release: Release) -> ReleaseErrors:
-    """Return the expected errors of a release that was made; `claims` as for `expected_task_mean_error`."""
-    means = task_means(release, claims)
+def expected_errors_of_release(method: PrivateMethod, claims: Claims, release: Release) -> ReleaseErrors:
+    """Return the expected errors of a release that was made; `claims` as for `simulated_task_mean_error`."""
+    means = mean_record_share_of_bounds_per_task(release, claims)
     means = means[np.isfinite(means)]
     return ReleaseErrors(
-        any_truths=expected_task_mean_error(method, claims),
-        truths_of_records=expected_task_mean_error(method, claims, means) if len(means) >= LEAST_MEANS else None,
+        any_truths=simulated_task_mean_error(method, claims),
+        truths_of_records=simulated_task_mean_error(method, claims, means) if len(means) >= LEAST_MEANS else None,
     )
 
 
-def task_means(release: Release, claims: Claims) -> Floats:
+def mean_record_share_of_bounds_per_task(release: Release, claims: Claims) -> Floats:
     """Return the mean of each task's records, in shares of its bounds, shape (tasks,); NaN for a task without one."""
-    return _task_mean_shares(claims, release.task, release.value)
+    return _task_means_as_range_shares(claims, release.task, release.value)
 
 
-def _public_structure(method: PrivateMethod, claims: Claims) -> Claims:
+def _claims_of_public_size(method: PrivateMethod, claims: Claims) -> Claims:
     """Return claims with the public numbers of the real ones; their values are to be replaced."""
     if not (isinstance(method, Histogram) and method.participation == "protected"):
         return claims
@@ -163,13 +171,13 @@ def _public_structure(method: PrivateMethod, claims: Claims) -> Claims:
     )
 
 
-def _subsampled(claims: Claims, method: PrivateMethod) -> tuple[Claims, PrivateMethod]:
+def _subsampled_tasks_with_scaled_epsilon(claims: Claims, method: PrivateMethod) -> tuple[Claims, PrivateMethod]:
     """Return some tasks of a large crowd, with a worker's epsilon scaled to keep the budget per task."""
     step = math.ceil(len(claims) / MAX_CLAIMS)
     if step <= 1 or len(claims.tasks) < LEAST_TASKS * step:
         return claims, method
     rows = np.arange(0, len(claims.tasks), step)
-    kept = np.isin(claims.task, rows)
+    kept = np.isin(claims.task_of_each_claim, rows)
     smaller = replace(
         claims,
         pointers=np.concatenate(([0], np.cumsum(claims.per_task[rows]))),
@@ -186,7 +194,7 @@ def _subsampled(claims: Claims, method: PrivateMethod) -> tuple[Claims, PrivateM
     return smaller, replace(method, epsilon=max(method.epsilon * share, MIN_EPSILON), most_claims=most)
 
 
-def _task_mean_shares(claims: Claims, task: NDArray[np.integer], value: Floats) -> Floats:
+def _task_means_as_range_shares(claims: Claims, task: NDArray[np.integer], value: Floats) -> Floats:
     count, total = (np.bincount(task, weights=column, minlength=len(claims.tasks)) for column in (None, value))
     with np.errstate(invalid="ignore"):
         return (total / count - claims.low) / (claims.high - claims.low)

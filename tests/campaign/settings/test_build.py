@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crowdveil.campaign.settings.build import build_campaign, mechanism_within
+from crowdveil.campaign.settings.build import build_campaign, mechanism_of_requested_epsilon_or_budget
 from crowdveil.campaign.settings.draw_assignment import draw_assignment
 from crowdveil.campaign.settings.privacy_request import PrivacyRequest
 from crowdveil.campaign.settings.settings_file import read_settings
@@ -36,7 +36,7 @@ def test_all_answers_together_stay_within_the_budget(mechanism, budget, cells, p
     """The certified epsilon times the cells is at most the budget, and close to it."""
     request = PrivacyRequest(mechanism=mechanism, budget_per_worker=budget)
 
-    made = mechanism_within(request, Scale(0, 4), participation, cells=cells)
+    made = mechanism_of_requested_epsilon_or_budget(request, Scale(0, 4), participation, cells=cells)
 
     spent = lower_of_binary_and_decimal(made.channel().epsilon) * cells
     assert Fraction(budget) * (1 - Fraction(1, 10**9)) <= spent <= Fraction(budget)
@@ -46,7 +46,7 @@ def test_an_epsilon_per_answer_is_kept():
     """An epsilon per answer does not depend on the number of answers."""
     request = PrivacyRequest(mechanism="randomized-response", epsilon_per_answer=0.7)
 
-    made = mechanism_within(request, Categories(("a", "b")), "public", cells=9)
+    made = mechanism_of_requested_epsilon_or_budget(request, Categories(("a", "b")), "public", cells=9)
 
     assert 0.7 == made.epsilon
     assert 0.7 - 1e-9 <= made.channel().epsilon <= 0.7
@@ -56,7 +56,7 @@ def test_reports_name_blocks_of_answers():
     """With cuts a report names a block of labels, and participation is protected by one more symbol."""
     request = PrivacyRequest(mechanism="quantized-response", budget_per_worker=4.0, cuts=(3, 8))
 
-    made = mechanism_within(request, Scale(0, 10), "protected", cells=2)
+    made = mechanism_of_requested_epsilon_or_budget(request, Scale(0, 10), "protected", cells=2)
 
     assert ("0..2", "3..7", "8..10", "NULL") == made.channel().outputs
     assert 2.0 == pytest.approx(made.channel().epsilon)
@@ -66,9 +66,9 @@ def test_reports_name_blocks_of_answers():
 def test_two_layer_is_asked_as_the_table_of_its_mean_flip(mechanism):
     """With a flip probability for every cell, two-layer has the table of one-layer, up to the rounding of its ends."""
     alphabet = Categories(("a", "b", "c"))
-    exact = TwoLayer.calibrated(alphabet=alphabet, epsilon=1.5).single_cell_channel()
+    exact = TwoLayer.calibrated(alphabet=alphabet, epsilon=1.5).marginal_channel_of_one_cell()
 
-    made = mechanism_within(
+    made = mechanism_of_requested_epsilon_or_budget(
         PrivacyRequest(mechanism=mechanism, epsilon_per_answer=1.5), alphabet, "protected", cells=2
     ).channel()
 

@@ -8,7 +8,7 @@ import pytest
 
 from crowdveil.campaign.document import Picture, Task
 from crowdveil.campaign.settings.settings_file import read_settings
-from crowdveil.campaign.settings.task_and_worker_files import read_tasks, read_workers
+from crowdveil.campaign.settings.task_and_worker_files import read_tasks, read_worker_names_in_slot_order
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.errors import CrowdveilError, ReportsError, SettingsError
 
@@ -201,7 +201,7 @@ def test_groups_of_cuts_are_read(write):
 
     assert ((1,), ()) == (one.cuts, one.dealt_cuts)
     assert ((1,), ((1,), (2,))) == (two.cuts, two.dealt_cuts)
-    assert [(1,), (2,)] == [request.cuts for request in two.requests]
+    assert [(1,), (2,)] == [request.cuts for request in two.one_request_per_channel]
 
 
 def test_levels_are_budgets_of_a_worker(write):
@@ -209,7 +209,7 @@ def test_levels_are_budgets_of_a_worker(write):
     privacy = read_settings(write(privacy=LEVELS % "[1, 2.5, 4]", participation='"protected"')).privacy
 
     assert ((1.0, 2.5, 4.0), 1.0) == (privacy.levels, privacy.budget_per_worker)
-    assert [1.0, 2.5, 4.0] == [request.budget_per_worker for request in privacy.requests]
+    assert [1.0, 2.5, 4.0] == [request.budget_per_worker for request in privacy.one_request_per_channel]
 
 
 def test_a_prior_is_a_file_beside_the_settings(write):
@@ -273,7 +273,7 @@ def test_tasks_have_texts_pictures_and_exclusions(table):
 
 def test_workers_are_names_in_order(table):
     """The order of the names gives the slots."""
-    assert ("Bo", "Ann") == read_workers(table("name\nBo\nAnn\n"))
+    assert ("Bo", "Ann") == read_worker_names_in_slot_order(table("name\nBo\nAnn\n"))
 
 
 @pytest.mark.parametrize(

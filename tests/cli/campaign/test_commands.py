@@ -19,10 +19,10 @@ from tests.cli.conftest import Run, RunJson
 
 def make(name: str, url: str | None) -> None:
     """Write a campaign of three workers into a new folder."""
-    from crowdveil.planning.settings.creation import write_campaign
+    from crowdveil.planning.settings.creation import write_new_campaign_folder
 
     built = build_campaign(url=url)
-    write_campaign(Path(name), built.campaign, built.parts)
+    write_new_campaign_folder(Path(name), built.campaign, built.parts)
 
 
 def test_links_are_written_and_not_shown(run: Run) -> None:
@@ -52,10 +52,10 @@ def test_a_second_report_is_accepted_with_a_replacement_only(run: Run, refusal: 
 
 def test_a_link_is_replaced_by_name(run: Run, run_json: RunJson, refusal: Callable[..., str]) -> None:
     """A worker is named as in the list; a near name is suggested, and what names two workers is refused."""
-    from crowdveil.planning.settings.creation import write_campaign
+    from crowdveil.planning.settings.creation import write_new_campaign_folder
 
     built = build_campaign(url="https://grades.example.org")
-    write_campaign(Path("essays"), built.campaign, built.parts, names=["Ada", "Ben", "0"])
+    write_new_campaign_folder(Path("essays"), built.campaign, built.parts, names=["Ada", "Ben", "0"])
     run("campaign", "invite", "essays")
 
     assert 1 == run_json("campaign", "invite", "essays", "--replace", "Ben")["replaced_slot"]

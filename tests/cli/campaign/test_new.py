@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from crowdveil.campaign.document import characters_to_compare
+from crowdveil.campaign.document import spaced_name_to_compare
 from crowdveil.campaign.folder import CampaignFolder
 from tests.cli.conftest import Run
 
@@ -31,7 +31,7 @@ def test_the_promise_is_printed(run: Run) -> None:
     """Epsilon is printed per answer and in all, rounded up, with participation; the error beside the constant."""
     text = run("campaign", "new", "campaign.toml", "--out", "essays").stdout
 
-    assert f"to compare   {characters_to_compare(CampaignFolder(Path('essays')).campaign.name)}\n" in text
+    assert f"to compare   {spaced_name_to_compare(CampaignFolder(Path('essays')).campaign.name)}\n" in text
     assert "epsilon 2.500 for a single answer (participation protected)" in text
     assert "epsilon 5.000 for all 2 answers of one worker (participation protected)" in text
     assert "24 workers, 12 tasks, 2 tasks to a worker" in text
@@ -112,7 +112,7 @@ def relay_settings(**changed: str) -> None:
 def test_a_relay_has_the_curators_key_apart_from_the_folder(run_json: Callable[..., dict[str, Any]]) -> None:
     """The private key lies beside the folder, readable by its owner alone; the folder holds the public one only."""
     from crowdveil.campaign.folder import CampaignFolder
-    from crowdveil.sealing import public_key_text, read_key
+    from crowdveil.sealing import read_key, uncompressed_public_key_hex
 
     relay_settings()
     found = run_json("campaign", "new", "campaign.toml", "--out", "essays")
@@ -121,7 +121,7 @@ def test_a_relay_has_the_curators_key_apart_from_the_folder(run_json: Callable[.
 
     assert relay is not None
     assert ("The library", 5, "report") == (relay.operator, relay.least_batch, relay.unit)
-    assert public_key_text(read_key(key.read_bytes())) == relay.public_key
+    assert uncompressed_public_key_hex(read_key(key.read_bytes())) == relay.public_key
     assert 0o600 == key.stat().st_mode & 0o777
     assert Path("essays.key.pem") == key
     assert not [path for path in Path("essays").rglob("*") if path.is_file() and b"PRIVATE" in path.read_bytes()]

@@ -117,14 +117,14 @@ def test_two_rounds_from_settings_to_truths(run: Run, folder: Path, form: str) -
     assert {f"w{slot:04}" for slot in range(WORKERS)} == {worker for _, worker in both}
     assert TASKS == len(rows("found-two/truths.csv"))
     for found in (statement, planned, checked):
-        assert (2 * EACH, campaign.worker_guarantee.epsilon) == (
+        assert (2 * EACH, campaign.worker_guarantee_over_rounds.epsilon) == (
             found["answers_per_worker"],
             pytest.approx(found["epsilon_per_worker"], rel=1e-14),
         )
     assert 1 == sum("asked a task in two rounds" in sentence for sentence in checked["not_checked"])
     assert "This is round 2 of a campaign" in " ".join(statement["statement"])
     assert 1 == page.count("Which thing is it?")
-    assert all(one <= Fraction(campaign.worker_guarantee.epsilon) for one in map(Fraction, twice))
+    assert all(one <= Fraction(campaign.worker_guarantee_over_rounds.epsilon) for one in map(Fraction, twice))
     assert max(once) <= max(channel.epsilon for channel in campaign.channels) * EACH + 1e-9 < min(twice)
 
 
@@ -289,16 +289,16 @@ def serve_two_rounds(run: Run) -> None:
 def test_copied_reports_are_deleted_on_the_day_that_was_promised(run: Run, folder: Path) -> None:
     """A later round is purged on the day of the first one, with the unchanged copy of its reports and nothing else."""
     pytest.importorskip("sqlalchemy")
-    from crowdveil.service.campaign_registration import prepare_database
+    from crowdveil.service.campaign_registration import register_campaign_in_database
     from crowdveil.service.store import Store
 
     serve_two_rounds(run)
     first, second = (CampaignFolder(name).campaign for name in ("one", "two"))
     url = f"sqlite:///{Path('two/reports.sqlite').absolute()}"
     run("campaign", "invite", "two")
-    prepare_database(url, Path("two/campaign.json"))
+    register_campaign_in_database(url, Path("two/campaign.json"))
     store = Store.open(url)
-    store.close_campaign(second.digest)
+    store.close_and_count_reports(second.digest)
     store.close()
     Path("two/earlier/mine.txt").write_text("mine")
     with Path("two/earlier/crowd.json").open("a") as stream:

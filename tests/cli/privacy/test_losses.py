@@ -11,7 +11,7 @@ import pytest
 
 from crowdveil.campaign.document import Relay
 from crowdveil.channels.rounding import format_bound, format_lower, sum_rounded_up
-from crowdveil.cli.display import format_number
+from crowdveil.cli.display import number_with_six_digits
 from crowdveil.cli.privacy.verify import CURATOR, MAKER, NO_PARTS
 from crowdveil.privacy.audit.black_box import BlackBoxAudit, Finding
 from crowdveil.privacy.audit.confidence import Counts
@@ -32,7 +32,8 @@ def test_rows_name_unit_participation_and_rounds(run: Run, run_json: RunJson) ->
     assert sum_rounded_up([(rows[0]["exact"], 3)]) == rows[2]["exact"]
     for row in rows:
         assert (
-            f"exact {format_bound(row['exact'])}, claimed {format_number(row['claimed'])} (per {row['unit']}" in table
+            f"exact {format_bound(row['exact'])}, claimed {number_with_six_digits(row['claimed'])} (per {row['unit']}"
+            in table
         )
     assert rows[0]["exact"] > rows[0]["claimed"] == 1.0
     assert f"because {rows[0]['reason']}" in table

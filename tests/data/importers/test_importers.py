@@ -24,7 +24,7 @@ def imported(*names: str | Path, question: str | None = None, tool: str | None =
     """Answers of an export in the folder of exports; the tool is recognised unless it is stated."""
     sources = [str(EXPORTS / name) for name in names]
     with open_source(sources, Layout(question=question, tool=tool)) as source:
-        return source.import_answers()
+        return source.answers_of_tool_export()
 
 
 def cells(found) -> list[Cell]:
@@ -95,9 +95,9 @@ def test_tasks_of_several_choices_with_one_name_are_refused(tmp_path: Path, othe
     with open_source([str(path)]) as source:
         if is_refused:
             with pytest.raises(ReportsError, match=r"told apart at the \|"):
-                source.import_answers()
+                source.answers_of_tool_export()
         else:
-            assert len(source.import_answers().table) == 4
+            assert len(source.answers_of_tool_export().table) == 4
 
 
 def test_several_questions_are_listed() -> None:
@@ -189,7 +189,7 @@ def test_a_stated_task_column_of_a_wide_table(write: Write) -> None:
     path = write("ann;key;time;bob\nyes;k1;10:00;no\n", "wide.csv")
 
     with open_source([str(path)], Layout(tool="wide", names=ColumnNames(task="key"), delimiter=";")) as source:
-        found = source.import_answers()
+        found = source.answers_of_tool_export()
 
     assert [("k1", "ann", "yes"), ("k1", "bob", "no")] == cells(found)
     assert ("time",) == found.dropped

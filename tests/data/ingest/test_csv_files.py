@@ -39,7 +39,7 @@ def sound(data: bytes, sizes: list[int]) -> bool:
     checked = QuoteValidator(InParts(data, sizes))
     while checked.read(1 << 20):
         pass
-    checked.finish()
+    checked.check_end_of_file()
     return checked.sound
 
 

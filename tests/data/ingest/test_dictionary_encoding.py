@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from crowdveil.data.ingest import canonical_order, dictionary_encoding
-from crowdveil.data.ingest.canonical_order import sort_columns, sort_packed
+from crowdveil.data.ingest.canonical_order import sort_by_task_worker_value, sort_packed
 from crowdveil.data.ingest.dictionary_encoding import (
     encode_batches,
     encode_integers,
@@ -131,7 +131,7 @@ def test_it_is_pythons_dictionary(parts: list[list[str]], large: bool) -> None:
     kind = pa.large_string() if large else pa.string()
     chunks = [pa.array(["before", *part, "behind"], kind).slice(1, len(part)) for part in parts]
     table = TextTable()
-    codes = [table.codes(pa.chunked_array([chunk], kind)) for chunk in chunks]
+    codes = [table.code_of_each_row_or_none(pa.chunked_array([chunk], kind)) for chunk in chunks]
     names, expected = in_python([cell for part in parts for cell in part])
 
     assert names == table.dictionary().to_pylist()
@@ -145,7 +145,7 @@ def test_many_names_outgrow_the_first_slots() -> None:
     generator = np.random.default_rng(1)
     cells = pa.chunked_array([pa.array([f"id-{n}" for n in generator.integers(0, 20_000, 30_000)])])
     table = TextTable()
-    codes = table.codes(cells)
+    codes = table.code_of_each_row_or_none(cells)
     arrow = cells.dictionary_encode().chunk(0)
 
     assert codes is not None
@@ -160,7 +160,7 @@ def test_names_with_equal_hashes_are_distinct() -> None:
     words = [_unmixed(_unmixed(number, inverse), inverse) ^ 8 ^ SALT for number in mixed]
     buffers = [pa.py_buffer(np.arange(0, 4808, 8, dtype="<i4")), pa.py_buffer(np.array(words * 2, dtype="<u8"))]
     table = TextTable(salt=SALT)
-    codes = table.codes(pa.chunked_array([pa.StringArray.from_buffers(600, *buffers)]))
+    codes = table.code_of_each_row_or_none(pa.chunked_array([pa.StringArray.from_buffers(600, *buffers)]))
     taken = table.slots[5:305]
 
     assert [*range(300)] * 2 == ([] if codes is None else codes.tolist())
@@ -172,7 +172,7 @@ def test_the_slots_of_names_cannot_be_known_beforehand() -> None:
     """Two tables of the same names have other slots, and the same codes."""
     cells = pa.chunked_array([pa.array([f"id-{n}" for n in range(50)])])
     tables = TextTable(), TextTable()
-    codes = [table.codes(cells) for table in tables]
+    codes = [table.code_of_each_row_or_none(cells) for table in tables]
 
     assert np.flatnonzero(tables[0].slots).tolist() != np.flatnonzero(tables[1].slots).tolist()
     assert [*range(50)] == [int(code) for code in codes[0]] == [int(code) for code in codes[1]]
@@ -187,7 +187,7 @@ def test_what_does_not_fit_is_left_to_others() -> None:
     """Missing cells, other types, and names that are too long are refused."""
     rows = [[None, "a"], [1, 2], ["a" * (LONGEST + 1)], ["é" * (LONGEST // 2) + "x"]]
 
-    assert [None] * 4 == [TextTable().codes(pa.chunked_array([pa.array(cells)])) for cells in rows]
+    assert [None] * 4 == [TextTable().code_of_each_row_or_none(pa.chunked_array([pa.array(cells)])) for cells in rows]
 
 
 ROWS = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3), st.integers(0, 2)), max_size=40)
@@ -210,7 +210,9 @@ def test_packed_rows_are_sorted_like_others(dtype, rows) -> None:
 
     packed = sort_packed(task, worker, value, (6, 4, 3))
 
-    assert sorted(rows) == list(zip(*(column.tolist() for column in sort_columns(task, worker, value)), strict=True))
+    assert sorted(rows) == list(
+        zip(*(column.tolist() for column in sort_by_task_worker_value(task, worker, value)), strict=True)
+    )
     if repeats and dtype is np.float64:
         assert packed is None
     else:

@@ -10,14 +10,14 @@ from crowdveil.channels.alphabet import Categories
 from crowdveil.data.assignment import Assignment
 from crowdveil.data.ingest import column_readers
 from crowdveil.data.ingest.column_readers import ColumnNames, load_prior
-from crowdveil.data.ingest.gold_files import load_drawn_gold
+from crowdveil.data.ingest.gold_files import load_gold_with_draw_seed
 from crowdveil.data.reports import Reports
 from crowdveil.data.sources.answer_source import open_source
 from crowdveil.data.sources.layout import Layout
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.evaluation.decisions import read_costs
-from crowdveil.folder.answers import read_history, read_names
-from crowdveil.simulate.channel_assignment import channel_columns
+from crowdveil.folder.answers import read_history, read_task_or_worker_column
+from crowdveil.simulate.channel_assignment import delimiter_and_channel_columns
 from tests.data.test_reports import cells
 
 ROWS = [("a", "wör", "ja"), ("b", "v", "nein")]
@@ -129,16 +129,16 @@ def test_a_row_with_any_content_is_not_blank(write: Write, row: str, rule: str) 
 
 def test_a_name_that_is_missing_in_a_list_is_refused(write: Write) -> None:
     """In a list of one column an empty line is no name, and an empty cell is a missing one."""
-    assert ["a", "b"] == read_names(write("task\n\na\n\nb\n", "utf-8"), "task")
+    assert ["a", "b"] == read_task_or_worker_column(write("task\n\na\n\nb\n", "utf-8"), "task")
     with pytest.raises(ReportsError, match="line 3: every row needs a task"):
-        read_names(write('task\na\n""\nb\n', "utf-8"), "task")
+        read_task_or_worker_column(write('task\na\n""\nb\n', "utf-8"), "task")
     with pytest.raises(ReportsError, match="line 3: every row needs a task"):
-        read_names(write("task;text\na;x\n;y\n;\n", "utf-8"), "task")
+        read_task_or_worker_column(write("task;text\na;x\n;y\n;\n", "utf-8"), "task")
 
 
 TABLES: dict[str, tuple[str, Callable[[Path], object], object]] = {
-    "tasks": ("text;task\nx;ä\n;\ny;b\n", lambda path: read_names(path, "task"), ["ä", "b"]),
-    "gold": ("task;truth\nä;x\n;\nb;y\n", lambda path: load_drawn_gold(path).truths, {"ä": "x", "b": "y"}),
+    "tasks": ("text;task\nx;ä\n;\ny;b\n", lambda path: read_task_or_worker_column(path, "task"), ["ä", "b"]),
+    "gold": ("task;truth\nä;x\n;\nb;y\n", lambda path: load_gold_with_draw_seed(path).truths, {"ä": "x", "b": "y"}),
     "prior": ("label;probability\nä;0.25\n;\nb;0.75\n", load_prior, {"ä": 0.25, "b": 0.75}),
     "assignment": (
         "worker;task\nw;ä\n;\nv;b\n",
@@ -155,7 +155,7 @@ TABLES: dict[str, tuple[str, Callable[[Path], object], object]] = {
         lambda path: list(read_history(path).workers),
         ["ä", "b"],
     ),
-    "channels": ("task;epsilon\nä;1\n", channel_columns, (";", ["task", "epsilon"])),
+    "channels": ("task;epsilon\nä;1\n", delimiter_and_channel_columns, (";", ["task", "epsilon"])),
 }
 
 
@@ -185,7 +185,7 @@ def test_exports_have_the_encodings_of_tables(tmp_path: Path) -> None:
 
     for name, encoding in (("a.jsonl", None), ("b.csv", "cp1252")):
         with open_source([str(tmp_path / name)], Layout(encoding=encoding)) as source:
-            assert [["1"], ["wör"], ["jä"]] == [column.to_pylist() for column in source.import_answers().table]
+            assert [["1"], ["wör"], ["jä"]] == [column.to_pylist() for column in source.answers_of_tool_export().table]
 
 
 @pytest.mark.parametrize("header", ["task;worker;value", "item;rater;value"])

@@ -164,8 +164,8 @@ def test_a_pattern_does_not_lose_the_collection(tmp_path: Path) -> None:
     (remote / "certificate.json").write_text("{}")
 
     with open_source([f"{remote.as_uri()}/part*.csv"]) as source:
-        assert source.collection_path is not None
-        assert (source.collection_path.parent / "certificate.json").is_file()
+        assert source.path_beside_which_collection_lies is not None
+        assert (source.path_beside_which_collection_lies.parent / "certificate.json").is_file()
     write(TABLE, remote / "part2.csv")
     for sources in (f"{remote.as_uri()}/part*.csv", str(remote), str(remote / "part*.csv")):
         with pytest.raises(ReportsError, match="read one by one"):
@@ -274,11 +274,11 @@ def test_empty_standard_input_is_named_as_such(monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.parametrize("name", ["label-studio.json", "labels.csv"])
-@pytest.mark.parametrize("way", ["read", "import_answers", "by_question"])
+@pytest.mark.parametrize("way", ["read", "answers_of_tool_export", "by_question"])
 def test_progress_is_in_bytes_of_all_files_from_the_first_call(name: str, way: str) -> None:
     """A bar has its total before a file is parsed, JSON too, and is full at the end."""
     path, calls = SAMPLES / name, list[tuple[int, int]]()
-    if way == "import_answers" and path.suffix == ".csv":
+    if way == "answers_of_tool_export" and path.suffix == ".csv":
         pytest.skip("plain columns are not imported")
     question = None if way == "by_question" or path.suffix == ".csv" else "sentiment"
     with open_source([str(path)], Layout(question=question)) as source:

@@ -8,9 +8,9 @@ import pytest
 
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.em.kernels import dispatch, reductions
-from crowdveil.em.kernels.dispatch import encode
+from crowdveil.em.kernels.dispatch import encoded_block_for_kernels
 from crowdveil.em.kernels.numpy_backend import EncodedBlock, ScoreTables, largest_change, softmax
-from crowdveil.em.kernels.reductions import Slopes, normalize_confusion, squared_slopes
+from crowdveil.em.kernels.reductions import Slopes, normalize_confusion, squared_derivative_sums_per_worker
 from tests.estimators.dense import LABELS, random_reports
 
 REPORTS = random_reports(np.random.default_rng(0), LABELS, tasks=9, workers=6, share=0.5)
@@ -22,7 +22,7 @@ GROUP = np.arange(9) % 2
 @pytest.fixture(params=[False, True], ids=["plain", "compiled"])
 def coded(request: pytest.FixtureRequest) -> EncodedBlock:
     """The same block in both forms."""
-    return encode(BLOCK, 6, 3, compiled=request.param)
+    return encoded_block_for_kernels(BLOCK, 6, 3, compiled=request.param)
 
 
 @pytest.mark.slow
@@ -45,7 +45,7 @@ def test_scores_add_up_each_tasks_reports(coded: EncodedBlock) -> None:
 
     np.testing.assert_allclose(step.posterior, posterior, rtol=0, atol=1e-12)
     np.testing.assert_allclose(step.by_row, sums, rtol=0, atol=1e-12)
-    np.testing.assert_allclose(coded.confusion_sums(posterior), sums, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(coded.posterior_sums_by_table_row(posterior), sums, rtol=0, atol=1e-12)
     np.testing.assert_allclose(step.by_truth, [posterior[GROUP == g].sum(axis=0) for g in (0, 1)], atol=1e-12)
     assert pytest.approx(normaliser.sum(), abs=1e-9) == step.log_likelihood
 
@@ -58,7 +58,7 @@ def test_votes_add_up_weights(coded: EncodedBlock) -> None:
         votes[task, value] += weight[worker]
         agreed[worker] += posterior[task, value]
 
-    np.testing.assert_allclose(coded.vote_sums(weight), votes, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(coded.weight_by_task_and_symbol(weight), votes, rtol=0, atol=1e-12)
     np.testing.assert_allclose(coded.agreement_sums(posterior), agreed, rtol=0, atol=1e-12)
 
 
@@ -77,12 +77,12 @@ def test_squares_add_up_squared_means(coded: EncodedBlock) -> None:
 def test_an_election_shares_ties(coded: EncodedBlock) -> None:
     """The label with most votes wins, ties share, a task without votes is shared by all, gold is certain."""
     gold = np.array([1, *[-1] * 8])
-    votes = coded.vote_sums(np.ones(6))
+    votes = coded.weight_by_task_and_symbol(np.ones(6))
     expected = (votes == votes.max(axis=1, keepdims=True)).astype(float)
     expected /= expected.sum(axis=1, keepdims=True)
     expected[0] = [0, 1, 0]
 
-    step = coded.plurality_step(np.ones(6), 1e-9, gold)
+    step = coded.weighted_plurality_vote(np.ones(6), 1e-9, gold)
 
     np.testing.assert_array_equal(step.posterior, expected)
     np.testing.assert_allclose(step.agreement, coded.agreement_sums(expected), rtol=0, atol=1e-12)
@@ -129,12 +129,12 @@ def test_every_answer_adds_its_squared_slope(labels: int, compiled: bool, monkey
         slope = -sum(posterior[task, z] * wrong[worker, z] for z in range(labels) if z != label)
         expected[worker] += (slope + posterior[task, label] * right[worker, label]) ** 2
 
-    whole = squared_slopes(block, posterior, Slopes(right, wrong), compiled=compiled)
+    whole = squared_derivative_sums_per_worker(block, posterior, Slopes(right, wrong), compiled=compiled)
     monkeypatch.setattr(reductions, "CHUNK_REPORTS", 16)
     found = []
     for threads in ("1", "3"):
         monkeypatch.setenv(dispatch.THREADS_VARIABLE, threads)
-        found.append(squared_slopes(block, posterior, Slopes(right, wrong), compiled=compiled))
+        found.append(squared_derivative_sums_per_worker(block, posterior, Slopes(right, wrong), compiled=compiled))
 
     np.testing.assert_allclose(whole, expected, rtol=1e-12)
     np.testing.assert_allclose(found[0], expected, rtol=1e-12)
@@ -158,7 +158,9 @@ def table(coded: EncodedBlock, rng: Any, before: Any) -> Any:
 
 def mean(coded: EncodedBlock, rng: Any, before: Any) -> Any:
     """Average numbers; tasks without reports are nan."""
-    return coded.mean_step(rng.uniform(0, 2, WORKERS), 1e-12, np.where(gold(rng) >= 0, 2.0, np.nan), before)
+    return coded.weighted_means_and_residual_sums(
+        rng.uniform(0, 2, WORKERS), 1e-12, np.where(gold(rng) >= 0, 2.0, np.nan), before
+    )
 
 
 def gold(rng: Any) -> Any:
@@ -175,7 +177,7 @@ def test_a_step_may_write_over_the_one_before(take: Take, compiled: bool) -> Non
     reports = random_reports(np.random.default_rng(0), scale if take is mean else LABELS, TASKS, WORKERS, share=0.15)
     (block,) = reports.blocks()
     points = scale.values if take is mean else None
-    coded = encode(block, WORKERS, 3, points, compiled=compiled)
+    coded = encoded_block_for_kernels(block, WORKERS, 3, points, compiled=compiled)
     before = take(coded, np.random.default_rng(1), None)[0]
     kept = before.copy()
 
@@ -197,7 +199,7 @@ def test_a_step_may_write_over_the_one_before(take: Take, compiled: bool) -> Non
 def test_a_posterior_that_does_not_lie_row_by_row_stays() -> None:
     """Where the old posterior cannot be written over as it lies, the new one gets a place of its own."""
     reports = random_reports(np.random.default_rng(0), LABELS, TASKS, WORKERS, share=0.15)
-    coded = encode(next(iter(reports.blocks())), WORKERS, 3, compiled=True)
+    coded = encoded_block_for_kernels(next(iter(reports.blocks())), WORKERS, 3, compiled=True)
     before = np.asfortranarray(table(coded, np.random.default_rng(1), None).posterior)
     kept = before.copy()
 

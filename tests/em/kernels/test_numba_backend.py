@@ -12,7 +12,7 @@ from crowdveil.channels.alphabet import Categories
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.em.kernels import dispatch
-from crowdveil.em.kernels.dispatch import encode
+from crowdveil.em.kernels.dispatch import encoded_block_for_kernels
 from crowdveil.estimators import Estimator, PrivateDawidSkene, WeightedVote
 from tests.estimators.dense import LABELS, random_reports
 from tests.strategies import small_numeric_reports, small_reports
@@ -118,7 +118,9 @@ def test_codes_that_need_64_bits() -> None:
     reports = Reports(np.array([0, 0]), np.array([0, 2**31 - 1]), np.array([0, 2]), np.arange(1), np.arange(2), LABELS)
     (block,) = reports.blocks()
 
-    coded = encode(block, 2**31, 3, compiled=True)
+    coded = encoded_block_for_kernels(block, 2**31, 3, compiled=True)
 
     np.testing.assert_array_equal(coded.table_codes[:2], [0, 3 * (2**31 - 1) + 2])  # type: ignore[attr-defined]
-    np.testing.assert_array_equal(coded.vote_codes[:2] >> np.uint64(coded.bits), [0, 2**31 - 1])  # type: ignore[attr-defined]
+    np.testing.assert_array_equal(
+        coded.worker_and_symbol_codes_by_position[:2] >> np.uint64(coded.bits_per_symbol), [0, 2**31 - 1]
+    )  # type: ignore[attr-defined]

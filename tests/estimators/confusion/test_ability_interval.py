@@ -23,12 +23,17 @@ from crowdveil.estimators.confusion.credible_intervals import (
     CONCENTRATIONS,
     MEANS,
     AbilityTangent,
-    average_priors,
+    beta_posteriors_averaged_over_priors,
+    beta_priors_weighted_by_evidence,
     fit_beta_prior,
-    fit_beta_priors,
     observed_information,
 )
-from crowdveil.estimators.confusion.own_ability import MAX_STRENGTH, OwnPrior, excess_variance, learn_own_prior
+from crowdveil.estimators.confusion.own_ability import (
+    MAX_STRENGTH,
+    OwnPrior,
+    excess_row_variance_share,
+    prior_of_workers_own_abilities,
+)
 from crowdveil.randomness import seeded
 from crowdveil.simulate import categorical_crowd, perturb
 from tests.estimators.dense import (
@@ -147,7 +152,7 @@ def test_average_priors_equal_those_of_a_fine_grid() -> None:
     first = (weight * mean).sum(axis=(1, 2))
     second = (weight * (mean**2 + mean * (1 - mean) / (number + 1))).sum(axis=(1, 2))
 
-    a, b = average_priors(hits, misses, fit_beta_priors(hits, misses, 32.0))
+    a, b = beta_posteriors_averaged_over_priors(hits, misses, beta_priors_weighted_by_evidence(hits, misses, 32.0))
 
     np.testing.assert_allclose(a / (a + b), first, atol=0.003)
     np.testing.assert_allclose(a * b / (a + b) ** 2 / (a + b + 1), second - first**2, rtol=0.05)
@@ -225,7 +230,7 @@ def test_the_variance_of_rows_is_estimated_through_the_channel(epsilon: float) -
     one = Reports(np.array([0]), np.array([0]), np.array([0]), np.array([0]), np.array([0]), LABELS)
     pool = frequencies_of_reports(validated_input(HierarchicalDawidSkene(), one, channel).summary)
 
-    found = excess_variance(reports, ability, np.ones(len(ability)), ERRORS, pool)
+    found = excess_row_variance_share(reports, ability, np.ones(len(ability)), ERRORS, pool)
 
     assert pytest.approx(0.2, abs=0.03) == found
 
@@ -236,12 +241,12 @@ def test_rows_of_one_ability_share_it_and_other_rows_do_not() -> None:
     pool = frequencies_of_reports(validated_input(HierarchicalDawidSkene(), one, None).summary)
     identity = Channel.identity(LABELS, "public")
     alike, differing = (
-        learn_own_prior(reports, reports, np.ones(len(reports)), pool)
+        prior_of_workers_own_abilities(reports, reports, np.ones(len(reports)), pool)
         for reports in (crowd_of_rows(concentration, identity)[0] for concentration in (1e6, 4.0))
     )
 
-    assert (MAX_STRENGTH, 0.0) == (alike.strength, differing.answers)
-    assert pytest.approx(0.9) == alike.weight
+    assert (MAX_STRENGTH, 0.0) == (alike.strength, differing.pseudo_answers_per_row)
+    assert pytest.approx(0.9) == alike.share_of_answers_in_strength
 
 
 @pytest.mark.parametrize("labels", [4, 9])
@@ -252,9 +257,9 @@ def test_compiled_matrices_are_those_of_numpy(labels: int) -> None:
     own = OwnPrior(strength=90.0, ability=0.6, errors=errors / errors.sum(axis=1, keepdims=True))
     answers, prior = rng.gamma(2.0, size=(7, labels, labels)), rng.gamma(1.0, size=(labels, labels))
 
-    found = own.normalized(answers, prior, 12, compiled=True)
+    found = own.confusion_from_answers_and_priors(answers, prior, 12, compiled=True)
 
-    np.testing.assert_allclose(found, own.normalized(answers, prior, 12), rtol=0, atol=1e-12)
+    np.testing.assert_allclose(found, own.confusion_from_answers_and_priors(answers, prior, 12), rtol=0, atol=1e-12)
 
 
 def symmetric_crowd(labels: int, seed: int) -> tuple[Reports, np.ndarray, np.ndarray]:

@@ -17,8 +17,8 @@ from crowdveil.estimators.confusion.credible_intervals import (
     CompleteDataSummary,
     marginalize_participation,
 )
-from crowdveil.estimators.confusion.parameters import CONCENTRATIONS, fit_participation_prior, report_counts
-from crowdveil.estimators.confusion.variational import dirichlet_divergence, expected_log
+from crowdveil.estimators.confusion.parameters import CONCENTRATIONS, fit_participation_prior, report_counts_by_worker
+from crowdveil.estimators.confusion.variational import dirichlet_divergence, expected_log_of_dirichlet_shares
 from crowdveil.randomness import seeded
 from crowdveil.simulate import categorical_crowd, perturb
 from tests.estimators.dense import channels, dense_posterior, one_block, random_reports, sent_alphabet, summary_of
@@ -43,7 +43,7 @@ def test_evidence_is_that_of_normal_priors() -> None:
     table, rate = pool.model.full_table, pool.participation
     answered = sum(pool.label_shares[x] * table[x] for x in range(3))
     logs = np.zeros(len(CONCENTRATIONS))
-    for worker in report_counts(summary)[::8]:
+    for worker in report_counts_by_worker(summary)[::8]:
         seen = rate * answered + (1 - rate) * table[3]
         rise = sum(n * (answered[y] - table[3, y]) / seen[y] for y, n in enumerate(worker))
         bend = sum(n * ((answered[y] - table[3, y]) / seen[y]) ** 2 for y, n in enumerate(worker))
@@ -60,7 +60,9 @@ def test_evidence_is_that_of_normal_priors() -> None:
                 )[0]
             )
 
-    assert pool.noise * CONCENTRATIONS[logs.argmax()] == fit_participation_prior(report_counts(summary)[::8], pool, 1.0)
+    assert pool.noise * CONCENTRATIONS[logs.argmax()] == fit_participation_prior(
+        report_counts_by_worker(summary)[::8], pool, 1.0
+    )
 
 
 def table(ability: float) -> np.ndarray:
@@ -133,5 +135,5 @@ def test_expected_log_and_divergence_equal_means_of_draws() -> None:
     draws = dirichlet(counts).rvs(200_000, random_state=0).T
     ratio = dirichlet(counts).logpdf(draws) - dirichlet(prior).logpdf(draws)
 
-    np.testing.assert_allclose(expected_log(counts), digamma(counts) - digamma(8.5))
+    np.testing.assert_allclose(expected_log_of_dirichlet_shares(counts), digamma(counts) - digamma(8.5))
     assert pytest.approx(float(ratio.mean()), abs=0.02) == dirichlet_divergence(counts[None], prior)

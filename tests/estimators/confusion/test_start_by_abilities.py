@@ -17,10 +17,10 @@ from crowdveil.estimators.confusion.start_by_abilities import (
     MAX_ANSWERS,
     OWN_STEPS,
     PARTS,
-    _ranges,
+    _evenly_spaced_task_blocks,
     log_evidence,
-    sampled,
-    starts_by_abilities,
+    sample_to_compare_starts_on,
+    starts_by_abilities_for_evidence,
 )
 from crowdveil.randomness import seeded
 from crowdveil.simulate import perturb
@@ -107,11 +107,11 @@ def test_many_answers_are_compared_on_a_sample() -> None:
     reports, truth = crowd((0.78, 0.78), 0.5, tasks=10_000)
     gold = {str(task): YES_NO.names[truth[task]] for task in range(0, 10_000, 3)}
 
-    sample = sampled(DEFAULT, validated_input(DEFAULT, reports, gold=gold))
+    sample = sample_to_compare_starts_on(DEFAULT, validated_input(DEFAULT, reports, gold=gold))
 
     assert len(sample.reports) == pytest.approx(MAX_ANSWERS, rel=0.01)
-    assert sample.gold.used == pytest.approx(MAX_ANSWERS / 5 / 3, rel=0.05)
-    assert starts_by_abilities(DEFAULT, validated_input(DEFAULT, reports, gold=gold)) is False
+    assert sample.gold.number_of_known_truths == pytest.approx(MAX_ANSWERS / 5 / 3, rel=0.05)
+    assert starts_by_abilities_for_evidence(DEFAULT, validated_input(DEFAULT, reports, gold=gold)) is False
 
 
 @given(
@@ -124,7 +124,7 @@ def test_ranges_are_tasks_in_turn(sizes: list[int], large: int, most: int) -> No
     worker = np.concatenate([np.arange(size, dtype=np.int32) for size in sizes])
     reports = Reports(task, worker, np.zeros(len(task), np.int16), np.arange(len(sizes)), np.arange(600), YES_NO)
 
-    places = [(block.first, block.stop) for block in _ranges(reports, most)]
+    places = [(block.first, block.stop) for block in _evenly_spaced_task_blocks(reports, most)]
 
     assert all(first < stop <= len(sizes) for first, stop in places)
     assert all(before[1] <= after[0] for before, after in pairwise(places))

@@ -128,10 +128,10 @@ def look_up(tables: dict[int, Table], _task: int, _worker: int, output: int) -> 
 
 def settled(block: Block, parameters: GaussianParameters) -> tuple[Table, Table]:
     """Exchange messages until nothing moves, the mixture over classes known; return posteriors of tasks and workers."""
-    q = np.tile(np.exp(parameters.log_mixture), (len(parameters.q), 1))
+    q = np.tile(np.exp(parameters.log_shares_of_classes), (len(parameters.q), 1))
     for _ in range(60):
         found = beliefs_of(block, parameters, q)
-        new = softmax(found.worker_scores + parameters.log_mixture)[0]
+        new = softmax(found.worker_scores + parameters.log_shares_of_classes)[0]
         q = np.sqrt(q * new)
         q = q / q.sum(axis=1, keepdims=True)
     return found.posterior, q
@@ -144,7 +144,7 @@ def enumerated(
 
     `table(task, worker, output)` is R_c[mu, y], indexed [class, truth].
     """
-    prior, mixture = np.exp(parameters.anonymous_models[0].family[0]), np.exp(parameters.log_mixture)
+    prior, mixture = np.exp(parameters.anonymous_models[0].family[0]), np.exp(parameters.log_shares_of_classes)
     tasks, workers = np.zeros((len(cells), len(prior))), np.zeros(parameters.q.shape)
     for kinds in product(range(len(mixture)), repeat=len(workers)):
         joint = math.prod(mixture[c] for c in kinds)

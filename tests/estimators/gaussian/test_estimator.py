@@ -57,7 +57,7 @@ def test_known_workers_give_the_exact_posterior(name: str) -> None:
     """With sigmas and participations known, the posterior is prior times the product over cells, normalised."""
     reports, channel = tiny_reports(name), CHANNELS[name]
     sigma, share = np.array([0.5, 2.0, 0.5, 1.0, 2.0]), np.array([0.3, 0.3, 0.6, 0.6, 0.6])
-    points = grid.truth_points(SMALL, (-3.0, 5.0))
+    points = grid.truth_grid_with_margin(SMALL, (-3.0, 5.0))
     expected = []
     for row in output_cells(reports, channel):
         weight = np.exp(-0.5 * (points - 1.0) ** 2)
@@ -234,7 +234,7 @@ def test_unknown_participation_is_averaged_over() -> None:
     crowd, estimate = laplace_estimate(WIDE, 800, 11, METHODS[0])
     assert estimate.low is not None
     assert estimate.high is not None
-    assert estimate.identified
+    assert estimate.intervals_narrower_than_scale
     assert estimate.baseline.estimate_error is not None
 
     assert ((estimate.low <= crowd.truth) & (crowd.truth <= estimate.high)).mean() >= 0.8
@@ -251,7 +251,7 @@ def test_truths_are_refused_if_participation_stays_unknown(method: Gaussian | Po
     assert estimate.low is not None
     assert estimate.high is not None
 
-    assert not estimate.identified
+    assert not estimate.intervals_narrower_than_scale
     assert 0 == estimate.baseline.moved
     assert (0, 3) == (estimate.low.max(), estimate.high.min())
 
@@ -259,10 +259,10 @@ def test_truths_are_refused_if_participation_stays_unknown(method: Gaussian | Po
 def test_learned_priors_prefer_the_middle_and_allow_means_beyond_the_scale() -> None:
     """The weights of means are symmetric and fall from the middle; each side beyond 0..9 has 3 to 10 % in total."""
     alphabet = Scale(0, 9)
-    points = grid.truth_points(alphabet, None)
+    points = grid.truth_grid_with_margin(alphabet, None)
     family = grid.candidate_normal_priors(points, alphabet)
 
-    weights = grid.hyperprior_weights(family, points, alphabet)
+    weights = grid.weights_of_candidate_priors(family, points, alphabet)
 
     means = family @ points
     below, above = means < 0, means > 9
@@ -280,7 +280,7 @@ def test_a_smooth_density_is_interpolated_between_coarse_points() -> None:
     centres, widths = (axis.ravel() for axis in np.meshgrid(np.linspace(4, 7, 7), [1 / 3, 1.0, 1.4]))
     logs = -0.5 * ((points - centres[:, None]) / widths[:, None]) ** 2
 
-    found = grid.quantiles(*grid.refined_by_splines(logs, points), (0.05, 0.5, 0.95))
+    found = grid.quantiles(*grid.probabilities_refined_by_splines(logs, points), (0.05, 0.5, 0.95))
 
     expected = centres[:, None] + widths[:, None] * [-1.6449, 0.0, 1.6449]
     np.testing.assert_allclose(found, expected, atol=0.01)
@@ -291,6 +291,6 @@ def test_far_smaller_probabilities_do_not_ripple_the_density() -> None:
     points = np.arange(10.0)
     logs = -0.5 * ((points - 4.3) / 0.03) ** 2
 
-    found = grid.quantiles(*grid.refined_by_splines(logs[None], points), (0.05, 0.95))
+    found = grid.quantiles(*grid.probabilities_refined_by_splines(logs[None], points), (0.05, 0.95))
 
     assert np.abs(found - 4.3).max() < 0.2

@@ -3,7 +3,7 @@
 import numpy as np
 
 from crowdveil.data.reports import Reports
-from crowdveil.estimators.numeric.task_medians import deviations, weighted_medians
+from crowdveil.estimators.numeric.task_medians import standard_deviation_per_task, weighted_medians
 
 
 def median(values: np.ndarray, weights: np.ndarray) -> float:
@@ -33,4 +33,4 @@ def test_medians_equal_loops() -> None:
         spread[j] = np.std(reports.value[at])
 
     np.testing.assert_allclose(weighted_medians(block, block.value, weight), expected)
-    np.testing.assert_allclose(deviations(block, block.value), spread, atol=1e-12)
+    np.testing.assert_allclose(standard_deviation_per_task(block, block.value), spread, atol=1e-12)

@@ -129,7 +129,7 @@ def test_data_dependent_weights_break_the_theorem(kind: Kind, factor: float) -> 
         for first in (0.0, 3.0):
             claims = one_task([first, *camps])
             weights = 0.9 * Weighting(kind=kind).claim_weights(claims, np.array([0.8]), KERNELS["gaussian"]) + 0.1 / 12
-            pair.append(attempt(claims.of_task(0), weights, 0.8, test, ENDS))
+            pair.append(attempt(claims.claims_of_task(0), weights, 0.8, test, ENDS))
             profiles.append(WeightProfile.from_claims(claims, weights, test.k))
         for point in (point for profile in profiles for point in accounting.single_candidate(test, profile)):
             exact = max(excess(a.density, b.density, a.step, point.epsilon) for a, b in permutations(pair))
@@ -146,7 +146,9 @@ def test_a_data_dependent_bandwidth_breaks_the_theorem() -> None:
     for first in (0.0, 12.0):
         claims = one_task([first, *values[1:]])
         pair.append(
-            attempt(claims.of_task(0), weights, float(Bandwidth(rule="scott").for_tasks(claims)[0]), test, (-15, 20))
+            attempt(
+                claims.claims_of_task(0), weights, float(Bandwidth(rule="scott").for_tasks(claims)[0]), test, (-15, 20)
+            )
         )
     profile = WeightProfile.from_claims(one_task(values.tolist()), weights, test.k)
 
@@ -164,7 +166,7 @@ def test_profile_equals_the_loops(claims: Claims, k: int) -> None:
     """Leverage, ratio and relative_maximum are the worst over tasks with at least k claims, as loops over claims."""
     random = np.random.default_rng(len(claims))
     weight = np.concatenate([random.dirichlet(np.ones(n)) if n else [] for n in claims.per_task] or [[]])
-    rows = [weight[claims.task == task] for task in range(len(claims.tasks))]
+    rows = [weight[claims.task_of_each_claim == task] for task in range(len(claims.tasks))]
     held = [row for row in rows if len(row) >= k]
     profile = WeightProfile.from_claims(claims, weight, k)
 

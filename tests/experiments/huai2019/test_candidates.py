@@ -58,7 +58,7 @@ def test_counts_equal_the_loops(kernel: str, claims: Claims, seed: int) -> None:
     if not len(held):
         return
     test = PrivacyTest(gamma=2.0)
-    weight = 1 / claims.per_task[claims.task]
+    weight = 1 / claims.per_task[claims.task_of_each_claim]
     made = CandidateSampler(
         claims=claims, weight=weight, bandwidth=np.full(len(claims.tasks), 1.3), kernel=KERNELS[kernel], test=test
     )
@@ -66,7 +66,7 @@ def test_counts_equal_the_loops(kernel: str, claims: Claims, seed: int) -> None:
     seeds, candidate = made.draw(task, seeded(seed))
     slow = []
     for t, s, y in zip(task, seeds, candidate, strict=True):
-        density = [plain_density(kernel, (y - x) / 1.3) / 1.3 for x in claims.of_task(t)]
+        density = [plain_density(kernel, (y - x) / 1.3) / 1.3 for x in claims.claims_of_task(t)]
         own = density[s - claims.pointers[t]]
         a = math.floor(-math.log(own, 2)) if own else None
         slow.append(sum(p > 0 and math.floor(-math.log(p, 2)) == a for p in density))
@@ -75,7 +75,7 @@ def test_counts_equal_the_loops(kernel: str, claims: Claims, seed: int) -> None:
 
     # A density within rounding of a bin's edge may fall on either side; such draws have probability 1e-13.
     assert found.tolist() == slow
-    assert np.all(claims.task[seeds] == task)
+    assert np.all(claims.task_of_each_claim[seeds] == task)
 
 
 @pytest.mark.parametrize("kernel", KERNELS)

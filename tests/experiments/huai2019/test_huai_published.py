@@ -64,7 +64,7 @@ def test_real_claims_go_through(name: str, releasing: int) -> None:
     load_or_skip(name)
     claims, method = exhibited_crowd(name, 1), published("combined", 3)
     made = method.release(claims, seeded(1))
-    weight = method.densities(claims).weight[claims.per_task[claims.task] >= 5]
+    weight = method.densities(claims).weight[claims.per_task[claims.task_of_each_claim] >= 5]
 
     assert releasing == len(np.unique(made.task))
     assert np.isfinite(made.value).all()

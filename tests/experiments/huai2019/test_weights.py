@@ -50,7 +50,7 @@ def slow_losses(claims: Claims, weight: np.ndarray, kernel: Kernel, width: float
         share = np.array([weight[worker] for worker in workers])
         share = share / share.sum() if share.sum() > 0 else np.full(len(workers), 1 / len(workers))
         for place, worker in enumerate(workers):
-            loss[worker] += slow_distance(kernel, claims.of_task(task), share, width, place)
+            loss[worker] += slow_distance(kernel, claims.claims_of_task(task), share, width, place)
     return loss
 
 
@@ -73,7 +73,10 @@ def test_one_global_step_equals_equation_2(claims: Claims) -> None:
     kernel = KERNELS["gaussian"]
     loss = slow_losses(claims, np.ones(len(claims.workers)), kernel, 1.3)
     in_company = {
-        int(w) for t in range(len(claims.tasks)) for w in claims.worker[claims.task == t] if claims.per_task[t] > 1
+        int(w)
+        for t in range(len(claims.tasks))
+        for w in claims.worker[claims.task_of_each_claim == t]
+        if claims.per_task[t] > 1
     }
     known = [worker in in_company for worker in range(len(loss))]
     if loss.sum() > 0:
@@ -208,7 +211,7 @@ def test_weights_of_every_kind_sum_to_1_over_each_task(claims: Claims) -> None:
     """Whatever is claimed, weights are shares; a single claim has weight 1."""
     for kind in KINDS:
         weight = Weighting(kind=kind).claim_weights(claims, GIVEN.for_tasks(claims), KERNELS["epanechnikov"])
-        sums = np.bincount(claims.task, weights=weight, minlength=len(claims.tasks))
+        sums = np.bincount(claims.task_of_each_claim, weights=weight, minlength=len(claims.tasks))
         np.testing.assert_allclose(sums, claims.per_task > 0, atol=1e-9)
         assert np.all(weight >= 0)
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from crowdveil.campaign.assignment_part import AssignmentPart
-from crowdveil.campaign.document import Campaign, characters_to_compare
+from crowdveil.campaign.document import Campaign, spaced_name_to_compare
 from crowdveil.campaign.folder import CampaignFolder
 from crowdveil.campaign.report import NOT_ANSWERED
 from crowdveil.campaign.token import Link, Token, token_hash
@@ -18,9 +18,9 @@ from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.errors import CrowdveilError, SettingsError
 from crowdveil.folder.campaign import invitations
 from crowdveil.folder.campaign.campaign_reports import EXPORT_FILES, AcceptedReport, write_campaign_reports
-from crowdveil.folder.campaign.invitations import invite, render_link_sheet, replace_link
+from crowdveil.folder.campaign.invitations import render_link_sheet, replace_link, write_first_link_of_each_worker
 from crowdveil.folder.evidence import Evidence, read_evidence
-from crowdveil.planning.settings.creation import write_campaign
+from crowdveil.planning.settings.creation import write_new_campaign_folder
 from crowdveil.standalone.checks import parse_link
 from tests.campaign.builders import build_campaign
 from tests.device_vectors import read_vectors
@@ -62,7 +62,7 @@ def test_infer_reads_the_exported_folder(tmp_path, name):
     assert found.crowd is not None
     assert (False, []) == (found.crowd["simulation"], found.crowd["lists_from_answers"])
     assert campaign.name in found.crowd["mechanism"]
-    assert found.crowd["guarantee"].startswith(str(campaign.answer_guarantee).split(";")[0])
+    assert found.crowd["guarantee"].startswith(str(campaign.weakest_answer_guarantee_over_rounds).split(";")[0])
     assert found.assignment is not None
     assert sum(len(report.tasks) for report in reports) == len(found.assignment)
     assert {*EXPORT_FILES} <= {path.name for path in tmp_path.iterdir()}
@@ -155,7 +155,7 @@ NAMES = ("Ann", "<b>Bo</b>", "Chen, J.")
 def folder(tmp_path):
     """Folder of a campaign of three workers with names."""
     built = build_campaign(url="https://grades.example.org", content={"title": "Essays & more", "language": "de-AT"})
-    write_campaign(tmp_path / "essays", built.campaign, built.parts, names=NAMES)
+    write_new_campaign_folder(tmp_path / "essays", built.campaign, built.parts, names=NAMES)
     return tmp_path / "essays"
 
 
@@ -169,7 +169,7 @@ def links(path):
 
 def test_each_worker_has_a_link_and_only_hashes_are_kept(folder):
     """The hashes belong to the links; no secret stands in any other file than the two of the links."""
-    made = invite(folder)
+    made = write_first_link_of_each_worker(folder)
     campaign = CampaignFolder(folder).campaign
     rows, found = links(folder / "links.csv")
 
@@ -188,11 +188,11 @@ def test_each_worker_has_a_link_and_only_hashes_are_kept(folder):
 
 def test_the_sheet_shows_what_people_compare(folder):
     """A card has a QR code, the worker, the host and the characters to compare; texts are escaped."""
-    invite(folder)
+    write_first_link_of_each_worker(folder)
     sheet = (folder / "links.html").read_text("utf-8")
 
     assert 3 == sheet.count("<section>") == sheet.count("<svg")
-    assert 3 == sheet.count(f"<code>{characters_to_compare(CampaignFolder(folder).campaign.name)}</code>")
+    assert 3 == sheet.count(f"<code>{spaced_name_to_compare(CampaignFolder(folder).campaign.name)}</code>")
     assert 3 == sheet.count("<code>grades.example.org</code>")
     assert "&lt;b&gt;Bo&lt;/b&gt;" in sheet
     assert "<b>" not in sheet
@@ -226,11 +226,11 @@ def test_without_a_service_the_link_is_pasted():
 
 def test_links_are_made_once(folder):
     """A second invitation is refused, and the links stay."""
-    invite(folder)
+    write_first_link_of_each_worker(folder)
     before = (folder / "links.csv").read_bytes()
 
     with pytest.raises(SettingsError, match="made once") as caught:
-        invite(folder)
+        write_first_link_of_each_worker(folder)
 
     assert "--replace" in caught.value.hint
     assert before == (folder / "links.csv").read_bytes()
@@ -238,7 +238,7 @@ def test_links_are_made_once(folder):
 
 def test_a_replaced_link_revokes_the_old_one(folder):
     """The new link is in a file of its own; it may be replaced again; the other links stay valid."""
-    invite(folder)
+    write_first_link_of_each_worker(folder)
     first = CampaignFolder(folder).tokens
 
     replace_link(folder, 1)
@@ -255,10 +255,10 @@ def test_a_replaced_link_revokes_the_old_one(folder):
 def test_a_worker_named_like_the_slot_of_another_is_told_apart(tmp_path):
     """Where names are numbers, slot:2 is the slot; a number that is a slot and a name is refused with both slots."""
     built = build_campaign(url="https://grades.example.org")
-    write_campaign(tmp_path / "survey", built.campaign, built.parts, names=("1", "2", "3"))
+    write_new_campaign_folder(tmp_path / "survey", built.campaign, built.parts, names=("1", "2", "3"))
     with pytest.raises(CrowdveilError, match="tokens"):
         replace_link(tmp_path / "survey", 0)
-    invite(tmp_path / "survey")
+    write_first_link_of_each_worker(tmp_path / "survey")
 
     assert (2,) == replace_link(tmp_path / "survey", "slot:2").slots
     assert (2,) == replace_link(tmp_path / "survey", "3").slots
@@ -272,8 +272,8 @@ def test_a_worker_named_like_the_slot_of_another_is_told_apart(tmp_path):
 def test_a_second_report_must_be_accepted_without_a_service(tmp_path):
     """Without a service nobody knows whether the old link was used: a second epsilon must be accepted."""
     built = build_campaign(url=None)
-    write_campaign(tmp_path / "survey", built.campaign, built.parts)
-    invite(tmp_path / "survey")
+    write_new_campaign_folder(tmp_path / "survey", built.campaign, built.parts)
+    write_first_link_of_each_worker(tmp_path / "survey")
 
     with pytest.raises(SettingsError, match="unknown whether the old link was used"):
         replace_link(tmp_path / "survey", 0)
@@ -285,7 +285,7 @@ def test_links_are_not_written_where_others_may_enter(folder):
     """A folder that is open to other users is refused."""
     folder.chmod(0o755)
     with pytest.raises(SettingsError, match="closed to all other users"):
-        invite(folder)
+        write_first_link_of_each_worker(folder)
 
     assert not (folder / "tokens.json").exists()
 
@@ -295,7 +295,7 @@ def test_a_repository_and_many_links_are_warned_of(folder, monkeypatch):
     (folder.parent / ".git").mkdir()
     monkeypatch.setattr(invitations, "MAX_SHEET", 2)
 
-    made = invite(folder)
+    made = write_first_link_of_each_worker(folder)
 
     assert ["No printable sheet", "git repository"] == [
         re.search("No printable sheet|git repository", text)[0] for text in made.warnings
@@ -307,4 +307,4 @@ def test_damaged_names_are_refused(folder):
     """A table of names that does not fit the slots is refused."""
     Path(folder / "workers.csv").write_text("slot,name\n0,Ann\n2,Bo\n1,Chen\n")
     with pytest.raises(SettingsError, match=r"workers\.csv must name each worker once"):
-        invite(folder)
+        write_first_link_of_each_worker(folder)

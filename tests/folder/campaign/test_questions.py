@@ -22,7 +22,7 @@ from crowdveil.mechanisms import Laplace
 from crowdveil.privacy.audit.stated_claims import audit_file
 from crowdveil.privacy.campaign_sentences import OTHERS
 from crowdveil.privacy.statement import campaign_statement, statement_sentences
-from crowdveil.release.privacy_statement import statement_of_evidence, statement_of_questions, statement_of_source
+from crowdveil.release.privacy_statement import joint_statement_of_questions, statement_of_evidence, statement_of_source
 from crowdveil.standalone.checks import epsilon
 from crowdveil.standalone.device import Device
 from tests.campaign.builders import BuiltCampaign, build_questions, response
@@ -133,15 +133,20 @@ def test_the_statement_of_a_question_counts_the_answers_to_all(tmp_path):
     exported = write_questions(tmp_path, BUILT.campaign, REPORTS)
     evidence = [read_evidence(one.folder / "reports.csv") for one in exported]
     stated = [statement_of_evidence(one, BUILT.campaign) for one in evidence]
-    whole, before = statement_of_questions(stated), campaign_statement(BUILT.campaign)
+    whole, before = joint_statement_of_questions(stated), campaign_statement(BUILT.campaign)
     losses = [channel.epsilon for channel in CHANNELS]
 
     assert losses == [one.of_question.epsilon for one in stated if one.of_question]
-    assert ["1", "0.5", "0.5 to 1", "0.5 to 1"] == [one.answer_range for one in (*stated, whole, before)]
+    assert ["1", "0.5", "0.5 to 1", "0.5 to 1"] == [
+        one.answer_epsilon_range_of_question for one in (*stated, whole, before)
+    ]
     for one in (*stated, whole, before):
         assert one.per_worker is not None
         assert (BUILT.campaign.worker_epsilon, 4) == (one.per_worker.epsilon, one.cells)
-        assert (BUILT.campaign.answer_guarantee, "randomized-response / laplace") == (one.per_answer, one.mechanism)
+        assert (BUILT.campaign.weakest_answer_guarantee_over_rounds, "randomized-response / laplace") == (
+            one.per_answer,
+            one.mechanism,
+        )
         assert any("asks 2 questions" in sentence for sentence in statement_sentences(one))
     mixed = "epsilon 0.5 to 1 per single answer, by question (0.5 for the question of these reports)."
     assert any(mixed in sentence for sentence in statement_sentences(stated[1]))

@@ -13,7 +13,7 @@ from crowdveil.campaign.report import make_batches
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.folder.campaign.campaign_reports import EXPORT_FILES
 from crowdveil.folder.campaign.relay_batches import read_batches
-from crowdveil.folder.campaign.report_files import write_collected
+from crowdveil.folder.campaign.report_files import write_collections_and_file_states
 from crowdveil.folder.crowd import ASSIGNMENT_FILE
 from crowdveil.sealing import new_key, seal_body
 from tests.campaign.builders import build_campaign, relay_of_key
@@ -45,7 +45,7 @@ def test_the_folder_depends_on_the_set_of_reports_only(tmp_path: Path, unit: str
         parts = [sealed] if number else [sealed[:2], sealed[2:]]
         batches = [batch for part in parts for batch in make_batches(campaign, part)]
         opened = read_batches(stored(tmp_path / f"batches{number}", batches), campaign, key)
-        write_collected(tmp_path / f"out{number}", campaign, opened)
+        write_collections_and_file_states(tmp_path / f"out{number}", campaign, opened)
         written.append({path.name: path.read_bytes() for path in (tmp_path / f"out{number}").iterdir()})
 
     names = {*EXPORT_FILES} - {ASSIGNMENT_FILE}
@@ -111,7 +111,7 @@ def test_another_key_opens_nothing(tmp_path: Path) -> None:
 
     assert (0, 4) == (len(opened.accepted), opened.refused)
     with pytest.raises(SettingsError, match="nothing is released"):
-        write_collected(tmp_path / "out", campaign, opened)
+        write_collections_and_file_states(tmp_path / "out", campaign, opened)
     assert not (tmp_path / "out").exists()
 
 
@@ -124,5 +124,5 @@ def test_opened_reports_are_not_written_beside_an_earlier_question(tmp_path: Pat
     (tmp_path / "out" / "question-1").mkdir(parents=True)
 
     with pytest.raises(SettingsError, match="no question or reports beside those of the campaign"):
-        write_collected(tmp_path / "out", campaign, opened)
+        write_collections_and_file_states(tmp_path / "out", campaign, opened)
     assert ["question-1"] == [path.name for path in (tmp_path / "out").iterdir()]

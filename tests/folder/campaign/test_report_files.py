@@ -27,13 +27,13 @@ from crowdveil.folder.campaign.report_files import (
     SAME_ID,
     TWO_REPORTS,
     Closing,
-    close_report_files,
+    close_campaign_by_report_files,
     read_report_files,
-    write_collected,
+    write_collections_and_file_states,
 )
 from crowdveil.folder.campaign.reports_of_rounds import (
     EARLIER_FOLDER,
-    join_collections,
+    collection_of_both_rounds,
     read_collection,
     read_earlier_rounds,
 )
@@ -132,7 +132,7 @@ def test_a_second_run_writes_the_same_bytes(built, tmp_path):
     campaign = CampaignFolder(tmp_path / "campaign")
 
     def run(out: Path) -> dict[str, bytes]:
-        write_collected(out, campaign.campaign, read_report_files(tmp_path / "in", campaign))
+        write_collections_and_file_states(out, campaign.campaign, read_report_files(tmp_path / "in", campaign))
         return {path.name: path.read_bytes() for path in out.iterdir()}
 
     first = run(tmp_path / "out")
@@ -165,7 +165,7 @@ def test_after_the_closing_the_same_reports_count(built, tmp_path):
     """Late files, and a late second report for a token that counted, are named and left; a conflict stays one."""
     folder, asked = tmp_path / "in", CampaignFolder(tmp_path / "campaign")
     put(built, folder, a=report(built, 0), b=report(built, 1), c=report(built, 2), c2=report(built, 2, first=3))
-    closed = close_report_files(folder, asked)
+    closed = close_campaign_by_report_files(folder, asked)
     put(built, folder, a2=report(built, 0, first=3), copy=report(built, 1), d=report(built, 3), e=report(built, 4))
 
     found = read_report_files(folder, CampaignFolder(tmp_path / "campaign"))
@@ -181,7 +181,7 @@ def test_after_the_closing_the_same_reports_count(built, tmp_path):
         "e.json": LATE,
     } == found.states
     assert (closed.accepted, closed.closing) == (found.accepted, found.closing)
-    assert closed.closing == close_report_files(folder, asked).closing
+    assert closed.closing == close_campaign_by_report_files(folder, asked).closing
     assert b"token" not in (tmp_path / "campaign" / CLOSED_FILE).read_bytes()
 
 
@@ -189,7 +189,7 @@ def test_a_report_that_counted_may_not_disappear(built, tmp_path):
     """After the closing, a folder without one of the reports is refused."""
     folder, asked = tmp_path / "in", CampaignFolder(tmp_path / "campaign")
     put(built, folder, a=report(built, 0), b=report(built, 1))
-    close_report_files(folder, asked)
+    close_campaign_by_report_files(folder, asked)
     (folder / "b.json").unlink()
 
     with pytest.raises(ReportsError, match="must hold all 2 reports"):
@@ -202,7 +202,7 @@ def test_a_folder_without_a_report_that_counts_does_not_close_a_campaign(built, 
     (folder / "reports.csv").write_text("task,worker,report\n", "utf-8")
 
     with pytest.raises(ReportsError, match="a file must be a report that counts"):
-        close_report_files(folder, asked)
+        close_campaign_by_report_files(folder, asked)
 
     assert Closing.read(asked) is None
 
@@ -222,7 +222,7 @@ def test_a_served_campaign_has_no_files_to_close(tmp_path):
     build_campaign().write(tmp_path / "served")
 
     with pytest.raises(SettingsError, match="without a service"):
-        close_report_files(tmp_path, CampaignFolder(tmp_path / "served"))
+        close_campaign_by_report_files(tmp_path, CampaignFolder(tmp_path / "served"))
 
 
 def test_close_and_collect_on_the_command_line(built, tmp_path):
@@ -331,7 +331,7 @@ def test_what_cannot_be_joined_is_refused(tmp_path: Path) -> None:
         first.reports, tasks=np.array(["t0"]), task=np.zeros(0, int), worker=np.zeros(0, int), value=np.zeros(0, int)
     )
     with pytest.raises(ReportsError, match="must list every task"):
-        join_collections(first, first._replace(reports=few))
+        collection_of_both_rounds(first, first._replace(reports=few))
 
     assert not (tmp_path / "alone").exists()
     assert not (tmp_path / "twice" / "both" / "reports.csv").exists()
@@ -349,7 +349,7 @@ def test_a_larger_epsilon_than_any_promised_is_refused(tmp_path: Path) -> None:
     """Earlier reports whose table is weaker than the later document says are none of the campaign's."""
     built = later(replace(STATED, cells=9, numerator=2, denominator=1))
     both = write_both(tmp_path, built, [AcceptedReport(0, (2, 3), (1, 3)), AcceptedReport(2, (1, 2), (0, 2))])
-    assert PLAIN.epsilon > built.campaign.answer_guarantee.epsilon
+    assert PLAIN.epsilon > built.campaign.weakest_answer_guarantee_over_rounds.epsilon
 
     with pytest.raises(ReportsError, match="other certificate"):
         statement_of_source(both)

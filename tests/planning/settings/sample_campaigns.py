@@ -68,7 +68,10 @@ def _errors(source: CampaignSettings, lists: list[tuple[int, ...]], channel: Cha
     """Return the errors of one run: of the inferred truths, and of the constant."""
     campaign = planned_campaign(source)
     crowd = campaign.crowd.simulate(
-        workers=campaign.workers, tasks=campaign.tasks, rate=campaign.answer_rate, source=seeded(seed)
+        workers=campaign.workers,
+        tasks=campaign.tasks,
+        rate=campaign.answered_share_of_worker_cells,
+        source=seeded(seed),
     )
     answers = crowd.answers
     task = np.concatenate([np.array(own, dtype=np.int64) for own in lists])

@@ -15,7 +15,7 @@ from crowdveil.mechanisms import QuantizedResponse
 from crowdveil.planning.settings.chosen_mechanism import choose_mechanism
 from crowdveil.planning.settings.creation import create_campaign
 from crowdveil.planning.settings.expected_error import planned_campaign
-from crowdveil.planning.worker_budget import plan_budgets
+from crowdveil.planning.worker_budget import plan_of_worker_budgets
 from crowdveil.randomness import seeded
 from tests.planning.settings.test_creation import elsewhere
 
@@ -30,7 +30,7 @@ SOURCE = replace(SAMPLE, slots=12, names=SAMPLE.names[:12], excluded=SAMPLE.excl
 def test_the_choice_is_that_of_the_command():
     """Mechanism and tasks of each worker are those that a plan by budgets chooses for the same crowd."""
     source = replace(SOURCE, excluded=(frozenset(),) * 12)
-    planned = plan_budgets(planned_campaign(source), (5.0,)).results[0]
+    planned = plan_of_worker_budgets(planned_campaign(source), (5.0,)).results[0]
 
     chosen = choose_mechanism(source)
     made = chosen.build(planned.mechanism.epsilon)

@@ -12,7 +12,7 @@ from crowdveil.campaign.folder import CampaignFolder
 from crowdveil.campaign.settings.settings_file import read_settings
 from crowdveil.errors import SettingsError
 from crowdveil.planning.settings.alternatives import nearest_alternatives
-from crowdveil.planning.settings.creation import create_campaign, write_campaign
+from crowdveil.planning.settings.creation import create_campaign, write_new_campaign_folder
 from crowdveil.planning.settings.expected_error import planned_campaign
 from crowdveil.release.privacy_statement import statement_of_source
 from tests.campaign.builders import build_campaign
@@ -40,7 +40,7 @@ def test_pictures_are_named_by_their_hash(tmp_path):
     """A picture lies under its SHA-256."""
     built = build_campaign()
 
-    write_campaign(tmp_path / "new", built.campaign, built.parts, pictures={"ab" * 32: b"x"})
+    write_new_campaign_folder(tmp_path / "new", built.campaign, built.parts, pictures={"ab" * 32: b"x"})
 
     assert b"x" == (tmp_path / "new" / "pictures" / ("ab" * 32)).read_bytes()
 

@@ -4,13 +4,16 @@ from dataclasses import replace
 
 import pytest
 
-from crowdveil.campaign.settings.build import mechanism_within
+from crowdveil.campaign.settings.build import mechanism_of_requested_epsilon_or_budget
 from crowdveil.campaign.settings.privacy_request import PrivacyRequest
 from crowdveil.campaign.settings.settings_file import ExpectedCrowd
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.mechanisms import QuantizedResponse, RandomizedResponse
 from crowdveil.planning.settings.chosen_mechanism import choose_mechanism
-from crowdveil.planning.settings.expected_error import planned_mechanism, predict_error
+from crowdveil.planning.settings.expected_error import (
+    mechanism_on_plan_scale,
+    predict_error_with_and_without_protection,
+)
 from tests.planning.settings.sample_campaigns import former_sample, template
 
 pytestmark = pytest.mark.slow
@@ -20,8 +23,8 @@ SOURCE = former_sample()
 
 def predicted(source):
     """Return the expected error of a campaign."""
-    mechanism = mechanism_within(source.privacy, source.alphabet, source.participation, cells=5)
-    return predict_error(source, mechanism)
+    mechanism = mechanism_of_requested_epsilon_or_budget(source.privacy, source.alphabet, source.participation, cells=5)
+    return predict_error_with_and_without_protection(source, mechanism)
 
 
 @pytest.mark.parametrize("alphabet", [Scale(0, 10), Scale(0, 100), Categories(("no", "yes"))], ids=str)
@@ -35,7 +38,7 @@ def test_privacy_costs_accuracy(alphabet):
 
     assert found.unprotected.error < found.protected.error
     assert (12, 12, 5) == (found.plan.tasks, found.plan.workers, found.plan.assigned_per_task)
-    assert 1.0 == found.plan.answer_rate
+    assert 1.0 == found.plan.answered_share_of_worker_cells
 
 
 def test_a_long_scale_is_planned_with_the_tables_of_the_campaign():
@@ -44,7 +47,7 @@ def test_a_long_scale_is_planned_with_the_tables_of_the_campaign():
     blocks = QuantizedResponse(alphabet=scale, epsilon=2.0, cuts=(48,))
     every = RandomizedResponse(alphabet=scale, epsilon=2.0)
 
-    planned = planned_mechanism(coarse, blocks).channel(), planned_mechanism(coarse, every).channel()
+    planned = mechanism_on_plan_scale(coarse, blocks).channel(), mechanism_on_plan_scale(coarse, every).channel()
 
     assert QuantizedResponse(alphabet=coarse, epsilon=2.0, cuts=(10,)).channel().rows == planned[0].rows
     assert (21 + 1 + 1, every.channel().epsilon) == (len(planned[1].outputs), planned[1].epsilon)
@@ -63,7 +66,7 @@ def test_expectations_are_stated():
 
     found = predicted(source)
 
-    assert "50% of the assigned tasks are answered; 90% of the answers are right" == found.assumptions
+    assert "50% of the assigned tasks are answered; 90% of the answers are right" == found.crowd_assumptions_text
     assert None is found.plan.assigned_per_task
     assert "share of wrong labels" == found.to_json()["error_name"]
 
@@ -82,7 +85,9 @@ def test_privacy_does_not_improve_the_answers_of_small_campaigns(tasks: int) -> 
     A vote of the same answers, simulated apart, errs on .088 of 6 tasks: one simulation said .050, and .14 unprotected.
     """
     chosen = choose_mechanism(template(tasks))
-    found = predict_error(chosen.source, chosen.mechanism, method=chosen.method)
+    found = predict_error_with_and_without_protection(
+        chosen.source, chosen.mechanism_at_epsilon_or_budget_share, method=chosen.method
+    )
     runs = found.protected.simulated * found.protected.simulated_tasks
 
     assert runs >= 40

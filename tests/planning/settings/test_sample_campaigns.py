@@ -3,7 +3,7 @@
 import pytest
 
 from crowdveil.campaign.settings.settings_file import CampaignSettings
-from crowdveil.planning import predict
+from crowdveil.planning import predict_campaign_error
 from crowdveil.planning.prediction import FIRST_SEED as FIRST_SEED_OF_PLANS
 from crowdveil.planning.settings.chosen_mechanism import choose_mechanism
 from crowdveil.planning.settings.expected_error import planned_campaign
@@ -24,7 +24,7 @@ def test_the_expected_error_is_well_below_that_of_the_constant(source: CampaignS
     assert budget is not None
     mechanism = chosen.build(budget / (chosen.source.per_worker or len(source.rows)))
 
-    assert predict(campaign, mechanism).error <= MOST * campaign.crowd.constant_error
+    assert predict_campaign_error(campaign, mechanism).error <= MOST * campaign.crowd.constant_error
 
 
 def test_simulated_runs_keep_the_promise_of_the_plan() -> None:

@@ -12,8 +12,8 @@ from crowdveil.channels.alphabet import Categories
 from crowdveil.errors import SettingsError
 from crowdveil.mechanisms import RandomizedResponse
 from crowdveil.privacy.audit.black_box import Pair, audit_black_box
-from crowdveil.privacy.audit.confidence import Counts, approximate_limits, lower_limit, upper_limit
-from crowdveil.privacy.audit.events import find_event
+from crowdveil.privacy.audit.confidence import Counts, lower_limit, upper_limit, wilson_lower_and_upper_limits
+from crowdveil.privacy.audit.events import event_with_largest_objective
 from crowdveil.privacy.audit.stated_claims import audit_file, audit_mechanism
 from crowdveil.randomness import seeded
 from crowdveil.standalone.checks import digest
@@ -47,9 +47,12 @@ def test_a_bound_from_the_draws_of_the_search_would_be_wrong():
     alarms = 0
     for seed in range(20):
         learn = coins(seed).draw(50)
-        event = find_event(learn, learn, lambda low, high: low - high, UNFAIR)
-        first, second = (event.count(outputs) for outputs in learn)
-        alarms += Counts(first=first, second=second, first_draws=50, second_draws=50).epsilon(0.0, UNFAIR / 2) > 0
+        event = event_with_largest_objective(learn, learn, lambda low, high: low - high, UNFAIR)
+        first, second = (event.draws_in_event(outputs) for outputs in learn)
+        alarms += (
+            Counts(first=first, second=second, first_draws=50, second_draws=50).lower_bound_on_epsilon(0.0, UNFAIR / 2)
+            > 0
+        )
 
     assert alarms >= 15
 
@@ -62,7 +65,7 @@ def test_a_loss_that_equals_the_claim_is_refuted_at_most_at_the_stated_rate():
     alarms = 0
     for seed in range(200):
         result = audit_mechanism(mechanism, "value", draws=400, alpha=UNFAIR, source=seeded(seed))
-        alarms += result.bound > exact
+        alarms += result.lower_bound_of_epsilon > exact
 
     assert alarms <= 57
 
@@ -78,7 +81,7 @@ def test_no_bound_exceeds_the_exact_loss_of_a_mechanism(mechanism):
         result = audit_mechanism(mechanism, neighbours, tasks=tasks, draws=400, alpha=1e-6, source=seeded(5))
 
         assert exact == result.exact
-        assert result.bound <= exact
+        assert result.lower_bound_of_epsilon <= exact
         assert result.refuted == (result.claimed_epsilon < exact * (1 - 1e-12))
 
 
@@ -88,7 +91,7 @@ def test_the_bound_of_a_million_draws_is_tight():
 
     result = audit_mechanism(mechanism, "value", draws=200_000, source=seeded(1))
 
-    assert 0.96 <= result.bound <= 1.0
+    assert 0.96 <= result.lower_bound_of_epsilon <= 1.0
     assert "holds: the exact loss is at most 1" == result.verdict
 
 
@@ -100,7 +103,7 @@ def test_rounds_add_up():
     result = audit_mechanism(mechanism, rounds=3, draws=4000, source=seeded(1))
 
     assert result.claimed_epsilon == pytest.approx(3.0, rel=1e-9)
-    assert 1.5 < result.bound <= 3.0
+    assert 1.5 < result.lower_bound_of_epsilon <= 3.0
 
 
 @pytest.mark.parametrize("tick", [lambda call: call // 20, lambda call: call % 2], ids=["slow", "parity"])
@@ -187,11 +190,11 @@ def test_bounds_follow_from_the_limits():
     counts = Counts(first=700, second=10, first_draws=1000, second_draws=1000)
     low, high = lower_limit(700, 1000, 0.005), upper_limit(10, 1000, 0.005)
 
-    assert math.log(low / high) == counts.epsilon(0.0, 0.01)
-    assert math.log((low - 0.1) / high) == counts.epsilon(0.1, 0.01)
-    assert low - math.e * high == counts.delta(1.0, 0.01)
-    assert 0.0 == counts.delta(math.inf, 0.01) == counts.epsilon(0.9, 0.01)
-    assert 0.0 == Counts(first=1, second=900, first_draws=1000, second_draws=1000).epsilon(0.0, 0.01)
+    assert math.log(low / high) == counts.lower_bound_on_epsilon(0.0, 0.01)
+    assert math.log((low - 0.1) / high) == counts.lower_bound_on_epsilon(0.1, 0.01)
+    assert low - math.e * high == counts.lower_bound_on_delta(1.0, 0.01)
+    assert 0.0 == counts.lower_bound_on_delta(math.inf, 0.01) == counts.lower_bound_on_epsilon(0.9, 0.01)
+    assert 0.0 == Counts(first=1, second=900, first_draws=1000, second_draws=1000).lower_bound_on_epsilon(0.0, 0.01)
 
 
 def test_a_bound_says_the_same_about_epsilon_and_delta():
@@ -199,12 +202,12 @@ def test_a_bound_says_the_same_about_epsilon_and_delta():
     for second in range(0, 400, 7):
         counts = Counts(first=500, second=second, first_draws=1000, second_draws=1000)
 
-        assert (counts.delta(1.0, 0.01) > 0.05) == (counts.epsilon(0.05, 0.01) > 1.0)
+        assert (counts.lower_bound_on_delta(1.0, 0.01) > 0.05) == (counts.lower_bound_on_epsilon(0.05, 0.01) > 1.0)
 
 
 def test_limits_that_rank_events_are_near_the_exact_ones():
     """Wilson's limits, which select events only, are within a few per cent of the exact ones."""
-    low, high = approximate_limits(np.array([500]), np.array([30]), (1000, 1000), 0.01)
+    low, high = wilson_lower_and_upper_limits(np.array([500]), np.array([30]), (1000, 1000), 0.01)
 
     assert low[0] == pytest.approx(lower_limit(500, 1000, 0.005), rel=0.05)
     assert high[0] == pytest.approx(upper_limit(30, 1000, 0.005), rel=0.1)

@@ -52,7 +52,9 @@ def audit(words, *pairs, run=in_process, epsilon=CLAIM) -> BlackBoxAudit:
     work = Path("work").absolute()
     work.mkdir(exist_ok=True)
     box = CommandBox((tuple(words),), work, run)
-    return audit_black_box([box.pair(Path(one), Path(two)) for one, two in pairs], epsilon=epsilon, draws=DRAWS)
+    return audit_black_box(
+        [box.pair_of_inputs(Path(one), Path(two)) for one, two in pairs], epsilon=epsilon, draws=DRAWS
+    )
 
 
 @pytest.mark.parametrize("mechanism", ["randomized-response", "sun-two-layer"])
@@ -79,7 +81,9 @@ def test_private_synthesis_keeps_its_claim(monkeypatch):
 
     The expected error is left out: it takes fifty releases of simulated claims, from public numbers.
     """
-    monkeypatch.setattr(crowdveil.folder.synthesis, "release_errors", lambda *_, **__: ReleaseErrors(None, None))
+    monkeypatch.setattr(
+        crowdveil.folder.synthesis, "expected_errors_of_release", lambda *_, **__: ReleaseErrors(None, None)
+    )
     words = [
         "crowdveil",
         "data",
@@ -177,7 +181,7 @@ def test_commands_run_in_turn():
     work.mkdir()
     box = CommandBox((("python", "copy.py", "{input}", "{out}"), ("python", "show.py", "{out}")), work, python_run)
 
-    output = box.pair(Path("full.csv"), Path("less.csv")).first(1)[0]
+    output = box.pair_of_inputs(Path("full.csv"), Path("less.csv")).first(1)[0]
 
     assert (b"", FULL + "\n") == (output["stdout"], output["stdout of command 2"].decode())
     assert FULL.encode() == output["file out"]
@@ -203,7 +207,7 @@ def test_a_real_program_runs():
     box = CommandBox(((sys.executable, "-c", "print(open(r'{input}').read())"),), Path.cwd() / "work")
     (Path.cwd() / "work").mkdir()
 
-    output = box.pair(Path("full.csv"), Path("less.csv")).first(1)[0]
+    output = box.pair_of_inputs(Path("full.csv"), Path("less.csv")).first(1)[0]
 
     assert (0, FULL) == (output["exit code"], output["stdout"].decode().replace("\r\n", "\n").rstrip("\n") + "\n")
 

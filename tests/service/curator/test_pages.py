@@ -11,7 +11,7 @@ import httpx
 import pytest
 from starlette.testclient import TestClient
 
-from crowdveil.campaign.document import characters_to_compare
+from crowdveil.campaign.document import spaced_name_to_compare
 from crowdveil.errors import SettingsError
 from crowdveil.release.results_page import content_security_policy
 from crowdveil.service.app import create_app
@@ -159,7 +159,7 @@ def test_an_open_campaign_shows_one_number(logged_in: TestClient, store: Store, 
     send_reports(store, built, LEAST + 1, first=LEAST - 1)
     after = logged_in.get("/curator/").text
 
-    assert characters_to_compare(built.campaign.name) in before
+    assert spaced_name_to_compare(built.campaign.name) in before
     assert f"<dd>fewer than {LEAST}</dd>" in before
     assert f"<dd>{LEAST - 1}</dd>" not in before
     assert f"<dd>{LEAST + 1}</dd>" in after
@@ -192,7 +192,7 @@ def test_a_closing_that_is_not_complete_says_so(
     def fail(*_: object) -> None:
         raise SettingsError("the files must be rewritten", value="busy")
 
-    monkeypatch.setattr(store, "close_campaign", fail)
+    monkeypatch.setattr(store, "close_and_count_reports", fail)
     reply = post("close", confirm="close")
 
     assert (409, True) == (reply.status_code, "the files must be rewritten" in reply.text)

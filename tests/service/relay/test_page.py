@@ -8,13 +8,13 @@ import pytest
 pytest.importorskip("cryptography.hazmat.primitives.hpke")
 
 from crowdveil.campaign.canonical import canonical_bytes
-from crowdveil.campaign.document import name_of_digest
+from crowdveil.campaign.document import base64url_of_digest
 from crowdveil.campaign.folder import CampaignFolder
 from crowdveil.campaign.report import decode_body, sealed_parts
 from crowdveil.errors import SettingsError
 from crowdveil.sealing import decrypt_part, new_key
 from crowdveil.service.app import create_app
-from crowdveil.service.campaign_registration import register
+from crowdveil.service.campaign_registration import register_and_list_left_out_slots
 from crowdveil.service.one_file_page import one_file_page
 from crowdveil.service.store import Store
 from tests.campaign.builders import build_campaign, relay_of_key
@@ -40,7 +40,7 @@ def test_the_page_refuses_what_python_refuses() -> None:
     documents = [
         canonical_bytes(data) for data in (fields(), *({**fields(), **changed} for changed in DAMAGED.values()))
     ]
-    texts = [{"name": name_of_digest(sha256(data).digest()), "text": data.decode()} for data in documents]
+    texts = [{"name": base64url_of_digest(sha256(data).digest()), "text": data.decode()} for data in documents]
 
     assert ["read", *["relay"] * len(DAMAGED)] == run_node(READ, texts)
 
@@ -53,7 +53,7 @@ def test_the_page_seals_its_report(tmp_path: Path, unit: str) -> None:
     key, port = new_key(), free_port()
     built = build_campaign(url=f"http://127.0.0.1:{port}", content={"relay": relay_of_key(key, unit)})
     store = Store.open(f"sqlite:///{tmp_path / 'reports.sqlite'}")
-    register(store, CampaignFolder(built.write(tmp_path / "relay")), relay=True)
+    register_and_list_left_out_slots(store, CampaignFolder(built.write(tmp_path / "relay")), relay=True)
     forger = Forger(create_app(store))
     running = Campaigning(built, store, tmp_path / "reports.sqlite", forger)
     with served(forger, port), chromium() as browser:

@@ -94,7 +94,7 @@ class Setting:
         link = self.built.link(slot).text
         answer_campaign(link, answers=path, home=self.folder / "homes" / str(slot), sealing=sealing)
 
-    def collect(self) -> tuple[dict[str, Any], Path]:
+    def collect_last_step(self) -> tuple[dict[str, Any], Path]:
         """Open the batches; return what is printed, and the folder."""
         out = self.folder / "curator" / "collected"
         (self.folder / "key.pem").write_bytes(private_key_pem(self.key))
@@ -203,7 +203,7 @@ def test_three_processes_lose_and_double_nothing(tmp_path: Path, parties: list[P
     relay.kill()
     relay.restart()
     time.sleep(1.5)
-    printed, out = setting.collect()
+    printed, out = setting.collect_last_step()
 
     assert 1 == len(batches(setting))
     assert (3, 0) == (printed["workers"], printed["refused"])
@@ -219,7 +219,7 @@ def test_no_party_sees_what_it_must_not_see(tmp_path: Path, parties: list[Party]
         setting.answer(slot)
     crowdveil("campaign", "close", setting.campaign_file)
     until(lambda: len(batches(setting)) == 1)
-    _, out = setting.collect()
+    _, out = setting.collect_last_step()
     logs = files_of(tmp_path / "relay.log", tmp_path / "curator.log")
     relay_side = files_of(tmp_path / "relay") + logs
     curator_side = files_of(tmp_path / "curator") + logs
@@ -262,7 +262,7 @@ def test_single_cells_are_read_by_infer_without_names(tmp_path: Path, parties: l
         setting.answer(slot)
     crowdveil("campaign", "close", setting.campaign_file)
     until(lambda: len(batches(setting)) == 1)
-    printed, out = setting.collect()
+    printed, out = setting.collect_last_step()
 
     assert 4 == printed["workers"]
     columns = list(zip(*found_bodies(setting, out), strict=True))

@@ -15,12 +15,17 @@ from crowdveil.campaign.document import Relay
 from crowdveil.campaign.folder import CampaignFolder
 from crowdveil.campaign.report import make_batches
 from crowdveil.errors import DeviceError, SettingsError
-from crowdveil.service.campaign_registration import register
-from crowdveil.service.export_and_purge import export_campaign, purge_due
+from crowdveil.service.campaign_registration import register_and_list_left_out_slots
+from crowdveil.service.export_and_purge import close_and_purge_due_campaigns, export_closed_campaign
 from crowdveil.service.problems import BATCH_MEDIA_TYPE
 from crowdveil.service.relay import forwarder
-from crowdveil.service.relay.forwarder import form_batches, http_sender, send_batches
-from crowdveil.service.relay.receiver import create_receiver, prepare_relay, store_batch_file, url_sender
+from crowdveil.service.relay.forwarder import batch_sender_over_http, form_batches, send_batches
+from crowdveil.service.relay.receiver import (
+    create_app_storing_relay_batches,
+    prepare_relay,
+    store_batch_file,
+    url_sender,
+)
 from crowdveil.service.schema import batches
 from crowdveil.service.store import Store
 from tests.campaign.builders import PUBLIC_KEY, BuiltCampaign, build_campaign
@@ -40,7 +45,7 @@ def test_a_batch_is_stored_once_and_only_for_the_relay(built: BuiltCampaign, tmp
     campaign = built.campaign
     (batch,) = make_batches(campaign, [bytes(campaign.sent_bytes)] * 2)
     name = sha256(batch).hexdigest()
-    client = TestClient(create_receiver(campaign, tmp_path, TOKEN))
+    client = TestClient(create_app_storing_relay_batches(campaign, tmp_path, TOKEN))
     address, right = f"/v1/campaigns/{campaign.name}/batches/{name}", {"Authorization": f"Bearer {TOKEN}"}
     right["Content-Type"] = BATCH_MEDIA_TYPE
     other = "0" * 64
@@ -63,20 +68,20 @@ def test_batches_are_formed_once_and_deleted_with_the_campaign(built: BuiltCampa
     """An open campaign has no batch; a closed one has the same batch for ever, until it is purged."""
     campaign, digest = built.campaign, built.campaign.digest
     store = Store.open(f"sqlite:///{tmp_path / 'reports.sqlite'}")
-    register(store, CampaignFolder(built.write(tmp_path / "relay")), relay=True)
+    register_and_list_left_out_slots(store, CampaignFolder(built.write(tmp_path / "relay")), relay=True)
     for slot, token in enumerate(built.tokens):
         store.store_report(digest, token, f"{slot:032x}", bytes([slot]) * campaign.sent_bytes)
     sent: list[str] = []
 
     assert 0 == form_batches(store, digest)
-    store.close_campaign(digest)
+    store.close_and_count_reports(digest)
     assert [1, 1] == [form_batches(store, digest), form_batches(store, digest)]
     with pytest.raises(OSError, match="away"):
         send_batches(store, digest, lambda *_: (_ for _ in ()).throw(OSError("away")))
     assert [1, 0] == [send_batches(store, digest, lambda name, _: sent.append(name)) for _ in range(2)]
     assert 1 == len(sent)
     with pytest.raises(SettingsError, match="sealed"):
-        export_campaign(store, digest, tmp_path / "out")
+        export_closed_campaign(store, digest, tmp_path / "out")
     store.purge(digest)
     with store.engine.connect() as connection:
         assert 0 == connection.execute(select(func.count()).select_from(batches)).scalar_one()
@@ -98,17 +103,17 @@ def test_deletion_names_what_was_not_delivered(
     built = build_campaign(closes=date(2100, 1, 1), content={"relay": RELAY, "purge_after_days": 1})
     digest, today = built.campaign.digest, [date(2100, 1, 1)]
     store = Store.open(f"sqlite:///{tmp_path / 'reports.sqlite'}", today=lambda: today[0])
-    register(store, CampaignFolder(built.write(tmp_path / "relay")), relay=True)
+    register_and_list_left_out_slots(store, CampaignFolder(built.write(tmp_path / "relay")), relay=True)
     for slot, token in enumerate(built.tokens):
         store.store_report(digest, token, f"{slot:032x}", bytes([slot]) * built.campaign.sent_bytes)
-    store.close_campaign(digest)
+    store.close_and_count_reports(digest)
     if forms:
         form_batches(store, digest)
     if delivers:
         send_batches(store, digest, lambda *_: None)
     today[0] = date(2100, 1, 2)
 
-    assert 1 == purge_due(store)
+    assert 1 == close_and_purge_due_campaigns(store)
 
     assert [f"day of deletion: {text}" for text in said] == caplog.messages
     store.close()
@@ -131,7 +136,7 @@ def test_a_slow_confirmation_ends(monkeypatch: pytest.MonkeyPatch) -> None:
         dripping = Thread(target=drip, args=(listening,))
         dripping.start()
         with pytest.raises(OSError, match=r"another confirmation|reset by peer|Broken pipe"):  # as the connection ends
-            http_sender(f"http://127.0.0.1:{listening.getsockname()[1]}", "c", TOKEN)("0" * 64, b"batch")
+            batch_sender_over_http(f"http://127.0.0.1:{listening.getsockname()[1]}", "c", TOKEN)("0" * 64, b"batch")
         ends.set()
         dripping.join()
     assert 0 < len(sent) < 1_000
@@ -141,7 +146,7 @@ def test_service_and_relay_refuse_each_others_campaigns(built: BuiltCampaign, tm
     """A campaign with a relay is not served by the curator, another one is not relayed, and a key is not held."""
     store = Store.open(f"sqlite:///{tmp_path / 'reports.sqlite'}")
     with pytest.raises(SettingsError, match="crowdveil campaign relay"):
-        register(store, CampaignFolder(built.write(tmp_path / "relay")))
+        register_and_list_left_out_slots(store, CampaignFolder(built.write(tmp_path / "relay")))
     store.close()
     build_campaign().write(tmp_path / "other")
     with pytest.raises(SettingsError, match="served by crowdveil campaign relay"):

@@ -16,18 +16,18 @@ from crowdveil.synthesis.private.exponential_mechanism import (
     CELLS_PER_SPREAD,
     LEVELS,
     TOP,
+    claims_in_fullest_range_per_level,
     exponential_weights,
-    largest_range_counts,
-    location_scores,
     sample_proportional,
-    select_locations,
+    select_private_locations,
+    triangular_kernel_scores,
 )
 from crowdveil.synthesis.private.histogram import Histogram
 from crowdveil.synthesis.private.histogram_density import (
     BIN_CHOICES,
     CELLS,
     HistogramDensities,
-    smoothed_masses,
+    density_masses_by_cosine_series,
 )
 from crowdveil.synthesis.private.pooled_shape import PooledShape
 from tests.chi_square import chi_square_p_value
@@ -47,7 +47,7 @@ def test_scores_are_sums_of_triangles() -> None:
         for cell in range(32):
             expected[task, cell] += max(0, CELLS_PER_SPREAD - abs(cell - int(place * 32)))
 
-    np.testing.assert_array_equal(expected, location_scores(claims, 32))
+    np.testing.assert_array_equal(expected, triangular_kernel_scores(claims, 32))
 
 
 def test_no_score_changes_by_more_than_the_top() -> None:
@@ -55,9 +55,9 @@ def test_no_score_changes_by_more_than_the_top() -> None:
     places = [k / 8 for k in range(9)]
     worst = 0
     for one, two, other in itertools.product(places, repeat=3):
-        before = location_scores(scaled([one, two]), 32)
-        worst = max(worst, int(np.abs(location_scores(scaled([one, other]), 32) - before).max()))
-        worst = max(worst, int(np.abs(location_scores(scaled([one]), 32) - before).max()))
+        before = triangular_kernel_scores(scaled([one, two]), 32)
+        worst = max(worst, int(np.abs(triangular_kernel_scores(scaled([one, other]), 32) - before).max()))
+        worst = max(worst, int(np.abs(triangular_kernel_scores(scaled([one]), 32) - before).max()))
 
     assert worst == CELLS_PER_SPREAD
 
@@ -71,7 +71,7 @@ def test_locations_of_neighbours_are_private(epsilon: float) -> None:
         tables = []
         for claims in ([*rest, place] for place in places):
             integers = exponential_weights(
-                location_scores(scaled(claims), 16), epsilon=epsilon, largest=CELLS_PER_SPREAD
+                triangular_kernel_scores(scaled(claims), 16), epsilon=epsilon, score_sensitivity=CELLS_PER_SPREAD
             )[0]
             tables.append(np.log(integers / integers.sum()))
         worst = max(worst, *(float(np.abs(a - b).max()) for a, b in itertools.combinations(tables, 2)))
@@ -82,11 +82,13 @@ def test_locations_of_neighbours_are_private(epsilon: float) -> None:
 def test_probabilities_are_bounded_and_drawn() -> None:
     """Far candidates keep the least weight, no budget makes all alike; 50,000 draws pass a chi-square test at 1e-4."""
     score = np.array([[8, 6, 0, 8]])
-    integers = exponential_weights(score, epsilon=2.0, largest=8)
+    integers = exponential_weights(score, epsilon=2.0, score_sensitivity=8)
     drawn = sample_proportional(np.repeat(integers, 50_000, axis=0), seeded(5))
 
-    assert exponential_weights(10**6 * score, epsilon=20.0, largest=8).tolist() == [[TOP, BOTTOM, BOTTOM, TOP]]
-    assert exponential_weights(score, epsilon=1e-6, largest=8).tolist() == [[TOP] * 4]
+    assert exponential_weights(10**6 * score, epsilon=20.0, score_sensitivity=8).tolist() == [
+        [TOP, BOTTOM, BOTTOM, TOP]
+    ]
+    assert exponential_weights(score, epsilon=1e-6, score_sensitivity=8).tolist() == [[TOP] * 4]
     assert chi_square_p_value(np.bincount(drawn, minlength=4), integers[0] / integers.sum()) > 1e-4
 
 
@@ -103,12 +105,12 @@ def test_largest_range_counts_equal_a_loop() -> None:
         ]
         expected.append(sum(map(max, held)))
 
-    assert expected == largest_range_counts(claims).tolist()
+    assert expected == claims_in_fullest_range_per_level(claims).tolist()
 
 
 def test_without_claims_all_locations_are_equally_likely() -> None:
     """The location of a task without claims is uniform."""
-    found = select_locations(scaled([], tasks=2000), 0, 1.0, seeded(4))
+    found = select_private_locations(scaled([], tasks=2000), 0, 1.0, seeded(4))
 
     assert 150 < np.bincount((found * CELLS_PER_SPREAD).astype(int), minlength=CELLS_PER_SPREAD).min()
 
@@ -133,7 +135,7 @@ def test_every_record_is_distributed_as_the_density() -> None:
         },
         mass=np.repeat(MASS[:1], 20_000, axis=0),
     )
-    drawn = many.sample(5, seeded(1))[:, 2]
+    drawn = many.stratified_samples(5, seeded(1))[:, 2]
     counts = np.histogram(drawn, bins=[0, 2, 3, 4, 5, 6, 10])[0]
 
     assert counts[[1, 3]].sum() == 0
@@ -142,7 +144,7 @@ def test_every_record_is_distributed_as_the_density() -> None:
 
 def test_records_spread_over_the_density() -> None:
     """Of 20 records every cell gets its share to within one, and none leaves the bounds."""
-    drawn = DENSITIES.sample(20, seeded(2))
+    drawn = DENSITIES.stratified_samples(20, seeded(2))
 
     assert drawn.shape == (2, 20)
     assert abs(int(((drawn[0] >= 3) & (drawn[0] < 4)).sum()) - 10) <= 1
@@ -199,13 +201,13 @@ def test_smoothing_equals_the_equations(bins: int) -> None:
 
     expected = [slow_smooth(list(counts[k]), variance[k], total[k]) for k in range(3)]
 
-    np.testing.assert_allclose(smoothed_masses(counts, variance, total), expected, atol=1e-9)
+    np.testing.assert_allclose(density_masses_by_cosine_series(counts, variance, total), expected, atol=1e-9)
 
 
 @pytest.mark.parametrize("bins", BIN_CHOICES)
 def test_every_number_of_bins_divides_the_cells(bins: int) -> None:
     """Cells refine bins, and a flat histogram stays flat."""
-    flat = smoothed_masses(np.full((1, bins), 100.0 / bins), np.array([1.0]), np.array([100.0]))
+    flat = density_masses_by_cosine_series(np.full((1, bins), 100.0 / bins), np.array([1.0]), np.array([100.0]))
 
     assert CELLS % bins == 0
     np.testing.assert_allclose(flat, 1 / CELLS)
@@ -250,7 +252,11 @@ def test_spread_locations_and_shapes_share_epsilon(monkeypatch: pytest.MonkeyPat
     def counted(function: Any, place: int) -> Any:
         return lambda *given: spent.append(float(given[place])) or function(*given)
 
-    for name, place in (("select_finest_level", 1), ("select_locations", 2), ("_noisy_shapes", 4)):
+    for name, place in (
+        ("select_level_of_common_spread", 1),
+        ("select_private_locations", 2),
+        ("_noisy_shape_per_group", 4),
+    ):
         monkeypatch.setattr(pooled_shape, name, counted(getattr(pooled_shape, name), place))
     PooledShape(epsilon=2.0).release(scattered(4, 6)[0], seeded(1))
 

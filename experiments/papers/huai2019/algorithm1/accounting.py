@@ -66,7 +66,7 @@ class WeightProfile:
         tasks = np.flatnonzero(degree >= k)
         if not len(tasks):
             return cls(largest=0.0, leverage=np.zeros(k - 1), ratio=1.0, relative_maximum=0.0)
-        ordered = weight[np.lexsort((weight, claims.task))]
+        ordered = weight[np.lexsort((weight, claims.task_of_each_claim))]
         ends = np.concatenate((np.zeros(1, dtype=weight.dtype), np.cumsum(ordered)))
         first = claims.pointers[tasks]
         top, bottom = ordered[first + degree[tasks] - 1], ordered[first]

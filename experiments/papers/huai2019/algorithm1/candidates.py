@@ -68,7 +68,7 @@ class CandidateSampler:
         """Cumulative weights, shape (claims,), shifted by the task code: task t has values in [t, t + 1]."""
         ends = np.cumsum(self.weight)
         before = np.concatenate(([0.0], ends))[self.claims.pointers[:-1]]
-        return self.claims.task + ends - before[self.claims.task]
+        return self.claims.task_of_each_claim + ends - before[self.claims.task_of_each_claim]
 
     def draw(self, task: Integers, source: Source) -> tuple[Integers, Floats]:
         """Return the position of the seed among the claims, and the candidate, of every trial (steps 1 and 2).

@@ -131,7 +131,9 @@ class Bandwidth:
         size = claims.high - claims.low
         if self.public:
             return self.width * (size if self.rule == "share" else np.ones(len(size)))
-        return np.array([self._of_claims(claims.of_task(task), self.least * size[task]) for task in range(len(size))])
+        return np.array(
+            [self._of_claims(claims.claims_of_task(task), self.least * size[task]) for task in range(len(size))]
+        )
 
     def _of_claims(self, value: Floats, least: float) -> float:
         if not len(value):

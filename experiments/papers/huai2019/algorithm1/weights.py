@@ -242,6 +242,8 @@ class Weighting:
             weight *= global_weights(claims, bandwidth, kernel, per_claim=self.per_claim)[claims.worker]
         if self.minimiser:
             weight = np.sqrt(weight)
-        total = np.bincount(claims.task, weights=weight, minlength=len(claims.tasks))[claims.task]
+        total = np.bincount(claims.task_of_each_claim, weights=weight, minlength=len(claims.tasks))[
+            claims.task_of_each_claim
+        ]
         with np.errstate(invalid="ignore", divide="ignore"):
-            return np.where(total > 0, weight / total, 1 / claims.per_task[claims.task])
+            return np.where(total > 0, weight / total, 1 / claims.per_task[claims.task_of_each_claim])

@@ -46,7 +46,7 @@ def draw_assignment(
     if per_worker is None:
         return tuple(tuple(sorted(set(range(tasks)) - set(excluded[slot]))) for slot in range(slots))
     lists = _assign_in_random_order(tasks, slots, per_worker, excluded, source)
-    _balance(lists, tasks, excluded)
+    _balance_workers_per_task(lists, tasks, excluded)
     return tuple(tuple(sorted(taken)) for taken in lists)
 
 
@@ -65,7 +65,7 @@ def _assign_in_random_order(
     return lists
 
 
-def _balance(lists: list[set[int]], tasks: int, excluded: Excluded) -> None:
+def _balance_workers_per_task(lists: list[set[int]], tasks: int, excluded: Excluded) -> None:
     """Replace tasks in place until the numbers of slots per task are as equal as the exclusions allow."""
     counts = np.bincount([task for taken in lists for task in taken], minlength=tasks)
     settled: set[int] = set()
@@ -108,13 +108,13 @@ def _find_replacement_chain(
             for other in unseen - lists[slot] - set(excluded[slot]):
                 came[other] = slot, task
                 if counts[other] <= counts[first] - 2:
-                    return _chain_of_replacements(came, first, other), set(queue)
+                    return _replacements_ending_in_task(came, first, other), set(queue)
                 queue.append(other)
                 unseen.remove(other)
     return [], set(queue)
 
 
-def _chain_of_replacements(came: dict[int, tuple[int, int]], first: int, last: int) -> list[Replacement]:
+def _replacements_ending_in_task(came: dict[int, tuple[int, int]], first: int, last: int) -> list[Replacement]:
     """Return the chain that ends in `last`, in order from `first`."""
     chain = []
     while last != first:

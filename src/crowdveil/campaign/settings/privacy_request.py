@@ -62,24 +62,26 @@ class PrivacyRequest:
     prior: Path | None = None
 
     @property
-    def requests(self) -> "tuple[PrivacyRequest, ...]":
+    def one_request_per_channel(self) -> "tuple[PrivacyRequest, ...]":
         """One request for each channel: of each level, or of each group of cuts, else the request itself."""
         if self.levels:
             return tuple(replace(self, budget_per_worker=level, levels=()) for level in self.levels)
         return tuple(replace(self, cuts=cuts, dealt_cuts=()) for cuts in self.dealt_cuts) or (self,)
 
     @property
-    def is_designed(self) -> bool:
+    def is_designed_for_expected_answers(self) -> bool:
         """Whether the table is chosen for what the settings expect of the answers."""
         return self.mechanism in (PLAN, Designed.name) or (self.mechanism == QuantizedResponse.name and not self.cuts)
 
-    def build(self, alphabet: Alphabet, participation: Participation, epsilon: float) -> ChannelMechanism:
+    def mechanism_of_answer_epsilon(
+        self, alphabet: Alphabet, participation: Participation, epsilon: float
+    ) -> ChannelMechanism:
         """Return the mechanism with an epsilon of a single answer; not for one that is designed.
 
         Raises:
             SettingsError: epsilon or alphabet are refused.
         """
-        assert not self.is_designed
+        assert not self.is_designed_for_expected_answers
         if self.mechanism == Laplace.name:
             return Laplace(
                 alphabet=alphabet,
@@ -107,12 +109,12 @@ def read_privacy(section: Section, alphabet: Alphabet, folder: Path) -> PrivacyR
     """
     mechanism = section.choice("mechanism", MECHANISMS)
     levels = _budgets_of_levels(section)
-    kind = "budget_per_worker" if levels else section.one_of("budget_per_worker", "epsilon_per_answer")
+    kind = "budget_per_worker" if levels else section.which_of_two_keys("budget_per_worker", "epsilon_per_answer")
     epsilon = levels[0] if levels else section.number(kind)
     if not 0 < epsilon <= MAX_BUDGET:
         raise SettingsError(f"{section.title(kind)} must be above 0 and at most {MAX_BUDGET:g}", value=epsilon)
     null_value: float | str = "uniform"
-    if mechanism == Laplace.name and "null_value" in section and section.take("null_value") != "uniform":
+    if mechanism == Laplace.name and "null_value" in section and section.take_required_value("null_value") != "uniform":
         null_value = section.number("null_value")
     groups = _groups_of_cuts(section, alphabet) if mechanism == QuantizedResponse.name and "cuts" in section else ((),)
     if levels and len(groups) > 1:
@@ -127,7 +129,11 @@ def read_privacy(section: Section, alphabet: Alphabet, folder: Path) -> PrivacyR
         dealt_cuts=groups if len(groups) > 1 else (),
         levels=levels,
     )
-    prior = folder / section.text("prior", MAX_PATH) if found.is_designed and "prior" in section else None
+    prior = (
+        folder / section.text("prior", MAX_PATH)
+        if found.is_designed_for_expected_answers and "prior" in section
+        else None
+    )
     section.close()
     return replace(found, prior=prior)
 
@@ -136,7 +142,7 @@ def _budgets_of_levels(section: Section) -> tuple[float, ...]:
     """Return the budgets that workers choose from; empty without levels."""
     if "levels" not in section:
         return ()
-    title, given = section.title("levels"), section.take("levels")
+    title, given = section.title("levels"), section.take_required_value("levels")
     others = [key for key in ("budget_per_worker", "epsilon_per_answer") if key in section]
     if others:
         raise SettingsError(f"exactly one is needed: {title} or {section.title(others[0])}", value=others)
@@ -157,15 +163,15 @@ def _budgets_of_levels(section: Section) -> tuple[float, ...]:
 
 def _groups_of_cuts(section: Section, alphabet: Alphabet) -> tuple[tuple[int, ...], ...]:
     """Return the codes of the cuts of each group of workers, given as one list of cuts or as a list of such lists."""
-    title, given = section.title("cuts"), section.take("cuts")
+    title, given = section.title("cuts"), section.take_required_value("cuts")
     nested = isinstance(given, list) and any(isinstance(cuts, list) for cuts in given)
-    groups = tuple(_codes_of_cuts(title, cuts, alphabet) for cuts in (given if nested else [given]))
+    groups = tuple(_codes_of_ascending_cuts(title, cuts, alphabet) for cuts in (given if nested else [given]))
     if len(set(groups)) < len(groups) or len(groups) > MAX_CHANNELS:
         raise SettingsError(f"{title} of groups must differ, in at most {MAX_CHANNELS} groups", value=given)
     return groups
 
 
-def _codes_of_cuts(title: str, given: object, alphabet: Alphabet) -> tuple[int, ...]:
+def _codes_of_ascending_cuts(title: str, given: object, alphabet: Alphabet) -> tuple[int, ...]:
     """Return the codes of the cuts, which are labels or numbers of the scale."""
     if not alphabet.ordered:
         raise SettingsError(

@@ -32,7 +32,7 @@ class Section:
         """Return all values by name."""
         return dict(self._values)
 
-    def fill(self, values: Mapping[str, Any]) -> None:
+    def add_missing_values(self, values: Mapping[str, Any]) -> None:
         """Add values; one that the table has is kept, but for `privacy`, which is replaced."""
         self._values = {**values, **self._values, **{key: values[key] for key in ("privacy",) if key in values}}
 
@@ -40,7 +40,7 @@ class Section:
         """Return the full name of a key: `tasks.file`."""
         return f"{self.name}.{key}" if self.name else key
 
-    def take(self, key: str, hint: str = "") -> Any:
+    def take_required_value(self, key: str, hint: str = "") -> Any:
         """Return a value and mark it as known; a missing one is refused."""
         if key in self:
             return self._values[key]
@@ -53,33 +53,33 @@ class Section:
         if unknown:
             near = get_close_matches(unknown[0], self._known, n=1)
             known = f"Known: {', '.join(dict.fromkeys(self._known))}."
-            raise self._unknown(unknown[0], f"Did you mean {near[0]!r}?" if near else known)
+            raise self._unknown_setting_error(unknown[0], f"Did you mean {near[0]!r}?" if near else known)
 
     def _refuse_similar(self, key: str) -> None:
         """Refuse a key that may be a misspelling of a known one."""
         similar = get_close_matches(key, self._values.keys() - set(self._known), n=1)
         if similar:
-            raise self._unknown(similar[0], f"Did you mean {key!r}?")
+            raise self._unknown_setting_error(similar[0], f"Did you mean {key!r}?")
 
-    def _unknown(self, key: str, hint: str) -> SettingsError:
+    def _unknown_setting_error(self, key: str, hint: str) -> SettingsError:
         rule = f"{self.name or 'the file'} has no setting {key!r}"
         return SettingsError(rule, value=key, hint=hint, value_in_rule=True)
 
     def section(self, key: str, hint: str = "") -> "Section":
         """Return an inner table."""
-        return Section(self.title(key), self.take(key, hint))
+        return Section(self.title(key), self.take_required_value(key, hint))
 
-    def values(self, key: str) -> Mapping[str, Any]:
+    def inner_table_values(self, key: str) -> Mapping[str, Any]:
         """Return the values of an inner table."""
         return self.section(key).all()
 
     def text(self, key: str, most: int, hint: str = "") -> str:
-        """Return a text of 1 to `most` characters, as `readable_text`."""
-        return readable_text(self.title(key), self.take(key, hint), most)
+        """Return a text of 1 to `most` characters, as `checked_and_normalized_text`."""
+        return checked_and_normalized_text(self.title(key), self.take_required_value(key, hint), most)
 
     def integer(self, key: str, least: int, most: int, hint: str = "") -> int:
         """Return an integer in a range."""
-        value = self.take(key, hint)
+        value = self.take_required_value(key, hint)
         if type(value) is not int or not least <= value <= most:
             raise SettingsError(
                 f"{self.title(key)} must be a whole number from {least} to {most}",
@@ -90,7 +90,7 @@ class Section:
 
     def number(self, key: str, hint: str = "") -> float:
         """Return a number."""
-        value = self.take(key, hint)
+        value = self.take_required_value(key, hint)
         if type(value) not in (int, float):
             raise SettingsError(
                 f"{self.title(key)} must be a number", value=value, hint="Write it without quotes, such as 0.5."
@@ -99,7 +99,7 @@ class Section:
 
     def day(self, key: str) -> date:
         """Return a day, written without quotes."""
-        value = self.take(key, "Write a day: 2027-01-10.")
+        value = self.take_required_value(key, "Write a day: 2027-01-10.")
         if not isinstance(value, date) or isinstance(value, datetime):
             raise SettingsError(
                 f"{self.title(key)} must be a day",
@@ -110,14 +110,14 @@ class Section:
 
     def choice(self, key: str, choices: tuple[str, ...]) -> str:
         """Return one of several words."""
-        value = self.take(key, f"Choose {' or '.join(choices)}.")
+        value = self.take_required_value(key, f"Choose {' or '.join(choices)}.")
         if value not in choices:
             near = get_close_matches(str(value), choices, n=1)
             hint = f"Did you mean {near[0]!r}?" if near else ""
             raise SettingsError(f"{self.title(key)} must be one of {', '.join(choices)}", value=value, hint=hint)
         return str(value)
 
-    def one_of(self, first: str, second: str) -> str:
+    def which_of_two_keys(self, first: str, second: str) -> str:
         """Return which of two keys is given; both or none is refused."""
         given = [key for key in (first, second) if key in self]
         if not given:
@@ -129,7 +129,7 @@ class Section:
         return given[0]
 
 
-def readable_text(name: str, value: object, most: int) -> str:
+def checked_and_normalized_text(name: str, value: object, most: int) -> str:
     """Return a text of 1 to `most` characters in normal form C, with \\n as line end.
 
     Raises:
@@ -164,18 +164,20 @@ def question_sections(root: Section) -> list[Section]:
         SettingsError: fewer than two tables, or more than there can be channels; levels or a prior; a budget of some
             questions only.
     """
-    found = root.take("question", "The question of every task, or a table [[question]] for each of several.")
+    found = root.take_required_value(
+        "question", "The question of every task, or a table [[question]] for each of several."
+    )
     if not isinstance(found, list):
         return [root]
     if not 2 <= len(found) <= MAX_CHANNELS:
         raise SettingsError(f"[[question]] is given 2 to {MAX_CHANNELS} times", value=len(found))
     tables = [Section(f"question {number}", table) for number, table in enumerate(found, start=1)]
-    common = Section("privacy", root.take("privacy")) if "privacy" in root else Section("privacy", {})
-    own = [table.values("privacy") if "privacy" in table else {} for table in tables]
+    common = Section("privacy", root.take_required_value("privacy")) if "privacy" in root else Section("privacy", {})
+    own = [table.inner_table_values("privacy") if "privacy" in table else {} for table in tables]
     _check_budgets(common, own)
-    shared = {name: root.take(name) for name in SHARED if name in root}
+    shared = {name: root.take_required_value(name) for name in SHARED if name in root}
     for table, privacy in zip(tables, own, strict=True):
-        table.fill(shared | {"privacy": _privacy_of_question(common, privacy, len(tables))})
+        table.add_missing_values(shared | {"privacy": _privacy_of_question(common, privacy, len(tables))})
     return tables
 
 

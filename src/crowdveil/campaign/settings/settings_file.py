@@ -11,11 +11,11 @@ from crowdveil.campaign.document import CampaignTerms, Relay, Task
 from crowdveil.campaign.settings.privacy_request import PrivacyRequest, read_privacy
 from crowdveil.campaign.settings.section import (
     Section,
+    checked_and_normalized_text,
     question_sections,
-    readable_text,
     require_distinguishable_questions,
 )
-from crowdveil.campaign.settings.task_and_worker_files import TaskRow, read_tasks, read_workers
+from crowdveil.campaign.settings.task_and_worker_files import TaskRow, read_tasks, read_worker_names_in_slot_order
 from crowdveil.channels.alphabet import Alphabet, Categories, Scale
 from crowdveil.channels.guarantee import Participation
 from crowdveil.errors import SettingsError
@@ -139,12 +139,12 @@ def read_settings(path: Path) -> CampaignSettings:
     several = len(sections) > 1
     first, *others = (_settings_of_question(section, shared, path, several=several) for section in sections)
     root.close()
-    _check_relay(first)
-    _check_channels(first)
+    _require_relay_hides_worker(first)
+    _refuse_if_levels_or_cuts_not_allowed(first)
     if not several:
         return first
-    _check_questions((first, *others))
-    return replace(first, others=tuple(others), budget=_budget_over_questions(root))
+    _require_compatible_questions((first, *others))
+    return replace(first, others=tuple(others), budget=_worker_budget_of_settings(root))
 
 
 def _settings_of_question(
@@ -152,7 +152,9 @@ def _settings_of_question(
 ) -> CampaignSettings:
     """Return the settings of one question, of a file or of a table of its own; `shared` has the other fields."""
     text = section.text("text" if several else "question", MAX_QUESTION, "The question of every task.")
-    rows, per_worker = _tasks_and_load(section.section("tasks", "Give tasks = { file = 'tasks.csv' }."), path)
+    rows, per_worker = _tasks_and_tasks_per_worker(
+        section.section("tasks", "Give tasks = { file = 'tasks.csv' }."), path
+    )
     alphabet = _alphabet_of_answers(
         section.section("answers", "Give answers = { labels = ['no', 'yes'] } or { scale = {...} }.")
     )
@@ -172,13 +174,13 @@ def _settings_of_question(
     return source
 
 
-def _budget_over_questions(root: Section) -> float | None:
+def _worker_budget_of_settings(root: Section) -> float | None:
     """Return the budget of a worker over all questions; None without one."""
-    found: Any = root.values("privacy").get("budget_per_worker") if "privacy" in root else None
+    found: Any = root.inner_table_values("privacy").get("budget_per_worker") if "privacy" in root else None
     return float(found) if type(found) in (int, float) else None
 
 
-def _check_questions(sources: Sequence[CampaignSettings]) -> None:
+def _require_compatible_questions(sources: Sequence[CampaignSettings]) -> None:
     """Refuse several questions that look alike, with a relay, or with groups of cuts."""
     require_distinguishable_questions([source.question for source in sources])
     if sources[0].relay is not None:
@@ -206,7 +208,7 @@ def _parse_toml(path: Path) -> Mapping[str, object]:
 
 
 def _language(root: Section) -> str:
-    language = root.take("language") if "language" in root else DEFAULT_LANGUAGE
+    language = root.take_required_value("language") if "language" in root else DEFAULT_LANGUAGE
     if not (fits(language, CAMPAIGN["language"])):
         raise SettingsError(
             "language must be a code such as en, de or pt-BR",
@@ -234,7 +236,7 @@ def _url_and_purge_days(root: Section) -> tuple[str | None, int | None]:
     if "service" not in root:
         return None, None
     section = root.section("service")
-    url = section.take("url", "Leave service out for a campaign without a server.")
+    url = section.take_required_value("url", "Leave service out for a campaign without a server.")
     if isinstance(url, str):
         url = url.removesuffix("/")
     if not (fits(url, URL)):
@@ -249,23 +251,23 @@ def _url_and_purge_days(root: Section) -> tuple[str | None, int | None]:
 
 
 def _alphabet_of_answers(section: Section) -> Alphabet:
-    if section.one_of("scale", "labels") == "scale":
+    if section.which_of_two_keys("scale", "labels") == "scale":
         scale = section.section("scale")
         found: Alphabet = Scale(scale.number("low"), scale.number("high"), scale.number("step"))
         scale.close()
     else:
-        labels = section.take("labels")
+        labels = section.take_required_value("labels")
         if not isinstance(labels, list):
             raise SettingsError("answers.labels must be a list of texts", value=labels, hint='Such as ["yes", "no"].')
-        ordered = section.take("ordered") if "ordered" in section else False
+        ordered = section.take_required_value("ordered") if "ordered" in section else False
         if not isinstance(ordered, bool):
             raise SettingsError("answers.ordered must be true or false", value=ordered)
-        found = Categories(tuple(readable_text("a label", label, 200) for label in labels), ordered)
+        found = Categories(tuple(checked_and_normalized_text("a label", label, 200) for label in labels), ordered)
     section.close()
     return found
 
 
-def _tasks_and_load(section: Section, path: Path) -> tuple[tuple[TaskRow, ...], int | None]:
+def _tasks_and_tasks_per_worker(section: Section, path: Path) -> tuple[tuple[TaskRow, ...], int | None]:
     rows = read_tasks(path.parent / section.text("file", 1_000))
     per_worker = section.integer("per_worker", 1, len(rows)) if "per_worker" in section else None
     section.close()
@@ -274,10 +276,10 @@ def _tasks_and_load(section: Section, path: Path) -> tuple[tuple[TaskRow, ...], 
 
 def _slots_and_names(section: Section, path: Path) -> tuple[int, tuple[str, ...]]:
     names: tuple[str, ...] = ()
-    if section.one_of("count", "names") == "count":
+    if section.which_of_two_keys("count", "names") == "count":
         slots = section.integer("count", 1, MAX_SLOTS)
     else:
-        names = read_workers(path.parent / section.text("names", 1_000))
+        names = read_worker_names_in_slot_order(path.parent / section.text("names", 1_000))
         slots = len(names)
     section.close()
     return slots, names
@@ -314,7 +316,7 @@ def _expected_crowd(root: Section) -> ExpectedCrowd:
             hint="Such as 0.8: a fifth of the cells stay empty.",
         )
     ability = section.number("ability") if "ability" in section else None
-    sigmas = section.take("sigmas") if "sigmas" in section else []
+    sigmas = section.take_required_value("sigmas") if "sigmas" in section else []
     if not (isinstance(sigmas, list) and all(type(sigma) in (int, float) for sigma in sigmas)):
         raise SettingsError("expected.sigmas must be a list of numbers", value=sigmas)
     section.close()
@@ -336,10 +338,10 @@ def _relay(root: Section, slots: int) -> Relay | None:
     return relay
 
 
-def _check_channels(source: CampaignSettings) -> None:
+def _refuse_if_levels_or_cuts_not_allowed(source: CampaignSettings) -> None:
     """Refuse levels, or groups of cuts, of a campaign that cannot have them."""
     privacy, relay = source.privacy, source.relay is not None
-    if relay and len(privacy.requests) > 1:
+    if relay and len(privacy.one_request_per_channel) > 1:
         raise SettingsError(
             "with a relay every worker has the same channel",
             value=privacy.levels or privacy.dealt_cuts,
@@ -351,7 +353,7 @@ def _check_channels(source: CampaignSettings) -> None:
         raise SettingsError("each group of cuts needs a worker", value=source.slots)
 
 
-def _check_relay(source: CampaignSettings) -> None:
+def _require_relay_hides_worker(source: CampaignSettings) -> None:
     """Refuse settings under which a report through the relay names its worker."""
     if source.relay is None:
         return

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from crowdveil.campaign.document import Picture, Task
-from crowdveil.campaign.settings.section import readable_text
+from crowdveil.campaign.settings.section import checked_and_normalized_text
 from crowdveil.errors import ReportsError, TextSource
 from crowdveil.standalone.checks import MAX_ALT, MAX_ID, MAX_PICTURE_BYTES, MAX_TEXT, visible_form
 
@@ -47,11 +47,11 @@ def read_tasks(path: Path) -> tuple[TaskRow, ...]:
     """
     rows = read_rows(path, TASK_COLUMNS, required=("id", "text"))
     tasks = tuple(_task_row(path, line, row) for line, row in rows.items())
-    _require_distinct(path, "id", dict(zip(rows, (row.task.id for row in tasks), strict=True)))
+    _require_visibly_distinct(path, "id", dict(zip(rows, (row.task.id for row in tasks), strict=True)))
     return tasks
 
 
-def read_workers(path: Path) -> tuple[str, ...]:
+def read_worker_names_in_slot_order(path: Path) -> tuple[str, ...]:
     """Return the names of a CSV file with the column name; the order gives the slots.
 
     Raises:
@@ -59,7 +59,7 @@ def read_workers(path: Path) -> tuple[str, ...]:
     """
     rows = read_rows(path, WORKER_COLUMNS, required=WORKER_COLUMNS)
     names = {line: _readable_cell(path, line, "name", row["name"], MAX_ID) for line, row in rows.items()}
-    _require_distinct(path, "name", names)
+    _require_visibly_distinct(path, "name", names)
     return tuple(names.values())
 
 
@@ -71,7 +71,7 @@ def read_rows(path: Path, columns: Sequence[str], required: Sequence[str]) -> di
     Raises:
         ReportsError: an unreadable file, an unknown, repeated or missing column, or a row of another length.
     """
-    source = _source_by_lines(path)
+    source = _text_source_counted_in_lines(path)
     try:
         with open(path, "rb") as stream:
             data = stream.read(MAX_FILE_BYTES + 1)
@@ -79,7 +79,7 @@ def read_rows(path: Path, columns: Sequence[str], required: Sequence[str]) -> di
             raise ReportsError(f"at most {MAX_FILE_BYTES:,} bytes are read", source=source)
         text = data.decode("utf-16" if data.startswith(UTF16_MARKS) else "utf-8-sig").splitlines(keepends=True)
         first = next((line for line in text if line.strip(f"{DELIMITERS} \r\n")), "")
-        lines = [*_numbered_rows(csv.reader(text, strict=True, delimiter=max(DELIMITERS, key=first.count)))]
+        lines = [*_numbered_nonblank_rows(csv.reader(text, strict=True, delimiter=max(DELIMITERS, key=first.count)))]
     except OSError as error:
         raise ReportsError("the file must be readable", source=source, hint=f"{error.strerror or error}.") from error
     except (UnicodeDecodeError, csv.Error) as error:
@@ -103,12 +103,12 @@ def read_rows(path: Path, columns: Sequence[str], required: Sequence[str]) -> di
     return {line: dict.fromkeys(columns, "") | dict(zip(header, row, strict=True)) for line, row in lines[1:]}
 
 
-def _source_by_lines(path: Path) -> TextSource:
+def _text_source_counted_in_lines(path: Path) -> TextSource:
     """Return the name of a file whose rows are counted by lines."""
     return TextSource(str(path), tuple)
 
 
-def _numbered_rows(reader: Any) -> Iterator[tuple[int, list[str]]]:
+def _numbered_nonblank_rows(reader: Any) -> Iterator[tuple[int, list[str]]]:
     """Yield the first line, counted from 1, and the cells of each row of a CSV reader that is not blank."""
     line = 1
     for row in reader:
@@ -128,7 +128,7 @@ def _task_row(path: Path, line: int, row: Mapping[str, str]) -> TaskRow:
     if kind is None:
         raise ReportsError(
             "a picture must be a PNG, JPEG or WebP file",
-            source=_source_by_lines(path),
+            source=_text_source_counted_in_lines(path),
             rows=(line,),
             examples=row["picture"],
             hint="SVG files can hold programs and are refused. Convert it.",
@@ -144,7 +144,7 @@ def _picture_bytes(path: Path, line: int, name: str) -> bytes:
     except OSError as error:
         raise ReportsError(
             "a picture must be readable",
-            source=_source_by_lines(path),
+            source=_text_source_counted_in_lines(path),
             rows=(line,),
             examples=name,
             hint=f"{error.strerror or error}. Name it relative to the folder of {path.name}.",
@@ -152,7 +152,7 @@ def _picture_bytes(path: Path, line: int, name: str) -> bytes:
     if not 1 <= len(data) <= MAX_PICTURE_BYTES:
         raise ReportsError(
             f"a picture has 1 to {MAX_PICTURE_BYTES:,} bytes",
-            source=_source_by_lines(path),
+            source=_text_source_counted_in_lines(path),
             rows=(line,),
             examples=name,
             hint="Make it smaller: phones load it.",
@@ -163,12 +163,14 @@ def _picture_bytes(path: Path, line: int, name: str) -> bytes:
 def _readable_cell(path: Path, line: int, column: str, value: str, most: int, hint: str = "") -> str:
     """Return a printable text of a cell; raise ReportsError with the line otherwise."""
     try:
-        return readable_text(column, value, most)
+        return checked_and_normalized_text(column, value, most)
     except ValueError as error:
-        raise ReportsError(str(error).rstrip("."), source=_source_by_lines(path), rows=(line,), hint=hint) from error
+        raise ReportsError(
+            str(error).rstrip("."), source=_text_source_counted_in_lines(path), rows=(line,), hint=hint
+        ) from error
 
 
-def _require_distinct(path: Path, column: str, by_line: Mapping[int, str]) -> None:
+def _require_visibly_distinct(path: Path, column: str, by_line: Mapping[int, str]) -> None:
     lines_of: dict[str, list[int]] = defaultdict(list)
     for line, name in by_line.items():
         lines_of[visible_form(name)].append(line)
@@ -176,7 +178,7 @@ def _require_distinct(path: Path, column: str, by_line: Mapping[int, str]) -> No
     if alike is not None:
         raise ReportsError(
             f"every {column} occurs once, and no two look alike",
-            source=_source_by_lines(path),
+            source=_text_source_counted_in_lines(path),
             rows=tuple(alike[:3]),
             examples=by_line[alike[0]],
         )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from crowdveil.cli.display import composed_text, print_result
+from crowdveil.cli.display import least_and_larger_bounds_text, print_result
 from crowdveil.cli.options import CAMPAIGN_FOLDER, DELTA, FILE_PATH, FOLDER_PATH, Parsed
 from crowdveil.cli.verb import Verb, wants_json
 from crowdveil.presentation.counts import number_of
@@ -81,7 +81,7 @@ def answer(
 
     home = home or HOME
     if spent:
-        _show_spent(home, delta, link=link)
+        _print_losses_in_ledger(home, delta, link=link)
         return
     if link is None:
         raise click.UsageError("Missing argument 'LINK' (or --spent).")
@@ -105,7 +105,7 @@ def answer(
         print_result(data, [])
 
 
-def _show_spent(home: Path, delta: float | None, *, link: str | None) -> None:
+def _print_losses_in_ledger(home: Path, delta: float | None, *, link: str | None) -> None:
     """Print the ledger's losses to each host, and to all: the sum, and at a delta."""
     if link is not None:
         raise click.UsageError("--spent is about all campaigns: leave out LINK.")
@@ -125,7 +125,7 @@ def _show_spent(home: Path, delta: float | None, *, link: str | None) -> None:
     rows += [
         (
             "together" if loss.host is None else f"to {loss.host}",
-            f"{composed_text(asdict(loss))}, {number_of(loss.cells, 'cell')}",
+            f"{least_and_larger_bounds_text(asdict(loss))}, {number_of(loss.cells, 'cell')}",
         )
         for loss in losses
     ]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from crowdveil.cli.campaign.database import campaign_argument, number_text, open_campaign
+from crowdveil.cli.campaign.database import campaign_argument, open_campaign, report_count_or_fewer_text
 from crowdveil.cli.campaign.serve import database_option
 from crowdveil.cli.display import print_result
 from crowdveil.cli.options import FOLDER_PATH
@@ -36,22 +36,22 @@ def close(file: Path, database: str | None, reports: Path | None) -> None:
     reports that count, and collect names files that come later.
     """
     if reports is not None:
-        count, digest, campaign = _close_files(file, reports)
+        count, digest, campaign = _close_by_report_files(file, reports)
     else:
         with open_campaign(file, database) as (store, campaign):
-            count, digest = store.close_campaign(campaign.digest), None
+            count, digest = store.close_and_count_reports(campaign.digest), None
     data = {"campaign": campaign.name, "reports": count, "min_reports": campaign.min_reports, "digest": digest}
-    rows = [("closed", campaign.name), ("reports", number_text(count, campaign.min_reports))]
+    rows = [("closed", campaign.name), ("reports", report_count_or_fewer_text(count, campaign.min_reports))]
     rows += [] if digest is None else [("SHA-256 of the reports", digest)]
     print_result(data, rows)
 
 
-def _close_files(file: Path, reports: Path) -> tuple[int | None, str, Campaign]:
+def _close_by_report_files(file: Path, reports: Path) -> tuple[int | None, str, Campaign]:
     """Close a campaign without a service; return the number of reports, None below the least, and their digest."""
     from crowdveil.campaign.folder import CampaignFolder
-    from crowdveil.folder.campaign.report_files import close_report_files
+    from crowdveil.folder.campaign.report_files import close_campaign_by_report_files
 
     asked = CampaignFolder(file.parent)
-    closed = close_report_files(reports, asked)
+    closed = close_campaign_by_report_files(reports, asked)
     count = len(closed.accepted)
     return count if count >= asked.campaign.min_reports else None, closed.closing.digest, asked.campaign

@@ -36,12 +36,17 @@ def collect(folder: Path, campaign: Path | None, key: Path | None, out: Path) ->
     With --key, FOLDER holds the batches of a relay: they are opened, and reports get numbers without meaning.
     """
     from crowdveil.campaign.folder import CampaignFolder
-    from crowdveil.folder.campaign.campaign_reports import EXPORT_FILES, export_folders
+    from crowdveil.folder.campaign.campaign_reports import EXPORT_FILES, export_folder_per_question
     from crowdveil.folder.campaign.curator_key import require_sealing
     from crowdveil.folder.campaign.relay_batches import read_batches
-    from crowdveil.folder.campaign.report_files import ACCEPTED, LIST_FILE, read_report_files, write_collected
+    from crowdveil.folder.campaign.report_files import (
+        ACCEPTED,
+        LIST_FILE,
+        read_report_files,
+        write_collections_and_file_states,
+    )
     from crowdveil.folder.campaign.reports_of_rounds import read_earlier_rounds
-    from crowdveil.release.privacy_statement import require_claims
+    from crowdveil.release.privacy_statement import refuse_if_campaign_claims_are_false
 
     asked = CampaignFolder((campaign or folder / "campaign.json").parent)
     document = asked.campaign
@@ -60,13 +65,13 @@ def collect(folder: Path, campaign: Path | None, key: Path | None, out: Path) ->
     rows += [(printable(name), state) for name, state in left.items()]
     if not wants_json():
         print_result({}, rows)
-    folders = export_folders(out, document)
+    folders = export_folder_per_question(out, document)
     files = [*(one / name for one in folders for name in EXPORT_FILES), out / LIST_FILE]
     replaced = [str(path) for path in files if path.exists()]
     earlier = read_earlier_rounds(asked.path, document)
     if earlier is not None:
-        require_claims(asked.path / "campaign.json")
-    exported = write_collected(out, document, collected, earlier=earlier)
+        refuse_if_campaign_claims_are_false(asked.path / "campaign.json")
+    exported = write_collections_and_file_states(out, document, collected, earlier=earlier)
     data = {
         "campaign": document.name,
         "workers": len(collected.accepted),

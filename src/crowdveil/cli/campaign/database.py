@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from crowdveil.cli.campaign.serve import database_errors, database_url, require_service
+from crowdveil.cli.campaign.serve import database_errors_as_refusals, database_url, require_service_packages
 from crowdveil.cli.options import CAMPAIGN_FILE
 from crowdveil.errors import SettingsError
 
@@ -31,12 +31,12 @@ def open_campaign(file: Path, database: str | None) -> Iterator[tuple[Store, Cam
         SettingsError: no such database, or it does not hold the campaign, or holds it purged.
         CampaignError, CertificateError: the file is damaged.
     """
-    require_service()
-    from crowdveil.service.campaign_registration import campaign_folder_of
+    require_service_packages()
+    from crowdveil.service.campaign_registration import folder_of_campaign_json
     from crowdveil.service.problems import Problem
     from crowdveil.service.store import Store
 
-    campaign = campaign_folder_of(file).campaign
+    campaign = folder_of_campaign_json(file).campaign
     if database is None and not (file.parent / "reports.sqlite").exists():
         raise SettingsError(
             "the campaign must have been served",
@@ -44,14 +44,14 @@ def open_campaign(file: Path, database: str | None) -> Iterator[tuple[Store, Cam
             hint="crowdveil campaign serve makes reports.sqlite beside it.",
         )
     try:
-        with database_errors(), closing(Store.open(database_url(file, database))) as store:
+        with database_errors_as_refusals(), closing(Store.open(database_url(file, database))) as store:
             yield store, campaign
     except Problem as problem:
         rule, hint = REASONS[problem.name]
         raise SettingsError(rule, value=campaign.name, hint=hint) from problem
 
 
-def number_text(number: int | None, least: int) -> str:
+def report_count_or_fewer_text(number: int | None, least: int) -> str:
     """Return a number of reports, which is not stated below the least number."""
     return f"{number:,}" if number is not None else f"fewer than {least}: nothing is released"
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import click
 
 from crowdveil.channels.rounding import format_bound
-from crowdveil.cli.campaign.serve import require_service
-from crowdveil.cli.display import print_result, progress_bar, replaced_rows
+from crowdveil.cli.campaign.serve import require_service_packages
+from crowdveil.cli.display import print_result, progress_bar, row_of_replaced_files
 from crowdveil.cli.options import FOLDER_PATH, SEED
 from crowdveil.cli.verb import Verb, wants_json
 
@@ -31,11 +31,11 @@ def demo(out: Path, seed: int) -> None:
     Makes the campaign, serves it on the loopback address, has 72 devices fetch it, check it, randomize and report over
     HTTP, closes it, infers the truths and writes the page of results with all files. The answers are simulated.
     """
-    require_service()
+    require_service_packages()
     from crowdveil.service.campaign_demo import STATEMENTS, WORKERS, demo_outputs, run_campaign_demo
 
     outputs = demo_outputs(out)
-    replaced = [str(path) for part in outputs for path in part.check()]
+    replaced = [str(path) for part in outputs for path in part.check_and_list_replaced_files()]
     with progress_bar("collecting reports") as bar:
         shown = run_campaign_demo(out, seed=seed, progress=None if bar is None else lambda done, of: bar(done, of))
     inferred, unprotected, constant = shown.wrong
@@ -64,7 +64,7 @@ def demo(out: Path, seed: int) -> None:
             f"{campaign.participation}",
         ),
         ("wrong", f"{inferred} of {len(STATEMENTS)} truths; unprotected {unprotected}, best constant {constant}"),
-        *replaced_rows(replaced),
+        *row_of_replaced_files(replaced),
         ("written", f"{shown.page}, and the files of the result beside it"),
     ]
     print_result(data, rows)

@@ -40,11 +40,11 @@ def invite(folder: Path, replace: str | None, accept_second_report: bool) -> Non
     """
     if accept_second_report and replace is None:
         raise click.UsageError("--accept-second-report is an option of --replace: give both.")
-    from crowdveil.campaign.document import characters_to_compare
+    from crowdveil.campaign.document import spaced_name_to_compare
     from crowdveil.folder.campaign import invitations
 
     if replace is None:
-        made = invitations.invite(folder)
+        made = invitations.write_first_link_of_each_worker(folder)
     else:
         made = invitations.replace_link(folder, replace, accept_second_report=accept_second_report)
     data = {
@@ -57,7 +57,7 @@ def invite(folder: Path, replace: str | None, accept_second_report: bool) -> Non
     rows = [
         *(("warning", text) for text in made.warnings),
         ("campaign", made.campaign.name),
-        ("to compare", characters_to_compare(made.campaign.name)),
+        ("to compare", spaced_name_to_compare(made.campaign.name)),
         ("links", f"{len(made.slots):,}, each for one report"),
         *([] if replace is None else [("revoked", f"the old link of worker {replace}")]),
         *([] if replace is None or made.campaign.url is None else [("service", NEXT_START)]),

@@ -62,12 +62,12 @@ def new(settings: Path, out: Path, anyway: bool) -> None:
 
     with progress_bar("simulating") as bar:
         created = create_campaign(settings, out, anyway=anyway, on_simulation=bar)
-    print_result(_data(created), _rows(created))
+    print_result(_created_campaign_json_members(created), _rows_to_print(created))
 
 
-def _data(created: CreatedCampaign) -> dict[str, Any]:
+def _created_campaign_json_members(created: CreatedCampaign) -> dict[str, Any]:
     from crowdveil.privacy.campaign_sentences import level_guarantees
-    from crowdveil.service.one_file_page import promise_sentences
+    from crowdveil.service.one_file_page import odds_sentences_by_language
 
     campaign, first = created.campaign, created.questions[0]
     return {
@@ -86,7 +86,7 @@ def _data(created: CreatedCampaign) -> dict[str, Any]:
         "opens": campaign.opens.isoformat(),
         "closes": campaign.closes.isoformat(),
         "min_reports": campaign.min_reports,
-        "odds": promise_sentences(campaign, created.loads[1]),
+        "odds": odds_sentences_by_language(campaign, created.loads[1]),
         "expected": first.expected.to_json(),
         "questions": [_question_data(one) for one in created.questions] if campaign.questions else [],
         "warnings": list(created.warnings),
@@ -95,10 +95,10 @@ def _data(created: CreatedCampaign) -> dict[str, Any]:
     }
 
 
-def _rows(created: CreatedCampaign) -> list[tuple[str, str]]:
-    from crowdveil.campaign.document import characters_to_compare
+def _rows_to_print(created: CreatedCampaign) -> list[tuple[str, str]]:
+    from crowdveil.campaign.document import spaced_name_to_compare
     from crowdveil.privacy.campaign_sentences import level_sentences, question_sentences, relay_sentences
-    from crowdveil.service.one_file_page import promise_sentences
+    from crowdveil.service.one_file_page import odds_sentences_by_language
 
     campaign, (fewest, most) = created.campaign, created.loads
     each = f"{most} task{'s' * (most > 1)}" if fewest == most else f"{fewest} to {most} tasks"
@@ -107,16 +107,20 @@ def _rows(created: CreatedCampaign) -> list[tuple[str, str]]:
     return [
         *(("warning", text) for text in created.warnings),
         ("campaign", campaign.name),
-        ("to compare", characters_to_compare(campaign.name)),
+        ("to compare", spaced_name_to_compare(campaign.name)),
         ("asked", f"{campaign.slots:,} workers, {len(campaign.tasks):,} tasks, {each} to a worker"),
         ("open", f"{campaign.opens.isoformat()} to {campaign.closes.isoformat()} (UTC), both days included"),
         ("promise", f"epsilon {format_three_decimals(campaign.epsilon)} for a single answer ({scope})"),
         ("in all", f"epsilon {format_three_decimals(campaign.worker_epsilon)} for {cells} ({scope})"),
-        *((f"odds ({language})", text) for language, text in promise_sentences(campaign, most).items()),
+        *((f"odds ({language})", text) for language, text in odds_sentences_by_language(campaign, most).items()),
         *(("relay", sentence) for sentence in relay_sentences(campaign)),
         *(("levels", sentence) for sentence in level_sentences(campaign)),
         *(("questions", sentence) for sentence in question_sentences(campaign)),
-        *(row for one in created.questions for row in _question_rows(one, several=len(created.questions) > 1)),
+        *(
+            row
+            for one in created.questions
+            for row in _mechanism_and_error_rows(one, several=len(created.questions) > 1)
+        ),
         ("results", PURPOSES),
         ("written", f"{created.folder}"),
         *([("curator's key", f"{created.key}: keep it; the relay gets the folder only")] if created.key else []),
@@ -139,7 +143,7 @@ def _question_data(asked: CreatedQuestion) -> dict[str, Any]:
     }
 
 
-def _question_rows(asked: CreatedQuestion, *, several: bool) -> list[tuple[str, str]]:
+def _mechanism_and_error_rows(asked: CreatedQuestion, *, several: bool) -> list[tuple[str, str]]:
     """Return the mechanism and the expected error of a question."""
     from crowdveil.cli.display import printable
     from crowdveil.planning.plan_sentences import error_with_interval_text
@@ -148,22 +152,26 @@ def _question_rows(asked: CreatedQuestion, *, several: bool) -> list[tuple[str, 
     return [
         *([("question", printable(campaign.question))] if several else []),
         ("mechanism", f"{asked.mechanism.name}{', recommended by the plan' if asked.planned else ''}"),
-        *_block_rows(campaign),
+        *_report_symbol_rows_if_not_answers(campaign),
         ("expected", f"{error.error_name} {error_with_interval_text(error.protected)}"),
         ("constant", f"{error.constant:.3g}, the best public one"),
         ("unprotected", error_with_interval_text(error.unprotected)),
-        ("assumed", f"{error.assumptions}; method {error.plan.estimator.name}{_crowd_of_channels(campaign)}"),
+        (
+            "assumed",
+            f"{error.crowd_assumptions_text}; method {error.plan.estimator_of_simulated_fits.name}"
+            f"{_clause_on_worst_channel(campaign)}",
+        ),
     ]
 
 
-def _crowd_of_channels(campaign: Campaign) -> str:
+def _clause_on_worst_channel(campaign: Campaign) -> str:
     """Return which of several channels the expected error counts for every worker; empty with one channel."""
     if campaign.levels:
         return "; every worker at level 1"
     return f"; the worst of {len(campaign.channels)} groups of cuts" if campaign.groups else ""
 
 
-def _block_rows(campaign: Campaign) -> list[tuple[str, str]]:
+def _report_symbol_rows_if_not_answers(campaign: Campaign) -> list[tuple[str, str]]:
     """Return the report symbols, if they are not the answers."""
     from crowdveil.channels.alphabet import NULL
 

@@ -68,7 +68,7 @@ def next_round(
     found = read_results(results)
     made = create_next_round(
         CampaignFolder(folder),
-        _collection(results),
+        _folder_of_inferred_reports(results),
         found.estimate,
         out,
         inferred_from=found.reports_sha256,
@@ -78,10 +78,10 @@ def next_round(
         per_worker=per_worker,
         epsilon=epsilon,
     )
-    print_result(_data(made), _rows(made))
+    print_result(_data_to_print_as_json(made), _rows_to_print(made))
 
 
-def _collection(results: Path) -> Path:
+def _folder_of_inferred_reports(results: Path) -> Path:
     """Return the folder of the reports from which results were inferred."""
     from crowdveil.folder.crowd import report_directory
     from crowdveil.folder.estimate_files import INFER_AGAIN
@@ -93,8 +93,8 @@ def _collection(results: Path) -> Path:
     return report_directory(recorded.sources[0])
 
 
-def _data(made: NextRound) -> dict[str, Any]:
-    campaign, whole = made.campaign, made.campaign.worker_guarantee
+def _data_to_print_as_json(made: NextRound) -> dict[str, Any]:
+    campaign, whole = made.campaign, made.campaign.worker_guarantee_over_rounds
     return {
         "campaign": campaign.name,
         "round": len(campaign.earlier) + 1,
@@ -107,7 +107,7 @@ def _data(made: NextRound) -> dict[str, Any]:
         "epsilon_per_answer": campaign.epsilon,
         "epsilon_per_worker": campaign.worker_epsilon,
         "epsilon_over_rounds": whole.epsilon,
-        "answers_over_rounds": campaign.all_cells,
+        "answers_over_rounds": campaign.largest_worker_cells_over_rounds,
         "opens": campaign.opens.isoformat(),
         "closes": campaign.closes.isoformat(),
         "information": made.gain,
@@ -115,14 +115,14 @@ def _data(made: NextRound) -> dict[str, Any]:
     }
 
 
-def _rows(made: NextRound) -> list[tuple[str, str]]:
-    from crowdveil.campaign.document import characters_to_compare
+def _rows_to_print(made: NextRound) -> list[tuple[str, str]]:
+    from crowdveil.campaign.document import spaced_name_to_compare
     from crowdveil.channels.rounding import format_three_decimals
 
     campaign, scope = made.campaign, f"participation {made.campaign.participation}"
     return [
         ("campaign", campaign.name),
-        ("to compare", characters_to_compare(campaign.name)),
+        ("to compare", spaced_name_to_compare(campaign.name)),
         ("round", f"{len(campaign.earlier) + 1}, after {campaign.earlier[-1].campaign}"),
         ("asked", f"{campaign.slots:,} workers, {made.asked:,} tasks, {made.loads[1]} to a worker"),
         ("groups", f"{len(made.sizes)} by posterior, of {min(made.sizes):,} to {max(made.sizes):,} tasks"),
@@ -135,7 +135,8 @@ def _rows(made: NextRound) -> list[tuple[str, str]]:
         ),
         (
             "all rounds",
-            f"epsilon {format_three_decimals(campaign.worker_guarantee.epsilon)} for all {campaign.all_cells} "
+            f"epsilon {format_three_decimals(campaign.worker_guarantee_over_rounds.epsilon)} "
+            f"for all {campaign.largest_worker_cells_over_rounds} "
             f"answers of one worker ({scope})",
         ),
         ("information", f"of a report, {made.gain:.2f} times that through the channel before"),

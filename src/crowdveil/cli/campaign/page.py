@@ -37,21 +37,21 @@ def page(folder: Path | None, out: Path | None, program: Path | None) -> None:
     if program is not None and folder is None and out is None:
         _write_program(program)
     elif folder is not None and out is not None and program is None:
-        _write_page(folder, out)
+        _write_one_file_page(folder, out)
     else:
         raise click.UsageError("Give FOLDER and --out FILE for the page, or --python FILE for the program.")
 
 
-def _write_page(folder: Path, out: Path) -> None:
+def _write_one_file_page(folder: Path, out: Path) -> None:
     from hashlib import sha256
 
-    from crowdveil.campaign.document import characters_to_compare
+    from crowdveil.campaign.document import spaced_name_to_compare
     from crowdveil.campaign.folder import TOKENS_FILE, CampaignFolder
     from crowdveil.files.atomic_write import write_outputs
-    from crowdveil.service.one_file_page import one_file_page, page_outputs
+    from crowdveil.service.one_file_page import one_file_page, replaceable_page_output
 
-    outputs = page_outputs(out)
-    replaced = outputs.check()
+    outputs = replaceable_page_output(out)
+    replaced = outputs.check_and_list_replaced_files()
     campaign_folder = CampaignFolder(folder)
     if (folder / TOKENS_FILE).exists():
         _ = campaign_folder.tokens  # refuses a campaign that was edited after its links were made
@@ -61,7 +61,7 @@ def _write_page(folder: Path, out: Path) -> None:
     data = {"campaign": name, "sha256": digest, "bytes": len(html)}
     rows = [
         ("campaign", name),
-        ("to compare", characters_to_compare(name)),
+        ("to compare", spaced_name_to_compare(name)),
         ("sha256", digest),
         ("size", f"{len(html):,} bytes"),
     ]

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from crowdveil.cli.campaign.database import campaign_argument, open_campaign
-from crowdveil.cli.campaign.serve import database_option, require_service
+from crowdveil.cli.campaign.serve import database_option, require_service_packages
 from crowdveil.cli.display import print_result, print_warning
 from crowdveil.cli.verb import Verb
 from crowdveil.errors import SettingsError
@@ -37,18 +37,19 @@ def purge(file: Path, database: str | None, yes: bool) -> None:
             value=str(file),
             hint=f"{_day_of_deletion_text(file)} Export what is still needed, then give --yes.",
         )
-    require_service()
-    from crowdveil.folder.campaign.reports_of_rounds import delete_earlier_rounds
+    require_service_packages()
+    from crowdveil.folder.campaign.reports_of_rounds import delete_earlier_rounds_and_list_kept
     from crowdveil.service.export_and_purge import undelivered_warnings
 
     with open_campaign(file, database) as (store, campaign):
         deleted = store.purge(campaign.digest)
         warnings = undelivered_warnings(deleted, campaign)
         warnings += [
-            f"{path} was changed or is in use, and was not deleted." for path in delete_earlier_rounds(file.parent)
+            f"{path} was changed or is in use, and was not deleted."
+            for path in delete_earlier_rounds_and_list_kept(file.parent)
         ]
         try:
-            store.rewrite_files()
+            store.rewrite_database_files_if_due()
         except SettingsError:
             for text in warnings:  # the next purge no longer knows it
                 print_warning(text)
@@ -76,8 +77,8 @@ def purge(file: Path, database: str | None, yes: bool) -> None:
 
 def _day_of_deletion_text(file: Path) -> str:
     """Return the sentence on the campaign's day of deletion."""
-    require_service()
-    from crowdveil.service.campaign_registration import campaign_folder_of
+    require_service_packages()
+    from crowdveil.service.campaign_registration import folder_of_campaign_json
 
-    day = campaign_folder_of(file).campaign.purge_day
+    day = folder_of_campaign_json(file).campaign.purge_day
     return "It has no day of deletion." if day is None else f"It is due on {day.isoformat()} (UTC)."

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from crowdveil.cli.campaign.serve import require_service, server_options
+from crowdveil.cli.campaign.serve import require_service_packages, server_options
 from crowdveil.cli.display import print_result
 from crowdveil.cli.options import CAMPAIGN_FILE, FOLDER_PATH
 from crowdveil.cli.verb import Verb
@@ -29,19 +29,19 @@ def receive(campaign: Path, out: Path, **listening_options: Any) -> None:
     again, it is stored once. The relay shows the token in relay-token.txt, which is written into FOLDER on the first
     start. The curator's key is not needed here: crowdveil campaign collect opens the batches.
     """
-    require_service()
+    require_service_packages()
     from crowdveil.campaign.report import relay_of
     from crowdveil.service import server
-    from crowdveil.service.campaign_registration import campaign_folder_of, read_or_make_secret
+    from crowdveil.service.campaign_registration import folder_of_campaign_json, read_or_make_token
     from crowdveil.service.relay import receiver as processes
 
     settings = server.ServerSettings(database="", **listening_options)
-    asked = campaign_folder_of(campaign).campaign
+    asked = folder_of_campaign_json(campaign).campaign
     relay_of(asked)  # refuses a campaign without one
-    with server.bind(settings) as listening:
+    with server.open_listening_socket(settings) as listening:
         folder = processes.private_folder(out)
         token = folder / processes.TOKEN_FILE
-        read_or_make_secret(token)
+        read_or_make_token(token)
         url = server.address_of(settings, listening)
         data = {"campaign": asked.name, "url": url, "token_file": str(token), "files": [str(token)]}
         rows = [

@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from crowdveil.cli.campaign.serve import database_errors, database_option, database_url, require_service, server_options
+from crowdveil.cli.campaign.serve import (
+    database_errors_as_refusals,
+    database_option,
+    database_url,
+    require_service_packages,
+    server_options,
+)
 from crowdveil.cli.display import print_result
 from crowdveil.cli.options import CAMPAIGN_FILE, FILE_PATH, FOLDER_PATH
 from crowdveil.cli.verb import Verb
@@ -53,13 +59,13 @@ def relay(
     """
     if (to is None) == (out is None) or (to is None) != (token_file is None):
         raise click.UsageError("Give either --to URL with --token-file FILE, or --out FOLDER.")
-    require_service()
+    require_service_packages()
     from crowdveil.service import server
     from crowdveil.service.relay import receiver as processes
     from crowdveil.service.relay.receiver import store_batch_file
 
     settings = server.ServerSettings(database=database_url(campaign, database), **listening_options)
-    with server.bind(settings) as listening, database_errors():
+    with server.open_listening_socket(settings) as listening, database_errors_as_refusals():
         prepared, left_out = processes.prepare_relay(settings.database, campaign)
         send: Send
         if out is not None:

@@ -30,7 +30,7 @@ server_options = option_group(
 """Options of a listening address, named as the fields of `ServerSettings`."""
 
 
-def require_service() -> None:
+def require_service_packages() -> None:
     """Check that the packages of the extra are installed.
 
     Raises:
@@ -49,7 +49,7 @@ def require_service() -> None:
 
 
 @contextmanager
-def database_errors() -> Iterator[None]:
+def database_errors_as_refusals() -> Iterator[None]:
     """Context in which a database that does not answer ends in a refusal; its URL is not shown."""
     from sqlalchemy.exc import SQLAlchemyError
 
@@ -117,14 +117,14 @@ def serve(
     and within an hour of that day. New links of campaign invite are read at the start. SIGTERM and Ctrl-C answer the
     requests in progress, then end.
     """
-    require_service()
-    from crowdveil.service.campaign_registration import CURATOR_FILE, prepare_database
-    from crowdveil.service.server import ServerSettings, address_of, bind, run
+    require_service_packages()
+    from crowdveil.service.campaign_registration import CURATOR_FILE, register_campaign_in_database
+    from crowdveil.service.server import ServerSettings, address_of, open_listening_socket, run
 
     settings = ServerSettings(database=database_url(campaign, database), **server_settings)
-    with bind(settings) as listening:
-        with database_errors():
-            prepared, left_out = prepare_database(
+    with open_listening_socket(settings) as listening:
+        with database_errors_as_refusals():
+            prepared, left_out = register_campaign_in_database(
                 settings.database, campaign, accept_second_report=accept_second_report
             )
         address = address_of(settings, listening)
@@ -145,12 +145,12 @@ def serve(
             *([("links left out", f"slots {slots}: their old links have reports")] if left_out else []),
         ]
         print_result(data, rows)
-        run(settings, listening, partial(_delete_copies, campaign.parent, prepared.digest))
+        run(settings, listening, partial(_delete_earlier_rounds_if_purged, campaign.parent, prepared.digest))
 
 
-def _delete_copies(folder: Path, own: bytes, purged: bytes) -> None:
+def _delete_earlier_rounds_if_purged(folder: Path, own: bytes, purged: bytes) -> None:
     """Delete the copied reports of earlier rounds if the campaign of a folder was purged, and log what stays."""
-    from crowdveil.folder.campaign.reports_of_rounds import delete_earlier_rounds
+    from crowdveil.folder.campaign.reports_of_rounds import delete_earlier_rounds_and_list_kept
 
-    for path in delete_earlier_rounds(folder) if purged == own else ():
+    for path in delete_earlier_rounds_and_list_kept(folder) if purged == own else ():
         logging.getLogger("crowdveil").error("day of deletion: %s was changed or is in use, and was not deleted", path)

@@ -50,22 +50,22 @@ def assign(
     With --budget and --epsilon each worker has as many tasks as the budget pays for, at --delta more than by the sum.
     With --gold each worker has K gold tasks among these; how often a task is assigned may show that it is gold.
     """
-    _check_usage(stated_options())
-    from crowdveil.data.assignment import assignment_with_gold, workers_per_task
+    _refuse_conflicting_options(stated_options())
+    from crowdveil.data.assignment import affordable_workers_per_task, assignment_with_gold
     from crowdveil.files.atomic_write import Outputs, write_outputs
-    from crowdveil.folder.answers import read_names
+    from crowdveil.folder.answers import read_task_or_worker_column
     from crowdveil.privacy.composition import cells_within
     from crowdveil.randomness import secure
 
     outputs = Outputs(folder=out.parent, names=(out.name,), kind="assignment")
-    replaced = outputs.check(inputs=[tasks, workers, gold])
-    names = read_names(tasks, "task"), read_names(workers, "worker")
-    known, each_gold = [] if gold is None else read_names(gold, "task"), gold_per_worker or 0
+    replaced = outputs.check_and_list_replaced_files(inputs=[tasks, workers, gold])
+    names = read_task_or_worker_column(tasks, "task"), read_task_or_worker_column(workers, "worker")
+    known, each_gold = [] if gold is None else read_task_or_worker_column(gold, "task"), gold_per_worker or 0
     others = len(set(names[0]).difference(known))
     if budget is not None and epsilon is not None:
         sizes = {"tasks": max(others, 1), "workers": len(names[1]), "reserved": each_gold}
         sizes |= {} if delta is None else {"cells": cells_within(budget, epsilon, delta)}
-        per_task = workers_per_task(budget, epsilon, **sizes)
+        per_task = affordable_workers_per_task(budget, epsilon, **sizes)
     assert per_task is not None
     drawn = assignment_with_gold(*names, per_task, secure(), gold=known, per_worker=each_gold)
     write_outputs(outputs, {out.name: drawn.to_csv()})
@@ -86,7 +86,7 @@ def assign(
     print_written(data, rows, [out], replaced)
 
 
-def _check_usage(stated: set[str]) -> None:
+def _refuse_conflicting_options(stated: set[str]) -> None:
     """Refuse no or two numbers of workers per task, and options without the one that they go with."""
     if {"per_task", "budget", "epsilon"} & stated not in ({"per_task"}, {"budget", "epsilon"}):
         raise click.UsageError("Give --per-task, or --budget and --epsilon.")

@@ -61,10 +61,10 @@ def show_or_convert_sources(names: tuple[str, ...], published: Path | None, out:
         if published is None:
             break
         outputs = published_sets.converted_outputs(name, directory)
-        replaced += outputs.check()
-        write_outputs(outputs, published_sets.converted_files(name, published))
+        replaced += outputs.check_and_list_replaced_files()
+        write_outputs(outputs, published_sets.convert_published_files(name, published))
         files += outputs.paths
-    found = [_source(name, directory) for name in chosen]
+    found = [_published_set_record(name, directory) for name in chosen]
     other = "the files are not those on which the committed results were measured"
     data: dict[str, Any] = {
         "directory": str(directory),
@@ -75,15 +75,15 @@ def show_or_convert_sources(names: tuple[str, ...], published: Path | None, out:
     print_written(data, [*rows, *warning_rows(data)], files, replaced)
 
 
-def _source(name: str, directory: Path) -> dict[str, Any]:
-    from crowdveil.data.published_sets import CONVERTED, PUBLISHED, state_of
+def _published_set_record(name: str, directory: Path) -> dict[str, Any]:
+    from crowdveil.data.published_sets import CONVERTED, PUBLISHED, missing_measured_or_other_state
 
     one = PUBLISHED[name]
     published: dict[str, Any] = {"publisher": one.publisher, "published": list(one.files), "published_sha256": None}
     sha256 = dict(zip(CONVERTED, one.sha256, strict=True))
     return {"name": name, "title": one.title, "licence": one.licence, **published} | {
         "sha256": sha256,
-        "state": state_of(name, directory),
+        "state": missing_measured_or_other_state(name, directory),
     }
 
 

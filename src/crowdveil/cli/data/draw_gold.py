@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from crowdveil.cli.display import truncated_list
+from crowdveil.cli.display import shown_items_with_full_count
 from crowdveil.cli.options import COUNT, FILE_PATH, SEED
 from crowdveil.cli.results.reports_argument import REPORTS, ReadReports, open_reports, reports_options
 from crowdveil.cli.verb import Verb
@@ -44,11 +44,11 @@ def draw_gold(reports: NamedReports, number: int, seed: int | None, out: Path) -
     more of them (next --gold) extend it. Keep the order and leave no task out: gold without the hard tasks makes
     results look better than they are.
     """
-    from crowdveil.crowd_review.gold_tasks import draw_from
+    from crowdveil.crowd_review.gold_tasks import draw_tasks_without_known
 
     with open_reports(reports, out, KIND) as read:
-        drawn = draw_from(read.evidence.reports, number, seed=seed)
-    _show(read, drawn)
+        drawn = draw_tasks_without_known(read.evidence.reports, number, seed=seed)
+    _write_and_print_drawn_tasks(read, drawn)
 
 
 def more_gold(reports: NamedReports, number: int, gold: str, out: Path | None) -> None:
@@ -57,16 +57,16 @@ def more_gold(reports: NamedReports, number: int, gold: str, out: Path | None) -
 
     with open_reports(reports, out, KIND, [Path(gold)]) as read:
         drawn = draw_more(read.evidence, number, gold)
-    _show(read, drawn)
+    _write_and_print_drawn_tasks(read, drawn)
 
 
-def _show(read: ReadReports, drawn: GoldDraw) -> None:
+def _write_and_print_drawn_tasks(read: ReadReports, drawn: GoldDraw) -> None:
     """Write the drawn tasks, if asked for, and print them."""
-    listed = truncated_list(list(drawn.tasks[:SHOWN_TASKS]), len(drawn.tasks))
+    listed = shown_items_with_full_count(list(drawn.tasks[:SHOWN_TASKS]), len(drawn.tasks))
     rows = [
         ("drawn", f"{listed['of']:,} of {number_of(drawn.of, 'task')} with reports, seed {drawn.seed}"),
         ("tasks", ", ".join(listed["items"]) + (", ..." if listed["shown"] < listed["of"] else "")),
         ("next", "write their truths into a file of gold, from the first on, and give it as --gold"),
     ]
     data = {"tasks": drawn.of, "seed": drawn.seed, "drawn": listed}
-    read.show(data, lambda _: rows, drawn.columns)
+    read.write_table_and_print(data, lambda _: rows, drawn.gold_form_columns)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from crowdveil.cli.data.sources import column_options, open_sources, sources_argument
-from crowdveil.cli.display import print_result, progress_bar, replaced_rows
+from crowdveil.cli.display import print_result, progress_bar, row_of_replaced_files
 from crowdveil.cli.options import (
     FOLDER_PATH,
     accept_edited_option,
@@ -55,7 +55,7 @@ def encode(reports: NamedReports, out: Path, replace: bool) -> None:
 
     with open_sources(reports.sources, reports.layout) as source, progress_bar("reading", unit="bytes") as bar:
         outputs = encoded_outputs(source, out, replace=replace)
-        replaced = list(map(str, outputs.check(inputs=evidence_files(source))))
+        replaced = list(map(str, outputs.check_and_list_replaced_files(inputs=evidence_files(source))))
         encoded, notes = encode_reports(source, out, reports.options, replace=replace, progress=bar)
     size = sum(path.stat().st_size for path in outputs.paths)
     counts = {"reports": len(encoded), "tasks": len(encoded.tasks), "workers": len(encoded.workers)}
@@ -66,4 +66,4 @@ def encode(reports: NamedReports, out: Path, replace: bool) -> None:
     data = {**counts, "labels": labels, "bytes": size, **files}
     sizes = f"{counts['reports']:,} from {crowd_text(counts['workers'], counts['tasks'])}"
     rows = [("reports", sizes), ("size", f"{size:,} bytes"), *[("warning", text) for text in warnings]]
-    print_result(data, [*rows, *replaced_rows(replaced), ("written", str(out))])
+    print_result(data, [*rows, *row_of_replaced_files(replaced), ("written", str(out))])

@@ -32,17 +32,17 @@ def export_results(tool: str, folder: Path, tasks: Path, question: str | None, o
     from crowdveil.data.importers.export_file import ExportFile, whole_file_progress
     from crowdveil.data.importers.imported_answers import CHOICE_MARK
     from crowdveil.folder.label_studio_predictions import (
+        label_studio_prediction_records,
         prediction_outputs,
-        predictions,
         write_predictions,
     )
     from crowdveil.release.result_files import read_results
 
-    replaced = prediction_outputs(out).check(inputs=[tasks])
+    replaced = prediction_outputs(out).check_and_list_replaced_files(inputs=[tasks])
     estimate = read_results(folder).estimate
     exported = ExportFile(tasks, str(tasks))
     with progress_bar("reading", unit="bytes") as bar, whole_file_progress([exported], bar):
-        records = predictions(estimate, exported, question=question)
+        records = label_studio_prediction_records(estimate, exported, question=question)
     with progress_bar("writing"):
         write_predictions(out, records)
     written = {str(record["id"]) for record in records}

@@ -51,21 +51,21 @@ def import_answers(files: tuple[str, ...], layout: Layout, out: Path, form: Tabl
     Rejected submissions, drafts and ground truths are left out, and counted. A worker who is named by a mail address,
     an IP address or a time gets a number, which holds within one import only: import all files of a crowd together.
     """
-    from crowdveil.data.write_reports import formula_notes, write_table
+    from crowdveil.data.write_reports import warning_of_names_read_as_formulas, write_table
     from crowdveil.files.atomic_write import Outputs, write_outputs
 
     outputs, written_form = Outputs(folder=out.parent, names=(out.name,), kind="answers"), _form_of(out, form)
     with open_sources(files, layout) as source:
-        replaced = outputs.check(inputs=source.inputs)
+        replaced = outputs.check_and_list_replaced_files(inputs=source.inputs)
         with progress_bar("reading", unit="bytes") as bar:
-            imported = source.import_answers(bar)
+            imported = source.answers_of_tool_export(bar)
         with progress_bar("writing"):
             table = imported.table
             write_outputs(outputs, {out.name: lambda stream: write_table(stream, table, written_form)})
     names = (table[name].unique().to_pylist() for name in ("task", "worker", "label"))
-    warnings = (*imported.columns, *formula_notes(written_form, *names))
-    data = _data(imported) | {"warnings": list(warnings)}
-    print_written(data, [*_rows(data), *warning_rows(data)], [out], replaced)
+    warnings = (*imported.columns, *warning_of_names_read_as_formulas(written_form, *names))
+    data = _data_to_print_as_json(imported) | {"warnings": list(warnings)}
+    print_written(data, [*_rows_to_print(data), *warning_rows(data)], [out], replaced)
 
 
 def _form_of(out: Path, form: TableForm | None) -> TableForm:
@@ -80,7 +80,7 @@ def _form_of(out: Path, form: TableForm | None) -> TableForm:
     return named
 
 
-def _data(imported: ImportedAnswers) -> dict[str, Any]:
+def _data_to_print_as_json(imported: ImportedAnswers) -> dict[str, Any]:
     table = imported.table
     return {
         "tool": imported.tool,
@@ -99,7 +99,7 @@ def _data(imported: ImportedAnswers) -> dict[str, Any]:
     }
 
 
-def _rows(data: dict[str, Any]) -> list[tuple[str, str]]:
+def _rows_to_print(data: dict[str, Any]) -> list[tuple[str, str]]:
     others = [name for name in data["questions"] if name != data["question"]]
     left_out = ", ".join(f"{count:,} ({reason})" for reason, count in data["left_out"].items())
     return [

@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 SOURCE_TEXT = "CSV, Parquet, JSON or Arrow; several, a folder, 'parts/*.csv', URL, - or DATABASE?TABLE"
 
 
-def parse_source(text: str) -> str:
+def nonempty_source_name(text: str) -> str:
     """Return the name of a source of answers; ValueError for empty text."""
     if not text:
         raise ValueError("A source must not be empty: was a shell variable not set?")
     return text
 
 
-SOURCE = Parsed("REPORTS", parse_source)
+SOURCE = Parsed("REPORTS", nonempty_source_name)
 
 
 def sources_argument(name: str) -> Callable[[Command], Command]:

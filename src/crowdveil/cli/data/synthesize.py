@@ -71,7 +71,7 @@ class SynthesizeOptions:
     out: Path
 
 
-def _settings(
+def _synthesis_settings(
     *,
     method: MethodName | None,
     epsilon: float,
@@ -145,7 +145,7 @@ tuning_options = option_group(
 
 @click.command(
     cls=Verb,
-    values={"layout": layout_of, "settings": _settings, "asked": SynthesizeOptions},
+    values={"layout": layout_of, "settings": _synthesis_settings, "asked": SynthesizeOptions},
     example=EXAMPLE,
     details=f"CLAIMS: {SOURCE_TEXT}. With --tasks only plain columns are read, and no JSON.",
     main_options=("epsilon", "unit", "records", "tasks", "seed", "as_json"),
@@ -203,7 +203,7 @@ def synthesize(asked: SynthesizeOptions) -> None:
     names = (publication.GUARANTEE_FILE, publication.SYNTHETIC_FILE)
     outputs = Outputs(folder=asked.out, names=names, kind="synthesis")
     with open_sources(asked.claims, asked.layout) as source:
-        replaced = outputs.check(inputs=[*source.inputs, asked.tasks])
+        replaced = outputs.check_and_list_replaced_files(inputs=[*source.inputs, asked.tasks])
         read = publication.read_claims(
             source,
             bounds=asked.bounds,
@@ -226,8 +226,11 @@ def _rows(data: dict[str, Any], result: SynthesisResult) -> list[tuple[str, str]
     return [
         *simulation,
         ("method", f"{data['method']} (private method)"),
-        *[_guarantee_row(guarantee) for guarantee in result.guarantees],
-        *[("because", reason) for reason in dict.fromkeys(g.reason for g in result.guarantees if g.reason)],
+        *[_guarantee_row(guarantee) for guarantee in result.guarantees_infinite_if_simulated],
+        *[
+            ("because", reason)
+            for reason in dict.fromkeys(g.reason for g in result.guarantees_infinite_if_simulated if g.reason)
+        ],
         ("public", data["public"]),
         ("records", f"{data['records']:,} on {number_of(data['tasks'], 'task')}"),
         *withheld,

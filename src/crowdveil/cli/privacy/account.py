@@ -15,7 +15,7 @@ from crowdveil.cli.options import (
     alphabet_options,
     mechanism_options,
     mechanism_settings,
-    require_shuffling_usage,
+    require_options_of_shuffled_and_linked,
     required_alphabet,
     shuffling_options,
 )
@@ -63,13 +63,13 @@ def account(
     and a --budget holds at this delta. With --shuffled another party mixes the reports on each task, and the curator
     learns less.
     """
-    require_shuffling_usage(shuffled, linked, delta)
+    require_options_of_shuffled_and_linked(shuffled, linked, delta)
     from crowdveil.privacy.accounting import account as rows_of
-    from crowdveil.privacy.composition import composition
+    from crowdveil.privacy.composition import composed_loss_per_cell_and_worker
     from crowdveil.privacy.mechanism_settings import (
         build_mechanism,
-        describe,
-        parameters,
+        description_with_parameters,
+        mechanism_parameters_by_name,
         settings_within_budget,
         short_description,
     )
@@ -78,7 +78,9 @@ def account(
     requested = settings_within_budget(requested, alphabet, tasks=tasks, cells=tasks * rounds, delta=delta)
     mechanism = build_mechanism(requested, alphabet, tasks=tasks)
     accounts = [asdict(row) for row in rows_of(mechanism, tasks=tasks, rounds=rounds)]
-    composed = [] if delta is None else composition(mechanism, tasks=tasks, rounds=rounds, delta=delta)
+    composed = (
+        [] if delta is None else composed_loss_per_cell_and_worker(mechanism, tasks=tasks, rounds=rounds, delta=delta)
+    )
     compositions = [asdict(row) for row in composed]
     figures = None
     if shuffled is not None and delta is not None:
@@ -87,8 +89,8 @@ def account(
         )
     data = {
         "mechanism": mechanism.name,
-        "description": describe(mechanism),
-        "parameters": parameters(mechanism),
+        "description": description_with_parameters(mechanism),
+        "parameters": mechanism_parameters_by_name(mechanism),
         "accounts": accounts,
         "compositions": compositions,
         "shuffled": shuffled_data(figures),

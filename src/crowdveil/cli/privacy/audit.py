@@ -29,7 +29,7 @@ from crowdveil.cli.options import (
     setting_options,
     stated_options,
 )
-from crowdveil.cli.privacy.claim_file import claim_file
+from crowdveil.cli.privacy.claim_file import campaign_or_certificate_file
 from crowdveil.cli.verb import Verb
 from crowdveil.presentation.counts import number_of
 from crowdveil.registry import MECHANISM_NAMES
@@ -143,8 +143,8 @@ def audit(asked: AuditOptions) -> None:
             result = _audit_mechanism(asked.target, asked, progress)
         else:
             result = _audit_file(Path(asked.target), asked)
-    data = _data(result)
-    print_result(data, _rows(result))
+    data = _data_to_print_as_json(result)
+    print_result(data, _rows_to_print(result))
     if result.refuted:
         raise click.exceptions.Exit(REFUTED)
 
@@ -169,7 +169,7 @@ def _audit_mechanism(name: str, asked: AuditOptions, progress: Progress | None) 
 
 def _audit_file(path: Path, asked: AuditOptions) -> Audit:
     _refuse_options("inputs", "others", "delta", "draws", *OWN_OPTIONS)
-    file = claim_file(path)
+    file = campaign_or_certificate_file(path)
     if not file.is_file():
         known = ", ".join(MECHANISM_NAMES)
         raise click.BadParameter(f"{str(path)!r} is no file and no mechanism ({known}).")
@@ -188,9 +188,9 @@ def _audit_commands(asked: AuditOptions, progress: Progress | None) -> Audit:
     _refuse_options("neighbours", "tasks", *OWN_OPTIONS)
     from crowdveil.files.filesystem import temporary_folder
     from crowdveil.privacy.audit.command import CommandBox, run_process
-    from crowdveil.privacy.audit.stated_claims import COMMAND_DRAWS, audit_pairs
+    from crowdveil.privacy.audit.stated_claims import COMMAND_DRAWS, audit_claim_by_draws
 
-    own = run_in_process(click.get_current_context().find_root().command)
+    own = runner_of_own_commands(click.get_current_context().find_root().command)
 
     def run(words: Sequence[str]) -> tuple[int, bytes, bytes]:
         return (own if words[:1] == [PROGRAM] else run_process)(words)
@@ -199,8 +199,8 @@ def _audit_commands(asked: AuditOptions, progress: Progress | None) -> Audit:
         folder = temporary / "run"
         folder.mkdir()
         box = CommandBox(tuple(tuple(shlex.split(line)) for line in asked.command_lines), folder, run)
-        pairs = [box.pair(Path(one), Path(two)) for one, two in zip(asked.inputs, asked.others, strict=True)]
-        return audit_pairs(
+        pairs = [box.pair_of_inputs(Path(one), Path(two)) for one, two in zip(asked.inputs, asked.others, strict=True)]
+        return audit_claim_by_draws(
             " && ".join(asked.command_lines),
             pairs,
             epsilon=asked.epsilon,
@@ -210,7 +210,7 @@ def _audit_commands(asked: AuditOptions, progress: Progress | None) -> Audit:
         )
 
 
-def run_in_process(group: click.Command) -> Callable[[Sequence[str]], tuple[int, bytes, bytes]]:
+def runner_of_own_commands(group: click.Command) -> Callable[[Sequence[str]], tuple[int, bytes, bytes]]:
     """Return a runner of crowdveil's own commands, which need not start Python for every draw."""
 
     def run(words: Sequence[str]) -> tuple[int, bytes, bytes]:
@@ -239,7 +239,7 @@ def _refuse_options(*names: str) -> None:
             raise click.UsageError(f"{flags.get(name, '--' + name.replace('_', '-'))} is no option of this target.")
 
 
-def _data(result: Audit) -> dict[str, Any]:
+def _data_to_print_as_json(result: Audit) -> dict[str, Any]:
     found = None if result.draws is None else result.draws.finding
     drawn = None
     if result.draws is not None and found is not None:
@@ -269,7 +269,7 @@ def _data(result: Audit) -> dict[str, Any]:
     }
 
 
-def _rows(result: Audit) -> list[tuple[str, str]]:
+def _rows_to_print(result: Audit) -> list[tuple[str, str]]:
     unit = "" if result.unit is None else f" per {result.unit}"
     delta = f", delta {format_delta(result.claimed_delta)}" if result.claimed_delta else ""
     rows = [
@@ -281,11 +281,11 @@ def _rows(result: Audit) -> list[tuple[str, str]]:
         because = f" ({result.worst})" if result.worst else ""
         rows.append(("exact", f"epsilon {format_bound(result.exact)}{because}"))
     if result.draws is not None:
-        rows += _drawn_rows(result)
+        rows += _drawn_bound_rows(result)
     return [*rows, ("verdict", result.verdict)]
 
 
-def _drawn_rows(result: Audit) -> list[tuple[str, str]]:
+def _drawn_bound_rows(result: Audit) -> list[tuple[str, str]]:
     drawn = result.draws
     assert drawn is not None
     found, counts = drawn.finding, drawn.finding.counts

@@ -8,7 +8,7 @@ from crowdveil.errors import SettingsError
 CERTIFICATE_NAME = "certificate.json"
 
 
-def claim_file(path: Path) -> Path:
+def campaign_or_certificate_file(path: Path) -> Path:
     """Return the file whose claims are checked; a path that is no folder is that file.
 
     Raises:

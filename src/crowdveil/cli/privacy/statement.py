@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 import crowdveil
-from crowdveil.cli.display import json_document, json_text, printable, stdout_errors
+from crowdveil.cli.display import document_of_running_command, json_text, printable, settings_error_if_stdout_fails
 from crowdveil.cli.options import FILE_PATH, POSITIVE
 from crowdveil.cli.verb import Verb, wants_json
 from crowdveil.errors import SettingsError
@@ -45,9 +45,9 @@ def statement(
     from crowdveil.release.statement_page import statement_page
 
     outputs = None if out is None else Outputs(folder=out.parent, names=(out.name,), kind="statement of privacy")
-    replaced = [] if outputs is None else outputs.check(inputs=[source])
+    replaced = [] if outputs is None else outputs.check_and_list_replaced_files(inputs=[source])
     found, facts = statement_of_source(source, answers=answers)
-    filed = _filed(responsible)
+    filed = _date_version_and_responsible_rows(responsible)
     text = statement_text(found, facts, filed)
     if outputs is not None:
         write_outputs(outputs, {outputs.names[0]: statement_page(found, facts, filed)})
@@ -71,11 +71,11 @@ def statement(
         "files": [] if outputs is None else list(map(str, outputs.paths)),
         "replaced": list(map(str, replaced)),
     }
-    with stdout_errors():
-        click.echo(json_text(json_document(data)) if wants_json() else printable(text.rstrip("\n")))
+    with settings_error_if_stdout_fails():
+        click.echo(json_text(document_of_running_command(data)) if wants_json() else printable(text.rstrip("\n")))
 
 
-def _filed(responsible: str | None) -> list[tuple[str, str]]:
+def _date_version_and_responsible_rows(responsible: str | None) -> list[tuple[str, str]]:
     """Return date, version and responsible party.
 
     Raises:

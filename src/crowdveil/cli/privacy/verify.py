@@ -10,7 +10,7 @@ import click
 
 from crowdveil.cli.display import print_result
 from crowdveil.cli.options import FILE_PATH
-from crowdveil.cli.privacy.claim_file import claim_file
+from crowdveil.cli.privacy.claim_file import campaign_or_certificate_file
 from crowdveil.cli.verb import Verb, wants_json
 from crowdveil.errors import ClaimError
 from crowdveil.presentation.counts import number_of
@@ -47,7 +47,7 @@ def verify(file: Path) -> None:
 
     Exit codes: 0 all claims hold; 1 a claim is false; 2 wrong usage; 3 the check could not run.
     """
-    from crowdveil.channels.certificate import require_known_format
+    from crowdveil.channels.certificate import require_certificate_or_campaign
     from crowdveil.standalone.checks import EVERY_TASK
     from crowdveil.standalone.verification import (
         SAME_PRIOR,
@@ -60,10 +60,10 @@ def verify(file: Path) -> None:
     )
     from crowdveil.standalone.verification import verify as check
 
-    file = claim_file(file)
+    file = campaign_or_certificate_file(file)
     parts = read_parts(file)
     source = read_bounded(file)
-    require_known_format(source, str(file))
+    require_certificate_or_campaign(source, str(file))
     checked = check(source, parts, read_prior(file), read_round_before(file))
     claims = [claim._asdict() for claim in checked.claims]
     asked = parts or EVERY_TASK in (claim.claim for claim in checked.claims)
@@ -88,18 +88,18 @@ def verify(file: Path) -> None:
         "not_checked": unchecked,
     }
     if checked.holds or not wants_json():
-        rows = [*_rows(checked), *(("not checked", sentence) for sentence in unchecked)]
+        rows = [*_verification_outcome_rows(checked), *(("not checked", sentence) for sentence in unchecked)]
         print_result(data, rows)
     if false:
         raise ClaimError(str(file), false, claims)
 
 
-def _rows(checked: Verification) -> Iterator[tuple[str, str]]:
+def _verification_outcome_rows(checked: Verification) -> Iterator[tuple[str, str]]:
     """Yield the outcome as pairs of a short name and a sentence."""
-    from crowdveil.campaign.document import characters_to_compare
+    from crowdveil.campaign.document import spaced_name_to_compare
 
     if checked.holds:
-        yield from _guarantee(checked)
+        yield from _guarantee_rows(checked)
     yield "claimed by", CURATOR if checked.kind == "campaign" else MAKER
     for claim in checked.claims:
         found = f" Found: {claim.found}." if claim.found else ""
@@ -108,14 +108,14 @@ def _rows(checked: Verification) -> Iterator[tuple[str, str]]:
         yield "mechanism", f"{checked.mechanism} (a name; the tables decide)"
         yield "name" if checked.kind == "campaign" else "SHA-256", checked.digest
         if checked.kind == "campaign":
-            yield "to compare", characters_to_compare(checked.digest)
+            yield "to compare", spaced_name_to_compare(checked.digest)
 
 
-def _guarantee(checked: Verification) -> Iterator[tuple[str, str]]:
+def _guarantee_rows(checked: Verification) -> Iterator[tuple[str, str]]:
     """Yield epsilon with its unit, and participation."""
     from crowdveil.channels.guarantee import Guarantee
     from crowdveil.channels.rounding import format_bound
-    from crowdveil.privacy.largest_posterior import posterior_sentences
+    from crowdveil.privacy.largest_posterior import sentences_on_adversary_certainty
 
     if checked.answer_epsilon is None:
         reason = "the file is marked as without privacy" if checked.marked else "some answers are sent unprotected"
@@ -133,4 +133,4 @@ def _guarantee(checked: Verification) -> Iterator[tuple[str, str]]:
     answer = Guarantee(epsilon=checked.answer_epsilon, unit="cell", **scope)
     every = checked.worker_epsilon
     worker = None if every is None else Guarantee(epsilon=every, unit="worker", **scope)
-    yield from (("certainty", sentence) for sentence in posterior_sentences(answer, worker))
+    yield from (("certainty", sentence) for sentence in sentences_on_adversary_certainty(answer, worker))

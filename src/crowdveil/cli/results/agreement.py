@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from crowdveil.cli.display import format_number, truncated_list
+from crowdveil.cli.display import number_with_six_digits, shown_items_with_full_count
 from crowdveil.cli.options import FILE_PATH
 from crowdveil.cli.results.reports_argument import REPORTS, open_reports, reports_options
 from crowdveil.cli.verb import Verb
@@ -45,14 +45,14 @@ def agreement(reports: NamedReports, out: Path | None) -> None:
     Reports with a certificate are corrected for the noise of their channel; workers are then not compared. Protected
     reports without a certificate are refused.
     """
-    from crowdveil.crowd_review.agreement import agreement_of, worker_columns
+    from crowdveil.crowd_review.agreement import agreement_corrected_for_channel, worker_columns
 
     with open_reports(reports, out, "agreement") as read:
-        found = agreement_of(read.evidence)
-    read.show(_data(found), _rows, lambda: worker_columns(found))
+        found = agreement_corrected_for_channel(read.evidence)
+    read.write_table_and_print(_data_to_print_as_json(found), _rows_to_print, lambda: worker_columns(found))
 
 
-def _data(found: Agreement) -> dict[str, Any]:
+def _data_to_print_as_json(found: Agreement) -> dict[str, Any]:
     return {
         "channel_used": found.channel_used,
         "tasks": found.tasks,
@@ -60,11 +60,11 @@ def _data(found: Agreement) -> dict[str, Any]:
         "single": found.single,
         "alpha": {metric: alpha._asdict() for metric, alpha in found.alphas.items()},
         "pairwise": {"name": found.pairwise_name, **found.pairwise._asdict()},
-        "workers": _least_agreement(found),
+        "workers": _workers_who_agree_least(found),
     }
 
 
-def _least_agreement(found: Agreement) -> dict[str, Any] | None:
+def _workers_who_agree_least(found: Agreement) -> dict[str, Any] | None:
     """Return the workers who agree least with the others; None if workers are not compared."""
     import numpy as np
 
@@ -81,10 +81,10 @@ def _least_agreement(found: Agreement) -> dict[str, Any] | None:
         }
         for worker in shown.tolist()
     ]
-    return truncated_list(items, len(known))
+    return shown_items_with_full_count(items, len(known))
 
 
-def _rows(data: dict[str, Any]) -> list[tuple[str, str]]:
+def _rows_to_print(data: dict[str, Any]) -> list[tuple[str, str]]:
     name, workers = data["pairwise"]["name"], data["workers"]
     corrected = "corrected for the noise of the channel" if data["channel_used"] else "read as answers, without noise"
     alone = f"{number_of(data['single'], 'answer')} {verb_of(data['single'], 'has', 'have')}"
@@ -106,5 +106,5 @@ def _value_with_interval(found: dict[str, float]) -> str:
     value, low, high = found["value"], found["low"], found["high"]
     if value != value:
         return "not estimable from these reports"
-    known = "" if low != low else f" (90 % interval {format_number(low)} to {format_number(high)})"
-    return f"{format_number(value)}{known}"
+    known = "" if low != low else f" (90 % interval {number_with_six_digits(low)} to {number_with_six_digits(high)})"
+    return f"{number_with_six_digits(value)}{known}"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from crowdveil.cli.display import first_rows
+from crowdveil.cli.display import first_rows_as_json_list
 from crowdveil.cli.options import FILE_PATH
 from crowdveil.cli.results.reports_argument import REPORTS, open_reports, reports_options, truths_option
 from crowdveil.cli.verb import Verb
@@ -60,7 +60,7 @@ def conclude(
     """
     from crowdveil.crowd_review.conclusions import conclude
 
-    pairs = [_two_names(text) for text in compare]
+    pairs = [_two_worker_names(text) for text in compare]
     with open_reports(reports, out, "conclusions", [Path(gold)]) as read:
         found = conclude(read.evidence, gold, stated_random=random, compare=pairs)
     data = {
@@ -68,20 +68,20 @@ def conclude(
         "tasks": found.tasks,
         "drawn": found.drawn,
         "workers_left_out": found.left_out,
-        "conclusions": first_rows(found.columns(), SHOWN_ROWS),
+        "conclusions": first_rows_as_json_list(found.columns(), SHOWN_ROWS),
         "warnings": list(found.notes),
     }
-    read.show(data, _rows, found.columns)
+    read.write_table_and_print(data, _rows_to_print, found.columns)
 
 
-def _two_names(text: str) -> tuple[str, str]:
+def _two_worker_names(text: str) -> tuple[str, str]:
     names = [name.strip() for name in text.split(",")]
     if len(names) != 2 or not all(names):
         raise click.UsageError(f"--compare names two workers, separated by a comma, not {text!r}.")
     return names[0], names[1]
 
 
-def _rows(data: dict[str, Any]) -> list[tuple[str, str]]:
+def _rows_to_print(data: dict[str, Any]) -> list[tuple[str, str]]:
     listed, few = data["conclusions"], data["workers_left_out"]
     return [
         ("gold", f"{data['gold']:,} of {number_of(data['tasks'], 'task')}, {data['drawn']}"),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from crowdveil.cli.data.draw_gold import more_gold
-from crowdveil.cli.display import first_rows, format_number
+from crowdveil.cli.display import first_rows_as_json_list, number_with_six_digits
 from crowdveil.cli.options import COUNT, FILE_PATH, NameChoice, flag_of, stated_options
 from crowdveil.cli.results.reports_argument import REPORTS, history_option, open_reports, reports_options, truths_option
 from crowdveil.cli.verb import Verb
@@ -82,12 +82,12 @@ def next_answers(
             read.evidence,
             Method(name=method),
             budget=budget,
-            gold=read.gold,
+            gold=read.gold_of_results,
             workers=workers,
             history=history,
             per_worker=per_worker,
         )
-    read.show(_data(chosen), _rows, chosen.columns)
+    read.write_table_and_print(_data(chosen), _rows_to_print, chosen.columns)
 
 
 def _data(purchase: Purchase) -> dict[str, Any]:
@@ -101,21 +101,23 @@ def _data(purchase: Purchase) -> dict[str, Any]:
         "expected_error": chosen.expected_cost,
         "expected_gain": float(chosen.expected_gain.sum()) / len(purchase.estimate.without_gold.tasks),
         "epsilon_per_answer": purchase.epsilon_per_answer,
-        "answers": first_rows(purchase.columns(), SHOWN_ANSWERS),
+        "answers": first_rows_as_json_list(purchase.columns(), SHOWN_ANSWERS),
     }
 
 
-def _rows(data: dict[str, Any]) -> list[tuple[str, str]]:
+def _rows_to_print(data: dict[str, Any]) -> list[tuple[str, str]]:
     answers, epsilon = data["answers"], data["epsilon_per_answer"]
     short = "; the budget is larger than the batch" if answers["of"] < data["budget"] else ""
     lines = [
         f"{place}. task {one['task']} with {number_of(one['reports'], 'answer')}, ask {one['worker']}: {one['reason']}"
         for place, one in enumerate(answers["items"], start=1)
     ]
-    now, gain = format_number(data["expected_error"]), data["expected_gain"]
+    now, gain = number_with_six_digits(data["expected_error"]), data["expected_gain"]
     fewer = gain * data["tasks"]
     less = f"{fewer:,.2f} fewer wrong truths in expectation" if fewer >= FEW_TRUTHS else "hardly a truth changes"
-    loss = f"each report adds {format_number(data['epsilon_per_answer'])} to its worker's loss" if epsilon else ""
+    loss = (
+        f"each report adds {number_with_six_digits(data['epsilon_per_answer'])} to its worker's loss" if epsilon else ""
+    )
     return [
         ("method", data["method"]),
         *([("gold", f"{data['gold']:,} tasks with a known truth, which are not asked")] if data["gold"] else []),

@@ -13,7 +13,12 @@ import click
 from crowdveil.cli.data.sources import SOURCE, open_sources
 from crowdveil.cli.display import print_written
 from crowdveil.cli.options import CAMPAIGN_FILE, FILE_PATH, FOLDER, stated_options
-from crowdveil.cli.results.reports_argument import READING_OPTIONS, REPORTS, folder_reading, release_options
+from crowdveil.cli.results.reports_argument import (
+    READING_OPTIONS,
+    REPORTS,
+    recorded_reports_of_results_folder,
+    release_options,
+)
 from crowdveil.cli.verb import Verb
 
 if TYPE_CHECKING:
@@ -76,13 +81,13 @@ def report(
     from crowdveil.release.privacy_statement import (
         NOTHING_STATED,
         find_campaign_file,
+        joint_statement_of_questions,
         require_every_question,
-        statement_of_questions,
     )
     from crowdveil.release.results_page import NO_TITLE, PageText, campaign_text, page_outputs, write_page
 
     path = out or folder / "report.html"
-    replaced = page_outputs(path).check()
+    replaced = page_outputs(path).check_and_list_replaced_files()
     campaign = campaign or find_campaign_file(folder)
     if campaign is not None and (title, shown_question) != (None, None):
         raise click.UsageError("--title and --question are those of the campaign: leave them out.")
@@ -96,29 +101,33 @@ def report(
     if asked is not None and folders:
         require_every_question(asked, folder, {one: got.evidence for one, got in zip(folders, answered, strict=True)})
     stated = [one.statement for one in answered]
-    statement = statement_of_questions(stated)
+    statement = joint_statement_of_questions(stated)
     conclusions = write_page(path, answered, statement, text=text if len(answered) > 1 else answered[0].text)
     rows = [
         *[("privacy", sentence) for sentence in statement_sentences(statement)],
         *[("conclusion", sentence) for one in conclusions for sentence in one.sentences],
         *([("hint", HINT)] if statement.reason == NOTHING_STATED else []),
     ]
-    print_written(_data(statement, conclusions), rows, [path], replaced)
+    print_written(_report_json_members(statement, conclusions), rows, [path], replaced)
 
 
 def _results_with_statement(
     folder: Path, reports: NamedReports, campaign: Campaign | None, text: PageText
 ) -> QuestionResults:
     """Return the results in a folder, with the statement of their reports; `text` is that of the whole page."""
-    from crowdveil.release.privacy_statement import asked_question, find_reports, statement_of_results
+    from crowdveil.release.privacy_statement import (
+        find_reports_with_recorded_crowd,
+        question_that_reports_answer,
+        statement_of_results,
+    )
     from crowdveil.release.result_files import read_results
     from crowdveil.release.results_page import QuestionResults, campaign_text
 
     results = read_results(folder)
     with _opened_reports(folder, reports) as (source, reading):
-        found = source or find_reports(folder)
+        found = source or find_reports_with_recorded_crowd(folder)
         stated, evidence = statement_of_results(results.reports_sha256, found, campaign, reading, text.question)
-        one = None if campaign is None or evidence is None else asked_question(evidence, campaign)
+        one = None if campaign is None or evidence is None else question_that_reports_answer(evidence, campaign)
         text = text if one is None else campaign_text(one, with_workers=text.with_workers)
         return QuestionResults(results, stated, evidence, text)
 
@@ -132,8 +141,8 @@ def _opened_reports(
 
     used = reports
     if not reports.sources and not stated_options().intersection(READING_OPTIONS):
-        recorded = folder_reading([str(folder)])
-        if recorded is not None and recorded.is_there:
+        recorded = recorded_reports_of_results_folder([str(folder)])
+        if recorded is not None and recorded.source_files_exist:
             # The question is found by its digest, so that a page cannot name another one.
             used = replace(recorded, layout=replace(recorded.layout, question=None))
     names = used.sources
@@ -144,7 +153,7 @@ def _opened_reports(
             yield source, used.options
 
 
-def _data(statement: PrivacyStatement, conclusions: Sequence[Conclusion]) -> dict[str, Any]:
+def _report_json_members(statement: PrivacyStatement, conclusions: Sequence[Conclusion]) -> dict[str, Any]:
     """Return the members of the JSON document but the files."""
     from crowdveil.privacy.statement import statement_sentences
 

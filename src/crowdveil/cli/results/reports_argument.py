@@ -133,7 +133,7 @@ class ReadReports:
     folder: Path | None = None
 
     @property
-    def gold(self) -> dict[str, Any] | None:
+    def gold_of_results(self) -> dict[str, Any] | None:
         """Known truths that guided the fit of the folder of results, by task; None without any.
 
         Raises:
@@ -143,7 +143,7 @@ class ReadReports:
 
         return None if self.folder is None else read_results(self.folder).estimate.known_truths
 
-    def show(
+    def write_table_and_print(
         self,
         data: dict[str, Any],
         rows: Callable[[dict[str, Any]], list[tuple[str, str]]],
@@ -182,21 +182,21 @@ def open_reports(
     from crowdveil.files.atomic_write import Outputs
     from crowdveil.folder.evidence import evidence_files, read_evidence
 
-    recorded = folder_reading(reports.sources)
+    recorded = recorded_reports_of_results_folder(reports.sources)
     used = reports if recorded is None else recorded
     with open_sources(used.sources, used.layout) as source:
         outputs = None if out is None else Outputs(folder=out.parent, names=(out.name,), kind=kind)
         read = [*evidence_files(source), used.options.certificate, *inputs]
-        replaced = [] if outputs is None else outputs.check(inputs=read)
+        replaced = [] if outputs is None else outputs.check_and_list_replaced_files(inputs=read)
         with progress_bar("reading", unit="bytes") as bar:
             evidence = read_evidence(source, used.options, progress=bar)
         if recorded is not None:
-            recorded.require_same(evidence, source)
+            recorded.require_same_reports(evidence, source)
         folder = None if recorded is None else Path(reports.sources[0])
         yield ReadReports(evidence=evidence, outputs=outputs, replaced=replaced, folder=folder)
 
 
-def folder_reading(sources: Sequence[str]) -> NamedReports | None:
+def recorded_reports_of_results_folder(sources: Sequence[str]) -> NamedReports | None:
     """Return the reports from which a folder of results was inferred; None for other sources.
 
     Raises:

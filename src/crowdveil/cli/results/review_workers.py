@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from crowdveil.cli.display import truncated_list
+from crowdveil.cli.display import shown_items_with_full_count
 from crowdveil.cli.options import FILE_PATH, NameChoice
 from crowdveil.cli.results.reports_argument import REPORTS, history_option, open_reports, reports_options, truths_option
 from crowdveil.cli.verb import Verb
@@ -60,16 +60,18 @@ def review(
     from crowdveil.inference.methods import Method
 
     with open_reports(reports, out, "review", [history]) as read:
-        found = review_workers(read.evidence, Method(name=method), bound=below, gold=read.gold, history=history)
+        found = review_workers(
+            read.evidence, Method(name=method), bound=below, gold=read.gold_of_results, history=history
+        )
     items = [asdict(one) for one in found.found[:SHOWN_WORKERS]]
     data = {
         "method": found.method,
         "below": found.bound,
         "channel_used": found.channel_used,
         "workers": found.workers,
-        "review": truncated_list(items, len(found.found)),
+        "review": shown_items_with_full_count(items, len(found.found)),
     }
-    read.show(data, _rows, lambda: review_columns(found))
+    read.write_table_and_print(data, _rows_to_print, lambda: review_columns(found))
 
 
 def _interval(one: dict[str, Any]) -> str:
@@ -77,7 +79,7 @@ def _interval(one: dict[str, Any]) -> str:
     return "" if one["low"] != one["low"] else f" (90 % interval {one['low']:.2f} to {one['high']:.2f})"
 
 
-def _rows(data: dict[str, Any]) -> list[tuple[str, str]]:
+def _rows_to_print(data: dict[str, Any]) -> list[tuple[str, str]]:
     listed = data["review"]
     lines = [
         f"{one['worker']}: ability {one['ability']:.2f}{_interval(one)}, {number_of(one['reports'], 'report')}. "

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from crowdveil.cli.display import progress_bar, truncated_list
+from crowdveil.cli.display import progress_bar, shown_items_with_full_count
 from crowdveil.cli.options import FILE_PATH
 from crowdveil.cli.results.reports_argument import REPORTS, open_reports, reports_options
 from crowdveil.cli.verb import Verb
@@ -45,16 +45,19 @@ def share(reports: NamedReports, out: Path | None) -> None:
     block), only an interval. Reports without a certificate are read as answers; protected ones are refused.
     """
     from crowdveil.evaluation.shares import label_shares
-    from crowdveil.folder.evidence import required_channel
+    from crowdveil.folder.evidence import channel_or_raise_if_unknown
 
     with open_reports(reports, out, "shares") as read, progress_bar("estimating") as bar:
-        channel = required_channel(read.evidence, "share")
+        channel = channel_or_raise_if_unknown(read.evidence, "share")
         found = label_shares(read.evidence.reports, channel, assignment=read.evidence.assignment, progress=bar)
-    data = {"channel_used": channel is not None, "shares": truncated_list(_items(found), len(found.tasks))}
-    read.show(data, _rows, found.columns)
+    data = {
+        "channel_used": channel is not None,
+        "shares": shown_items_with_full_count(_first_task_shares_as_json(found), len(found.tasks)),
+    }
+    read.write_table_and_print(data, _rows_of_label_shares, found.columns)
 
 
-def _items(found: Shares) -> list[dict[str, Any]]:
+def _first_task_shares_as_json(found: Shares) -> list[dict[str, Any]]:
     """Return the shares of the first tasks as JSON data."""
     columns = found.columns(SHOWN_TASKS)
     names = ("label", "of", "share", "low", "high")
@@ -66,7 +69,7 @@ def _items(found: Shares) -> list[dict[str, Any]]:
     ]
 
 
-def _rows(data: dict[str, Any]) -> list[tuple[str, str]]:
+def _rows_of_label_shares(data: dict[str, Any]) -> list[tuple[str, str]]:
     shares = data["shares"]
     return [
         ("reports", "corrected for the noise of the channel" if data["channel_used"] else "read as answers"),

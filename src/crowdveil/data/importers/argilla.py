@@ -30,9 +30,11 @@ class Argilla(Importer):
     def submissions(self, export: ExportFile) -> Iterator[Submission]:
         """Yield the responses of each user; discarded ones have no answers, and drafts are left out."""
         questions = _question_names(export.columns)
-        for record in export.records:
+        for record in export.rows_as_mappings:
             responses = (
-                _flat_record(record, questions, export.name) if questions else _nested_record(record.get("responses"))
+                _responses_of_flat_record(record, questions, export.name)
+                if questions
+                else _responses_of_nested_record(record.get("responses"))
             )
             gathered: dict[tuple[Any, Any], dict[str, Any]] = defaultdict(dict)
             for question, user, status, value in responses:
@@ -49,7 +51,7 @@ def _question_names(columns: Sequence[str]) -> list[str]:
     return [name.removesuffix(USERS) for name in columns if name.endswith(USERS)]
 
 
-def _flat_record(record: Mapping[str, Any], questions: Sequence[str], source: str) -> Iterator[Response]:
+def _responses_of_flat_record(record: Mapping[str, Any], questions: Sequence[str], source: str) -> Iterator[Response]:
     for question in questions:
         values, users = (_list_in_cell(record.get(question + end), source) for end in (RESPONSES, USERS))
         status = _list_in_cell(record.get(question + STATUS), source) or [None] * len(users)
@@ -79,7 +81,7 @@ def _list_in_cell(cell: Any, source: str) -> list[Any]:
     return cell
 
 
-def _nested_record(responses: Any) -> Iterator[Response]:
+def _responses_of_nested_record(responses: Any) -> Iterator[Response]:
     """Yield responses by question, or (in version 1) by user with values by question."""
     if isinstance(responses, Mapping):
         for question, given in responses.items():

@@ -17,7 +17,7 @@ from crowdveil.data.ingest.csv_files import (
     COMMA,
     UTF8_MARK,
     Progress,
-    open_text,
+    open_plain_or_gzip_as_utf8,
     read_csv_table,
     read_header,
 )
@@ -32,13 +32,13 @@ PEEKED = 1 << 16
 """Bytes by which the form is found."""
 
 
-def form_of(path: Path) -> Form:
+def file_form_from_first_bytes(path: Path) -> Form:
     """Return the form of a file, plain or gzipped, from its first bytes.
 
     Raises:
         ReportsError: the file cannot be read, or is a zip archive or spreadsheet.
     """
-    with open_text(path) as stream:
+    with open_plain_or_gzip_as_utf8(path) as stream:
         start = stream.read(PEEKED)
     if start.startswith(ZIP):
         raise ReportsError(
@@ -72,13 +72,13 @@ class ExportFile:
 
     @cached_property
     def form(self) -> Form:
-        """Form of the file; errors as `form_of`."""
-        return form_of(self.path)
+        """Form of the file; errors as `file_form_from_first_bytes`."""
+        return file_form_from_first_bytes(self.path)
 
     @cached_property
-    def is_blank(self) -> bool:
+    def is_blank_or_empty_json_list(self) -> bool:
         """Whether the file may be JSON without a record: it is blank, or an empty list."""
-        with open_text(self.path) as stream:
+        with open_plain_or_gzip_as_utf8(self.path) as stream:
             return b"".join(stream.read(PEEKED).removeprefix(UTF8_MARK).split()) in (b"", b"[]")
 
     @cached_property
@@ -87,12 +87,12 @@ class ExportFile:
         if self.form == "text":
             return read_header(self.path, self.delimiter, self.encoding)
         if self.form == "json":
-            return list(dict.fromkeys(key for record in self.records for key in record))
-        with self._opened() as file:
+            return list(dict.fromkeys(key for record in self.rows_as_mappings for key in record))
+        with self._open_parquet_or_arrow() as file:
             return list((file.schema_arrow if self.form == "parquet" else file.schema).names)
 
     @cached_property
-    def records(self) -> list[dict[str, Any]]:
+    def rows_as_mappings(self) -> list[dict[str, Any]]:
         """Rows as mappings; cells of a text file are text.
 
         Raises:
@@ -111,7 +111,7 @@ class ExportFile:
             ReportsError: two of the columns have the same name.
         """
         if self.form != "text":
-            yield from ({name: record.get(name) for name in names} for record in self.records)
+            yield from ({name: record.get(name) for name in names} for record in self.rows_as_mappings)
             return
         wanted = list(names)
         counts = Counter(self.columns)
@@ -127,11 +127,11 @@ class ExportFile:
 
     def arrow_table(self) -> pa.Table:
         """Return the table of a Parquet or Arrow file."""
-        with self._opened() as file:
+        with self._open_parquet_or_arrow() as file:
             return file.read() if self.form == "parquet" else file.read_all()
 
     @contextmanager
-    def _opened(self) -> Iterator[Any]:
+    def _open_parquet_or_arrow(self) -> Iterator[Any]:
         """Open a Parquet or Arrow file; Arrow's errors become a ReportsError."""
         openers = {"parquet": pq.ParquetFile, "arrow stream": pa.ipc.open_stream, "arrow": pa.ipc.open_file}
         try:
@@ -144,7 +144,7 @@ class ExportFile:
 
     def _json_records(self) -> list[dict[str, Any]]:
         """Return the records of a JSON list, or of JSON lines."""
-        with open_text(self.path, self.encoding) as stream:
+        with open_plain_or_gzip_as_utf8(self.path, self.encoding) as stream:
             data = stream.read().removeprefix(UTF8_MARK)
         try:
             text = data.decode("utf-8")
@@ -166,7 +166,7 @@ class ExportFile:
         return found
 
 
-def name_of_files(files: Sequence[ExportFile]) -> str:
+def first_file_and_count_of_others(files: Sequence[ExportFile]) -> str:
     """Return the name of the first file for messages, and how many more there are."""
     return files[0].name + (f" and {len(files) - 1} more" if len(files) > 1 else "")
 

@@ -10,9 +10,14 @@ import pyarrow as pa
 
 from crowdveil.arguments import is_number
 from crowdveil.channels.alphabet import NULL
-from crowdveil.data.importers.export_file import ExportFile, name_of_files
+from crowdveil.data.importers.export_file import ExportFile, first_file_and_count_of_others
 from crowdveil.data.importers.importer import Importer, Submission
-from crowdveil.data.importers.personal_columns import ADDRESS, NUMBERED_PREFIX, is_personal, personal_names
+from crowdveil.data.importers.personal_columns import (
+    ADDRESS,
+    NUMBERED_PREFIX,
+    is_personal,
+    personal_columns_and_record_keys,
+)
 from crowdveil.errors import ReportsError
 
 MIN_QUESTIONS = 2
@@ -59,7 +64,9 @@ class ImportedAnswers:
     columns: tuple[str, ...] = ()
 
 
-def collect_answers(importer: Importer, exports: Sequence[ExportFile], question: str | None = None) -> ImportedAnswers:
+def answers_to_one_question(
+    importer: Importer, exports: Sequence[ExportFile], question: str | None = None
+) -> ImportedAnswers:
     """Return the answers to one question.
 
     Args:
@@ -71,9 +78,9 @@ def collect_answers(importer: Importer, exports: Sequence[ExportFile], question:
         ReportsError: a file breaks the layout; none or several questions; a task or worker without a name; or a
             submission with several answers to the question that are no choices.
     """
-    source = name_of_files(exports)
-    found = _decided_submissions(importer, exports, question)
-    chosen = _chosen_question(question, found, importer, source)
+    source = first_file_and_count_of_others(exports)
+    found = _submissions_with_questions_decided(importer, exports, question)
+    chosen = _given_or_only_question(question, found, importer, source)
     columns = tuple(note for export in exports for note in importer.notes(export))
     return replace(_answers_to(chosen, importer, exports, found), columns=columns)
 
@@ -82,10 +89,10 @@ def collect_all_questions(importer: Importer, exports: Sequence[ExportFile]) -> 
     """Return the answers to each question with labels or numbers, if there are several questions; else nothing.
 
     Questions of free text, regions or rankings are left out, and named in `not_read`. Arguments and errors as
-    `collect_answers`.
+    `answers_to_one_question`.
     """
-    found = _decided_submissions(importer, exports, None)
-    questions = _questions(found)
+    found = _submissions_with_questions_decided(importer, exports, None)
+    questions = _question_names(found)
     if len(questions) < MIN_QUESTIONS:
         return {}
     read, left = dict[str, ImportedAnswers](), list[str]()
@@ -96,11 +103,13 @@ def collect_all_questions(importer: Importer, exports: Sequence[ExportFile]) -> 
         else:
             read[question] = _answers_to(question, importer, exports, found)
     if not read:
-        _chosen_question(None, found, importer, name_of_files(exports))
+        _given_or_only_question(None, found, importer, first_file_and_count_of_others(exports))
     return {question: replace(one, not_read=tuple(left)) for question, one in read.items()}
 
 
-def _decided_submissions(importer: Importer, exports: Sequence[ExportFile], question: str | None) -> list[Submission]:
+def _submissions_with_questions_decided(
+    importer: Importer, exports: Sequence[ExportFile], question: str | None
+) -> list[Submission]:
     """Return the submissions of all files, those unsure columns that are questions among their answers.
 
     These are the chosen one and those in which two answers to a task differ, whatever the order of columns; without any
@@ -111,7 +120,7 @@ def _decided_submissions(importer: Importer, exports: Sequence[ExportFile], ques
     if twice is not None:
         raise ReportsError("each file of an export is given once", source=twice, hint="Leave out the repeated name.")
     found = [one for export in exports for one in _submissions_of_file(importer, export)]
-    unsure, first = _undecided_columns(found), dict[tuple[str, str], str]()
+    unsure, first = _unsure_column_names(found), dict[tuple[str, str], str]()
     differing = {
         name
         for one in found
@@ -133,36 +142,36 @@ def _answers_to(
     question: str, importer: Importer, exports: Sequence[ExportFile], found: Sequence[Submission]
 ) -> ImportedAnswers:
     """Return the answers to a question among the submissions."""
-    source, kept = name_of_files(exports), [one for one in found if not one.left_out]
+    source, kept = first_file_and_count_of_others(exports), [one for one in found if not one.left_out]
     tasks = [_identifier_text(one.task, "task", source, number) for number, one in enumerate(kept, 1)]
-    workers, renamed = _public_worker_names(kept, source)
+    workers, renamed = _worker_names_without_addresses(kept, source)
     contents = [one.answers.get(question) for one in kept]
-    choices = _choices_of_question(contents)
+    choices = _choices_of_multiple_choice_question(contents)
     if choices:
         _refuse_equal_choice_tasks(tasks, choices, source)
         rows = list(_choice_rows(tasks, workers, contents, choices))
         tasks, workers, labels = map(list, zip(*rows, strict=True))
     else:
-        labels = [_label_text(content, source, number) for number, content in enumerate(contents, 1)]
+        labels = [_label_text_or_null(content, source, number) for number, content in enumerate(contents, 1)]
     return ImportedAnswers(
         tool=importer.tool,
         table=pa.table({"task": tasks, "worker": workers, "label": labels}),
         question=question,
-        questions=_questions(found),
+        questions=_question_names(found),
         no_answer=labels.count(NULL),
         left_out=dict(Counter(one.left_out for one in found if one.left_out)),
-        dropped=_personal_columns(exports, _questions(found)),
+        dropped=_personal_columns(exports, _question_names(found)),
         renamed=renamed,
         choices=choices,
-        data=_undecided_columns(found),
+        data=_unsure_column_names(found),
     )
 
 
-def _questions(found: Sequence[Submission]) -> tuple[str, ...]:
+def _question_names(found: Sequence[Submission]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for one in found if not one.left_out for name in one.answers))
 
 
-def _undecided_columns(found: Sequence[Submission]) -> tuple[str, ...]:
+def _unsure_column_names(found: Sequence[Submission]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for one in found for name in one.unsure))
 
 
@@ -171,14 +180,14 @@ def _is_several_choices(content: Any) -> bool:
     return isinstance(content, list) and len(content) > 1 and all(isinstance(one, str | int) for one in content)
 
 
-def _choices_of_question(contents: Sequence[Any]) -> tuple[str, ...]:
+def _choices_of_multiple_choice_question(contents: Sequence[Any]) -> tuple[str, ...]:
     """Return all choices of a question with answers of several, in the order in which they occur; else nothing."""
     if not any(map(_is_several_choices, contents)):
         return ()
-    return tuple(dict.fromkeys(str(choice) for content in contents for choice in _as_list(content)))
+    return tuple(dict.fromkeys(str(choice) for content in contents for choice in _answer_as_list_of_choices(content)))
 
 
-def _as_list(content: Any) -> list[Any]:
+def _answer_as_list_of_choices(content: Any) -> list[Any]:
     """Return an answer of one or several choices as a list; no answer is an empty one."""
     if content is None or content == "":
         return []
@@ -190,7 +199,7 @@ def _choice_rows(
 ) -> Iterator[tuple[str, str, str]]:
     """Yield task, worker and label of each choice, whose task is TASK|CHOICE; no answer to a task is none to each."""
     for task, worker, content in zip(tasks, workers, contents, strict=True):
-        chosen = {str(choice) for choice in _as_list(content)}
+        chosen = {str(choice) for choice in _answer_as_list_of_choices(content)}
         for choice in choices:
             yield choice_task(task, choice), worker, (YES if choice in chosen else NO) if chosen else NULL
 
@@ -255,13 +264,15 @@ def _personal_columns(exports: Sequence[ExportFile], questions: tuple[str, ...])
     found = dict.fromkeys(
         name
         for export in exports
-        for name in personal_names(export.columns, export.records if export.form == "json" else ())
+        for name in personal_columns_and_record_keys(
+            export.columns, export.rows_as_mappings if export.form == "json" else ()
+        )
     )
     return tuple(name for name in found if not name.endswith(questions))
 
 
-def _chosen_question(question: str | None, found: Sequence[Submission], importer: Importer, source: str) -> str:
-    questions, data = _questions(found), _undecided_columns(found)
+def _given_or_only_question(question: str | None, found: Sequence[Submission], importer: Importer, source: str) -> str:
+    questions, data = _question_names(found), _unsure_column_names(found)
     listed = ", ".join(map(repr, (questions + data)[:20])) or "none"
     if question is not None and question not in questions:
         raise ReportsError(
@@ -276,7 +287,7 @@ def _chosen_question(question: str | None, found: Sequence[Submission], importer
             "--task-column, --worker-column and --label-column.",
         )
     if question is None and data and len(questions) == 1:
-        _refuse_doubtful_question(questions[0], data, found, source)
+        _refuse_if_question_holds_no_answers(questions[0], data, found, source)
     if question is None and len(questions) != 1:
         rule = "one question is read at a time" if questions else "there must be a question with one answer per worker"
         hint = f"Choose it with --question, such as --question {questions[0]!r}." if questions else importer.expected
@@ -284,7 +295,9 @@ def _chosen_question(question: str | None, found: Sequence[Submission], importer
     return question or questions[0]
 
 
-def _refuse_doubtful_question(question: str, data: Sequence[str], found: Sequence[Submission], source: str) -> None:
+def _refuse_if_question_holds_no_answers(
+    question: str, data: Sequence[str], found: Sequence[Submission], source: str
+) -> None:
     """Refuse texts, times and addresses as the only column that differs: the question may be one on which all agree."""
     contents = [one.answers.get(question) for one in found if not one.left_out]
     if is_personal(question) or is_free_text(contents):
@@ -296,7 +309,7 @@ def _refuse_doubtful_question(question: str, data: Sequence[str], found: Sequenc
         )
 
 
-def _public_worker_names(kept: Sequence[Submission], source: str) -> tuple[list[str], int]:
+def _worker_names_without_addresses(kept: Sequence[Submission], source: str) -> tuple[list[str], int]:
     """Return the workers' names without addresses, and the number of names that were replaced."""
     given = [_identifier_text(one.worker, "worker", source, number) for number, one in enumerate(kept, 1)]
     prefix = NUMBERED_PREFIX
@@ -319,7 +332,7 @@ def _identifier_text(name: Any, role: str, source: str, number: int) -> str:
     return str(name)
 
 
-def _label_text(value: Any, source: str, number: int) -> str:
+def _label_text_or_null(value: Any, source: str, number: int) -> str:
     """Return an answer as text; NULL if there is none."""
     value = _only_item(value)
     if value is None or value == "" or value == []:

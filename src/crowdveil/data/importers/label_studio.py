@@ -50,7 +50,7 @@ class LabelStudio(Importer):
         if "annotator" in export.columns:
             yield from _submissions_of_rows(export)
             return
-        for record in export.records:
+        for record in export.rows_as_mappings:
             for annotation in record.get("annotations") or record.get("completions") or ():
                 cancelled = annotation.get("was_cancelled") or annotation.get("skipped")
                 yield Submission(
@@ -83,12 +83,12 @@ def _answers_by_question(result: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 def _submissions_of_rows(export: ExportFile) -> Iterator[Submission]:
     columns = [name for name in export.columns if name not in FLAT_COLUMNS]
-    for row in export.records:
-        contents = {name: _cell_content(row.get(name)) for name in columns}
+    for row in export.rows_as_mappings:
+        contents = {name: _parsed_cell_or_its_choices(row.get(name)) for name in columns}
         yield Submission(row.get("id", row.get("annotation_id")), row.get("annotator"), unsure=contents)
 
 
-def _cell_content(cell: Any) -> Any:
+def _parsed_cell_or_its_choices(cell: Any) -> Any:
     """Return the content of a cell: JSON where it is a list or an object, such as that of several choices."""
     if isinstance(cell, str) and cell[:1] in "[{":
         with suppress(ValueError):

@@ -39,7 +39,7 @@ class MechanicalTurk(Importer):
         given = [name for name in export.columns if name.startswith(ANSWER)]
         rows = list(export.rows([*meta, *given]))
         contents = [_contents_by_name(row, given, export.name) for row in rows]
-        _split_checkboxes(contents)
+        _split_ticked_boxes_into_lists(contents)
         options = _option_columns(contents)
         for row, content in zip(rows, contents, strict=True):
             rejected = str(row.get(STATUS) or "").lower() == "rejected"
@@ -48,7 +48,7 @@ class MechanicalTurk(Importer):
                 row[WORKER],
                 left_out="rejected" if rejected else "",
                 # Hidden inputs of a form repeat data of the task among the answers.
-                unsure=_answers_by_question(content, options),
+                unsure=_answer_or_ticked_options_by_question(content, options),
             )
 
 
@@ -68,7 +68,7 @@ def _contents_by_name(row: Mapping[str, Any], given: Sequence[str], source: str)
     return contents
 
 
-def _split_checkboxes(contents: Sequence[dict[str, Any]]) -> None:
+def _split_ticked_boxes_into_lists(contents: Sequence[dict[str, Any]]) -> None:
     """Turn cells such as `cat|dog`, of ticked boxes, into lists where one of the parts also occurs elsewhere."""
     for name in dict.fromkeys(name for content in contents for name in content):
         cells = [str(content.get(name) or "").split(BOX_MARK) for content in contents]
@@ -100,7 +100,9 @@ def _option_columns(contents: Sequence[Mapping[str, Any]]) -> dict[str, dict[str
     return grouped
 
 
-def _answers_by_question(content: Mapping[str, Any], options: Mapping[str, Mapping[str, str]]) -> dict[str, Any]:
+def _answer_or_ticked_options_by_question(
+    content: Mapping[str, Any], options: Mapping[str, Mapping[str, str]]
+) -> dict[str, Any]:
     """Return the answer to each question: of options, those that were chosen."""
     columns = {column for group in options.values() for column in group}
     answers = {name: value for name, value in content.items() if name not in columns}

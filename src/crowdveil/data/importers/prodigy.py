@@ -23,7 +23,7 @@ class Prodigy(Importer):
 
     def submissions(self, export: ExportFile) -> Iterator[Submission]:
         """Yield the annotations; ignored ones, and rejected choices, have no answers."""
-        for record in export.records:
+        for record in export.rows_as_mappings:
             answer = record.get("answer")
             choices = "options" in record or "accept" in record
             answers = {"choice": record.get("accept")} if choices else {"answer": answer}

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, cast
 
-from crowdveil.registry import Entry, by_name
+from crowdveil.registry import Entry, entries_by_command_line_name
 
 if TYPE_CHECKING:
     from crowdveil.data.importers.export_file import ExportFile
     from crowdveil.data.importers.importer import Importer
 
-IMPORTER_ENTRIES: Mapping[str, Entry] = by_name(
+IMPORTER_ENTRIES: Mapping[str, Entry] = entries_by_command_line_name(
     Entry("label-studio", "data.importers.label_studio", "LabelStudio"),
     Entry("argilla", "data.importers.argilla", "Argilla"),
     Entry("toloka", "data.importers.toloka", "Toloka"),
@@ -25,7 +25,7 @@ TOOLS = tuple(IMPORTER_ENTRIES)
 
 def importer_of(tool: str) -> Importer:
     """Return the importer of a tool."""
-    return cast("Importer", IMPORTER_ENTRIES[tool].load()())
+    return cast("Importer", IMPORTER_ENTRIES[tool].import_class()())
 
 
 def find_importer(export: ExportFile) -> Importer | None:

@@ -56,7 +56,7 @@ class Wide(Importer):
         rows = list(export.rows([task, *workers]))
         _refuse_unnamed_tasks(task, rows, export.name)
         if export.names.worker is None:
-            _refuse_text_columns({name: [row[name] for row in rows] for name in workers}, export.name)
+            _refuse_free_text_columns({name: [row[name] for row in rows] for name in workers}, export.name)
         for row in rows:
             for worker in workers:
                 empty = row[worker] is None or row[worker] == ""
@@ -71,11 +71,11 @@ def _task_and_worker_columns(export: ExportFile) -> tuple[str, list[str]]:
     workers = [name for name in export.columns if name != task and not is_personal(name)]
     if names.worker is not None:
         workers = _stated_worker_columns(names.worker, workers, export.name)
-    if names.value_name is not None:
+    if names.stated_kind_of_value_column is not None:
         raise ReportsError(
             "a wide table has labels in the columns of workers",
             source=export.name,
-            examples=repr(names.value_name),
+            examples=repr(names.stated_kind_of_value_column),
             hint="State them with --worker-column FIRST,SECOND instead.",
         )
     _refuse_other_columns(workers, export.name)
@@ -125,7 +125,7 @@ def _refuse_other_columns(workers: Sequence[str], source: str) -> None:
         )
 
 
-def _refuse_text_columns(cells: dict[str, list[Any]], source: str) -> None:
+def _refuse_free_text_columns(cells: dict[str, list[Any]], source: str) -> None:
     """Refuse columns of texts that no other column has, such as comments or what the tasks show."""
     columns = Counter(cell for own in cells.values() for cell in set(own) if cell != "")
     texts = [name for name, own in cells.items() if max(map(columns.__getitem__, own)) < 2 and is_free_text(own)]

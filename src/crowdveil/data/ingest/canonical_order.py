@@ -24,7 +24,7 @@ class SortedColumns(NamedTuple):
     repeats: bool
 
 
-def sort_columns(
+def sort_by_task_worker_value(
     task: NDArray[np.integer], worker: NDArray[np.integer], value: NDArray[Any]
 ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
     """Return the columns in canonical order; sorted input without repeated pairs is returned as it is."""
@@ -54,7 +54,7 @@ def sort_packed(
     widths = (max(sizes[0] - 1, 0).bit_length(), max(sizes[1] - 1, 0).bit_length(), tail)
     if sum(widths) > KEY_BITS:
         return None
-    keys = _packed_keys(task, worker, None if carried else value, widths)
+    keys = _packed_task_worker_value_or_row(task, worker, None if carried else value, widths)
     # Merges of rows that are grouped by task take a fifth of the time of an unstable sort; of others they take more.
     keys.sort(kind="stable" if (task[1:] >= task[:-1]).all() else None)
     repeats = _has_repeated_pair(keys, tail)
@@ -71,7 +71,7 @@ def sort_packed(
     return SortedColumns(tasks, workers, values, repeats)
 
 
-def _packed_keys(
+def _packed_task_worker_value_or_row(
     task: NDArray[np.int32], worker: NDArray[np.int32], value: NDArray[np.int16] | None, widths: tuple[int, int, int]
 ) -> NDArray[np.uint64]:
     """Return task, worker, and value or row number, packed into one integer per row."""

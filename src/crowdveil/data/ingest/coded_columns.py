@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from crowdveil.arguments import is_number
-from crowdveil.channels.alphabet import MAGNITUDE_HINT, MAGNITUDE_RULE, Scale, has_valid_magnitude
+from crowdveil.channels.alphabet import MAGNITUDE_HINT, MAGNITUDE_RULE, Scale, is_zero_or_squares_safely
 from crowdveil.errors import ReportsError
-from crowdveil.presentation.counts import repeats_text
+from crowdveil.presentation.counts import repeated_pairs_text
 
 Duplicates = Literal["error", "first", "last", "all"]
 Missing = Literal["error", "skip"]
@@ -49,7 +49,7 @@ class CodedColumn:
         """The content of each row of a column without empty cells, shape (rows,)."""
         return self.names[self.codes]
 
-    def rows_with(self, bad_names: NDArray[np.bool_]) -> NDArray[np.int64]:
+    def positions_of_empty_or_marked_rows(self, bad_names: NDArray[np.bool_]) -> NDArray[np.int64]:
         """Return the positions of rows that are empty or hold a marked value."""
         return np.flatnonzero(np.append(bad_names, True)[self.codes])
 
@@ -57,13 +57,13 @@ class CodedColumn:
         """Return the column restricted to some rows."""
         return CodedColumn(self.names, self.codes[rows])
 
-    def with_own_names(self, rows: NDArray[Any]) -> "CodedColumn":
+    def restricted_to_rows(self, rows: NDArray[Any]) -> "CodedColumn":
         """Return the column restricted to some rows, and to the names that occur in them."""
         used, codes = np.unique(self.codes[rows], return_inverse=True)
         known = used[used != MISSING]
         return CodedColumn(self.names[known], (codes - (len(used) - len(known))).astype(np.int32))
 
-    def renamed(self, names: Sequence[str]) -> "CodedColumn":
+    def with_merged_names(self, names: Sequence[str]) -> "CodedColumn":
         """Return the column with `names[code]` in place of each name; equal names become one."""
         found, place = np.unique(np.array(names, dtype=object), return_inverse=True)
         return CodedColumn(found, np.append(place, MISSING).astype(np.int32)[self.codes])
@@ -97,38 +97,48 @@ def encode_array(column: ArrayLike, source: str) -> CodedColumn:
 
 
 def encode_ids(
-    column: CodedColumn, listed: Sequence[Any] | NDArray[Any] | None, what: str, source: str
+    column: CodedColumn, listed: Sequence[Any] | NDArray[Any] | None, kind_of_identifier: str, source: str
 ) -> tuple[NDArray[Any], NDArray[np.int32]]:
     """Return identifiers and codes: the sorted ones that occur, or `listed`, compared as text.
 
     Raises:
         ReportsError: an identifier is missing, not listed, a fraction or not UTF-8 text, or the list repeats one.
     """
-    column = with_distinct_numbers(column)
-    reject_rows(
-        column, column.names == "", f"every row needs a {what}", source=source, hint="Remove or complete the rows."
+    column = with_sorted_distinct_numbers(column)
+    refuse_if_rows_empty_or_marked(
+        column,
+        column.names == "",
+        f"every row needs a {kind_of_identifier}",
+        source=source,
+        hint="Remove or complete the rows.",
     )
     if column.names.dtype.kind == "f":
-        reject_rows(column, column.names % 1 != 0, f"{what} ids must be text or whole numbers", source=source)
-    reject_rows(column, has_lone_surrogate(column.names), TEXT_RULE, source=source, hint="Correct the rows.")
+        refuse_if_rows_empty_or_marked(
+            column, column.names % 1 != 0, f"{kind_of_identifier} ids must be text or whole numbers", source=source
+        )
+    refuse_if_rows_empty_or_marked(
+        column, has_lone_surrogate(column.names), TEXT_RULE, source=source, hint="Correct the rows."
+    )
     if listed is None:
         return column.names, column.codes
     if has_lone_surrogate(np.asarray(listed)).any():
-        raise ReportsError(f"the list of {what}s must hold text that can be written in UTF-8", source=source)
+        raise ReportsError(
+            f"the list of {kind_of_identifier}s must hold text that can be written in UTF-8", source=source
+        )
     place = {str(name): code for code, name in enumerate(listed)}
     if len(place) != len(listed):
         raise ReportsError(
-            f"the list of {what}s must not repeat a name",
+            f"the list of {kind_of_identifier}s must not repeat a name",
             source=source,
             hint="Give a list with one row for each, or leave repeated rows out.",
         )
     codes = np.array([place.get(str(name), MISSING) for name in column.names], dtype=np.int32)
-    reject_rows(
+    refuse_if_rows_empty_or_marked(
         column,
         codes == MISSING,
-        f"every {what} must be in the given list of {len(listed)} {what}s",
+        f"every {kind_of_identifier} must be in the given list of {len(listed)} {kind_of_identifier}s",
         source=source,
-        hint=f"Complete the list of {what}s, or the assignment that names them.",
+        hint=f"Complete the list of {kind_of_identifier}s, or the assignment that names them.",
     )
     return np.asarray(listed), codes[column.codes]
 
@@ -140,7 +150,7 @@ def parse_number_column(column: CodedColumn, source: str) -> NDArray[np.float64]
         ReportsError: a value is empty, not finite, or outside the valid magnitude.
     """
     numbers = parse_numbers(column.names)
-    reject_rows(
+    refuse_if_rows_empty_or_marked(
         column,
         ~np.isfinite(numbers),
         "values must be finite numbers",
@@ -148,9 +158,9 @@ def parse_number_column(column: CodedColumn, source: str) -> NDArray[np.float64]
         hint=f"{_hint_for_no_number(column.names[~np.isfinite(numbers)])} If these are labels, "
         "choose a method for labels, or kind='categorical' (--kind, where the command has it).",
     )
-    reject_rows(
+    refuse_if_rows_empty_or_marked(
         column,
-        ~has_valid_magnitude(numbers),
+        ~is_zero_or_squares_safely(numbers),
         f"values {MAGNITUDE_RULE}",
         source=source,
         hint=MAGNITUDE_HINT,
@@ -179,7 +189,7 @@ def with_decimal_points(column: CodedColumn, source: str) -> CodedColumn:
         return column
     # An empty cell is not refused here: it has the last place, as a name without defects.
     doubtful = [POINT_NUMBER.fullmatch(name) is not None for name in names]
-    reject_rows(
+    refuse_if_rows_empty_or_marked(
         CodedColumn(np.append(names, ""), np.where(column.codes == MISSING, len(names), column.codes)),
         np.array([*doubtful, False]),
         "numbers with a decimal comma must have no point",
@@ -187,7 +197,7 @@ def with_decimal_points(column: CodedColumn, source: str) -> CodedColumn:
         hint="Remove separators of thousands; leave --decimal out if the point is the decimal one.",
     )
     points = [name.replace(",", ".") if COMMA_NUMBER.fullmatch(name) else name for name in names.tolist()]
-    return column.renamed(points)
+    return column.with_merged_names(points)
 
 
 def parse_numbers(names: NDArray[Any]) -> NDArray[np.float64]:
@@ -243,7 +253,7 @@ def resolve_duplicates(
         repeated = np.sort(order[1:][repeats])
         shown = repeated[:EXAMPLES_SHOWN]
         raise ReportsError(
-            f"a worker answers a task once, but {repeats_text(len(repeated), 'row')}",
+            f"a worker answers a task once, but {repeated_pairs_text(len(repeated), 'row')}",
             source=source,
             rows=tuple(int(row) + 1 for row in (shown if rows is None else rows[shown])),
             examples=", ".join(f"({task.names[task.codes[r]]}, {worker.names[worker.codes[r]]})" for r in shown),
@@ -257,14 +267,14 @@ def resolve_duplicates(
     return order[keep]
 
 
-def reject_rows(
+def refuse_if_rows_empty_or_marked(
     column: CodedColumn, bad_names: NDArray[np.bool_] | bool, rule: str, *, source: str, hint: str = ""
 ) -> None:
     """Raise a ReportsError with the first rows that are empty or hold a marked value, if there are any."""
     marked = np.broadcast_to(np.asarray(bad_names), column.names.shape)
     if not marked.any() and not (column.codes == MISSING).any():
         return
-    rows = column.rows_with(marked)
+    rows = column.positions_of_empty_or_marked_rows(marked)
     if not len(rows):
         return
     found, first, counts = np.unique(column.codes[rows], return_index=True, return_counts=True)
@@ -293,7 +303,7 @@ def has_lone_surrogate(names: NDArray[Any]) -> NDArray[np.bool_]:
     return np.asarray(halves.any(axis=1))
 
 
-def with_distinct_numbers(column: CodedColumn) -> CodedColumn:
+def with_sorted_distinct_numbers(column: CodedColumn) -> CodedColumn:
     """Return a column of floats with sorted distinct values, as integers if all are whole; others unchanged."""
     if column.names.dtype.kind != "f":
         return column

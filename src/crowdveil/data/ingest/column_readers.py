@@ -103,7 +103,7 @@ class ReportColumns:
         return len(self.task)
 
     @property
-    def _null_names(self) -> NDArray[np.bool_]:
+    def _is_no_answer_by_name(self) -> NDArray[np.bool_]:
         """Whether each name of the value column is "no answer", then whether empty cells are, shape (names + 1,)."""
         names = self.value.names
         if names.dtype.kind == "f":
@@ -115,19 +115,19 @@ class ReportColumns:
     @property
     def null_rows(self) -> NDArray[np.int64]:
         """Positions of the rows without an answer."""
-        null = self._null_names
+        null = self._is_no_answer_by_name
         return np.flatnonzero(null[self.value.codes]) if null.any() else np.empty(0, dtype=np.int64)
 
     def without_null(self) -> tuple["ReportColumns", NDArray[np.int64]]:
         """Return the columns without the rows and labels of no answer, and the rows that are kept."""
         rows = np.delete(np.arange(len(self)), self.null_rows)
-        kept = np.flatnonzero(~self._null_names[:-1])
+        kept = np.flatnonzero(~self._is_no_answer_by_name[:-1])
         place = np.full(len(self.value.names) + 1, MISSING, dtype=np.int32)
         place[kept] = np.arange(len(kept))
-        columns = self.keep(rows)
+        columns = self.only_rows(rows)
         return replace(columns, value=CodedColumn(self.value.names[kept], place[columns.value.codes])), rows
 
-    def keep(self, rows: NDArray[Any]) -> "ReportColumns":
+    def only_rows(self, rows: NDArray[Any]) -> "ReportColumns":
         """Return the given rows only."""
         question = None if self.question is None else self.question.keep(rows)
         task, worker, value = (column.keep(rows) for column in (self.task, self.worker, self.value))
@@ -162,7 +162,7 @@ class ColumnNames:
         if len(set(given)) < len(given):
             raise SettingsError("task, worker and label are three columns", value=given)
 
-    def roles(self, found: Sequence[str], source: str) -> dict[str, str]:
+    def stated_or_found_column_by_role(self, found: Sequence[str], source: str) -> dict[str, str]:
         """Return the column of each role: the stated one, else the one that the header names.
 
         A column `question` besides these has the role `question`.
@@ -194,14 +194,14 @@ class ColumnNames:
         return roles | ({QUESTION: questions[0]} if questions else {})
 
     @property
-    def value_name(self) -> str | None:
+    def stated_kind_of_value_column(self) -> str | None:
         """`value` or `label`, where one is stated."""
         return "value" if self.value is not None else "label" if self.label is not None else None
 
     def answer_name(self, columns: Iterable[str]) -> str:
         """Return `value` or `label`: the stated one, else `value` if all these columns of answers are named so."""
         numeric = all(normal_name(name) == "value" for name in columns)
-        return self.value_name or ("value" if numeric else "label")
+        return self.stated_kind_of_value_column or ("value" if numeric else "label")
 
 
 NO_NAMES = ColumnNames()
@@ -226,10 +226,10 @@ def read_columns(
     Raises:
         ReportsError: no such file, damaged, or without the columns.
     """
-    delimiter, roles = delimiter_and_roles(Path(path), names.roles, delimiter, encoding)
+    delimiter, roles = delimiter_and_roles(Path(path), names.stated_or_found_column_by_role, delimiter, encoding)
     source = text_source(Path(path), delimiter, encoding)
     coded = _coded_csv_columns(Path(path), roles, delimiter, progress, encoding)
-    return _report_columns(coded, roles, source, names.value_name)
+    return _report_columns(coded, roles, source, names.stated_kind_of_value_column)
 
 
 def _coded_csv_columns(
@@ -272,7 +272,10 @@ def delimiter_and_roles(
     header, refusal = refused[widest]
     defects = header.defects if by_header else find_defects(path, widest, encoding, ROWS_CHECKED)
     refusal = _add_text_hints(
-        refusal, widest, header.names, _hints_by_rows("" if by_header else header.start, widest, match)
+        refusal,
+        widest,
+        header.names,
+        _hint_on_header_or_decimal_commas("" if by_header else header.start, widest, match),
     )
     raise join_errors([*defects, refusal] if header.defects else [refusal, *defects])
 
@@ -285,7 +288,7 @@ def _add_text_hints(refusal: ReportsError, delimiter: str, names: Sequence[str],
     return refusal.changed(examples=found, hint=refusal.hint + hints)
 
 
-def _hints_by_rows(start: str, delimiter: str, match: Match) -> str:
+def _hint_on_header_or_decimal_commas(start: str, delimiter: str, match: Match) -> str:
     """Return hints on lines above the header, none of it, and decimal commas, in the start of a text."""
     for number, line in enumerate(start.splitlines()[1:LINES_ABOVE], 2):
         for one in DELIMITERS:
@@ -308,11 +311,11 @@ def read_parquet_columns(
     source = str(path)
     try:
         with pq.ParquetFile(Path(path)) as file:
-            roles = names.roles(file.schema_arrow.names, source)
+            roles = names.stated_or_found_column_by_role(file.schema_arrow.names, source)
             groups = [[number] for number in range(file.num_row_groups)] or [[]]
             tables = (file.read_row_groups(group, columns=list(roles.values())) for group in groups)
             table = pa.concat_tables(_with_progress(tables, file, Path(path), progress))
-        return encode_columns(roles, table, source, value_name=names.value_name)
+        return encode_columns(roles, table, source, value_name=names.stated_kind_of_value_column)
     except MemoryError:
         raise  # also an Arrow error, but not a defect of the file
     except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
@@ -446,7 +449,7 @@ def encode_arrow_column(column: Any, source: str) -> CodedColumn:
     elif pa.types.is_null(kind):
         column = column.cast(pa.string())
     elif str(kind) in TEXT_KINDS:
-        column = _as_contiguous_text(column)
+        column = _as_plain_string_column(column)
     elif not pa.types.is_integer(kind):
         hint = "Turn it into text or numbers."
         raise ReportsError(
@@ -465,7 +468,7 @@ def _cell_type(column: Any) -> Any:
     return column.type.value_type if pa.types.is_dictionary(column.type) else column.type
 
 
-def _as_contiguous_text(column: Any) -> Any:
+def _as_plain_string_column(column: Any) -> Any:
     """Return text of any Arrow type as contiguous text, inside a dictionary too."""
     if pa.types.is_string(_cell_type(column)) or pa.types.is_large_string(_cell_type(column)):
         return column
@@ -513,7 +516,7 @@ def _stripped_names(column: CodedColumn) -> CodedColumn:
     """Return a column of text without spaces around its names."""
     if column.names.dtype.kind not in "OU":
         return column
-    return column.renamed([str(name).strip() for name in column.names])
+    return column.with_merged_names([str(name).strip() for name in column.names])
 
 
 def read_csv_by_role(

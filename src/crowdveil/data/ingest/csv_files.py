@@ -72,20 +72,20 @@ def find_header(path: Path, delimiter: str = COMMA, encoding: str | None = None)
     Raises:
         ReportsError: the file is absent, empty, or holds NUL bytes.
     """
-    with open_text(path, encoding) as raw:
+    with open_plain_or_gzip_as_utf8(path, encoding) as raw:
         start = raw.read(BLOCK_BYTES).removeprefix(UTF8_MARK)
     # The first bytes may end within a character: only the first row is used.
     text = start.decode("utf-8", errors="surrogateescape")
     with _long_cells_allowed():
         rows = enumerate(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter))
-        skipped, names = next(((number, row) for number, row in rows if not _is_blank(row, 0)), (0, []))
+        skipped, names = next(((number, row) for number, row in rows if not _is_blank_row(row, 0)), (0, []))
         is_last = len(start) < BLOCK_BYTES - len(UTF8_MARK) and next(rows, None) is None
     if not names:
         raise ReportsError("the file is empty", source=str(path), hint="It needs a header and at least one row.")
     if any("\0" in name for name in names):
         raise _nul_byte_error(str(path), 0)
     written = [name.encode(errors="surrogateescape") for name in names]
-    defects = _first_non_utf8_byte(str(path), 0, (name.decode("latin-1") for name in written))
+    defects = _error_of_first_non_utf8_byte(str(path), 0, (name.decode("latin-1") for name in written))
     shown = [name.decode("cp1252", "replace") for name in written] if defects else names
     return Header(shown, skipped, defects, text, is_last)
 
@@ -133,13 +133,13 @@ def read_csv_batches(
     """
     found, header = "", find_header(path, delimiter, encoding)
     with (
-        open_text(path, encoding) as raw,
+        open_plain_or_gzip_as_utf8(path, encoding) as raw,
         QuoteValidator(raw, delimiter, _report_position(raw, path, progress)) as checked,
     ):
         try:
-            with closing(_batches(checked, names, delimiter, header)) as batches:
+            with closing(_nonblank_batches_of_columns(checked, names, delimiter, header)) as batches:
                 columns = consume(batches)
-            checked.finish()
+            checked.check_end_of_file()
         except (pa.ArrowInvalid, pa.ArrowCapacityError) as error:
             found = str(error)[:200]
     # The parser accepts unclosed quotes and text after a closing quote without an error.
@@ -170,14 +170,16 @@ def text_source(path: Path, delimiter: str | None = None, encoding: str | None =
 
     Without a delimiter it is the one that gives the header the most cells.
     """
-    return TextSource(name or str(path), partial(_lines_of_rows, path, delimiter, encoding))
+    return TextSource(name or str(path), partial(_first_line_of_each_row, path, delimiter, encoding))
 
 
-def _lines_of_rows(path: Path, delimiter: str | None, encoding: str | None, rows: tuple[int, ...]) -> tuple[int, ...]:
+def _first_line_of_each_row(
+    path: Path, delimiter: str | None, encoding: str | None, rows: tuple[int, ...]
+) -> tuple[int, ...]:
     """Return the first line of each row, counted from 1, in a file whose rows up to these can be read."""
     found = dict.fromkeys(rows, 0)
     delimiter = delimiter or max(DELIMITERS, key=lambda one: len(find_header(path, one, encoding).names))
-    with _numbered_rows(path, delimiter, encoding) as numbered, suppress(csv.Error, _TooLongError):
+    with _open_numbered_rows(path, delimiter, encoding) as numbered, suppress(csv.Error, _TooLongError):
         for number, line, _ in numbered:
             found |= {number: line} if number in found else {}
             if number >= max(rows):
@@ -186,10 +188,12 @@ def _lines_of_rows(path: Path, delimiter: str | None, encoding: str | None, rows
 
 
 @contextmanager
-def _numbered_rows(path: Path, delimiter: str, encoding: str | None) -> Iterator[Iterator[tuple[int, int, list[str]]]]:
+def _open_numbered_rows(
+    path: Path, delimiter: str, encoding: str | None
+) -> Iterator[Iterator[tuple[int, int, list[str]]]]:
     """Open a file as `_rows_of_text`."""
     with (
-        open_text(path, encoding) as raw,
+        open_plain_or_gzip_as_utf8(path, encoding) as raw,
         io.TextIOWrapper(raw, encoding="latin-1", newline="") as text,
         _long_cells_allowed(),
     ):
@@ -207,7 +211,7 @@ def _rows_of_text(text: io.TextIOWrapper, delimiter: str) -> Iterator[tuple[int,
     try:
         for row in reader:
             lines.length = 0
-            if not _is_blank(row, width):
+            if not _is_blank_row(row, width):
                 yield number, line, row
                 number, width = number + 1, width or len(row)
             line = reader.line_num + 1
@@ -226,24 +230,24 @@ def find_defects(
     broken: list[ReportsError] = []
     ragged: list[tuple[int, int]] = []
     number, width = -1, 0
-    with _numbered_rows(path, delimiter, encoding) as numbered:
+    with _open_numbered_rows(path, delimiter, encoding) as numbered:
         try:
             for number, _, row in islice(numbered, most):
                 width = width or len(row)
-                defects += [] if defects else _first_non_utf8_byte(source, number, row)
+                defects += [] if defects else _error_of_first_non_utf8_byte(source, number, row)
                 zeros += [_nul_byte_error(source, number)] if not zeros and any("\0" in cell for cell in row) else []
                 ragged += [(number, len(row))] if row and len(row) != width and len(ragged) < EXAMPLES_SHOWN else []
         except csv.Error as error:
             broken.append(_quotes_error(source, number, str(error), delimiter))
         except _TooLongError:
-            broken.append(_row_length_error(source, number))
+            broken.append(_row_too_long_error(source, number))
     defects += [*zeros, *_ragged_errors(source, width, ragged), *broken]
     if number <= 0 and not defects:
         return [ReportsError("the file must have a row below its header", source=str(path), hint="Check the file.")]
     return defects
 
 
-def _is_blank(row: list[str], width: int) -> bool:
+def _is_blank_row(row: list[str], width: int) -> bool:
     """Return whether a row has no cells, or as many empty ones as the header, but for one; `width` 0 is any number."""
     return not row or (width != 1 and len(row) == (width or len(row)) and not any(row))
 
@@ -317,7 +321,7 @@ def open_plain_or_gzip(path: Path) -> Iterator[BinaryIO]:
 
 
 @contextmanager
-def open_text(path: Path, encoding: str | None = None) -> Iterator[Any]:
+def open_plain_or_gzip_as_utf8(path: Path, encoding: str | None = None) -> Iterator[Any]:
     """Open a plain or gzipped text for reading as UTF-8: decoded by its byte-order mark, else from `encoding`.
 
     Raises:
@@ -359,7 +363,9 @@ def refuse_encoding_of_utf8(path: Path, encoding: str | None) -> None:
         )
 
 
-def _batches(stream: Any, names: Sequence[str], delimiter: str, header: Header) -> Generator[pa.RecordBatch]:
+def _nonblank_batches_of_columns(
+    stream: Any, names: Sequence[str], delimiter: str, header: Header
+) -> Generator[pa.RecordBatch]:
     """Yield the named columns without blank rows."""
     several = len(header.names) > 1
     if header.is_last:
@@ -386,7 +392,7 @@ def _batches(stream: Any, names: Sequence[str], delimiter: str, header: Header) 
         del reader  # its end stops the thread that reads ahead
 
 
-def _first_non_utf8_byte(source: str, row: int, cells: Iterable[str]) -> list[ReportsError]:
+def _error_of_first_non_utf8_byte(source: str, row: int, cells: Iterable[str]) -> list[ReportsError]:
     """Return the defect of the first byte that is not UTF-8, if there is one; cells are read as latin-1."""
     for cell in cells:
         try:
@@ -426,7 +432,7 @@ def _quotes_error(source: str, row: int, found: str, delimiter: str) -> ReportsE
     return _row_error(source, row, rule, "Close the quote; write a quote inside a quoted cell twice.", found)
 
 
-def _row_length_error(source: str, row: int) -> ReportsError:
+def _row_too_long_error(source: str, row: int) -> ReportsError:
     hint = "Check the line ends and quotes; leave out columns of long texts, which are not read anyway."
     return _row_error(source, row, f"a row must have at most {BLOCK_BYTES:,} bytes", hint)
 

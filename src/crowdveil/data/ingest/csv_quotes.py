@@ -61,7 +61,7 @@ class QuoteValidator(io.RawIOBase):
                 self._progress()
             self.sound &= 0 not in data
             if self.sound and data:
-                self._check_bytes(data if self._begun else data.removeprefix(BOM_UTF8))
+                self._check_quotes_in_bytes(data if self._begun else data.removeprefix(BOM_UTF8))
                 self._begun = True
             return data
 
@@ -73,12 +73,12 @@ class QuoteValidator(io.RawIOBase):
         while any(part() is not None for part in self._parts) and time.monotonic() < end:
             time.sleep(0.001)
 
-    def finish(self) -> None:
+    def check_end_of_file(self) -> None:
         """Check the last byte, as if a line end followed."""
-        self._check_bytes(b"\n")
+        self._check_quotes_in_bytes(b"\n")
         self.sound &= self._state == OUTSIDE
 
-    def _check_bytes(self, data: bytes | bytearray) -> None:
+    def _check_quotes_in_bytes(self, data: bytes | bytearray) -> None:
         """Check all bytes except a trailing quote, whose next byte is not known yet."""
         text = self._rest + data
         self._rest = b'"' if text.endswith(b'"') else b""
@@ -87,12 +87,12 @@ class QuoteValidator(io.RawIOBase):
             letters = np.frombuffer(text, dtype=np.uint8)
             positions = np.flatnonzero(letters[: len(letters) - len(self._rest)] == QUOTE)
             if positions.size:
-                self._advance(letters, positions)
+                self._advance_quote_state(letters, positions)
         self._before = text[-1 - len(self._rest)] if len(text) > len(self._rest) else self._before
 
-    def _advance(self, letters: NDArray[np.uint8], positions: NDArray[np.int64]) -> None:
+    def _advance_quote_state(self, letters: NDArray[np.uint8], positions: NDArray[np.int64]) -> None:
         """Advance the state over quotes at these positions, each followed by a byte."""
-        if self._alternate(letters, positions):
+        if self._quotes_alternate_and_advance(letters, positions):
             return
         before = letters[positions - 1]
         before[0] = before[0] if positions[0] else self._before
@@ -107,7 +107,7 @@ class QuoteValidator(io.RawIOBase):
                 self._state = OUTSIDE
                 self.sound &= bool(self._separates[following])
 
-    def _alternate(self, letters: NDArray[np.uint8], positions: NDArray[np.int64]) -> bool:
+    def _quotes_alternate_and_advance(self, letters: NDArray[np.uint8], positions: NDArray[np.int64]) -> bool:
         """Return whether all quotes are valid as alternating opening and closing ones; if so, advance the state.
 
         A doubled quote counts as closing and reopening the cell.

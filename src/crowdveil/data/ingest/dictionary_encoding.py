@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from crowdveil.data.ingest.coded_columns import MISSING, CodedColumn
-from crowdveil.jit import use_compiled_code
+from crowdveil.jit import use_compiled_by_environment_or_size
 
 if TYPE_CHECKING:
     from crowdveil.data.ingest.hash_table import TextTable
@@ -43,7 +43,7 @@ class ColumnEncoder:
 
     def add(self, column: Any) -> None:
         """Add rows, an Arrow chunked array of text with at least one chunk."""
-        codes = None if self.table is None else self.table.codes(column)
+        codes = None if self.table is None else self.table.code_of_each_row_or_none(column)
         if codes is not None:
             self.codes.append(codes)
             return
@@ -59,7 +59,7 @@ class ColumnEncoder:
     def coded(self) -> CodedColumn:
         """Return all rows as a coded column."""
         if self.table is not None and self.codes:
-            return self.table.in_order(self.codes)
+            return self.table.sorted_coded_column(self.codes)
         return encode_sorted(pa.chunked_array(self.done) if self.done else pa.chunked_array([], TEXT))
 
 
@@ -76,7 +76,9 @@ def least_bytes_for_compiled_code() -> int:
 
 def encode_text(column: Any) -> CodedColumn:
     """Return the coded column of an Arrow chunked array of text; null is missing."""
-    encoder = ColumnEncoder(compiled=use_compiled_code(column.get_total_buffer_size(), least_bytes_for_compiled_code()))
+    encoder = ColumnEncoder(
+        compiled=use_compiled_by_environment_or_size(column.get_total_buffer_size(), least_bytes_for_compiled_code())
+    )
     if len(column):
         encoder.add(column)
     return encoder.coded()
@@ -93,7 +95,7 @@ def encode_batches(batches: Iterable[pa.RecordBatch], names: Sequence[str]) -> d
     """
     enough, waiting = least_bytes_for_compiled_code(), iter(batches)
     group = _next_group(waiting, enough)
-    compiled = use_compiled_code(sum(batch.nbytes for batch in group), enough)
+    compiled = use_compiled_by_environment_or_size(sum(batch.nbytes for batch in group), enough)
     encoders = {name: ColumnEncoder(compiled=compiled) for name in names}
     with ThreadPoolExecutor(max(len(names), 1)) as threads:
         while group:

@@ -8,7 +8,13 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.data.ingest.coded_columns import MISSING, CodedColumn, encode_ids, parse_number_column, reject_rows
+from crowdveil.data.ingest.coded_columns import (
+    MISSING,
+    CodedColumn,
+    encode_ids,
+    parse_number_column,
+    refuse_if_rows_empty_or_marked,
+)
 from crowdveil.data.ingest.column_readers import GOLD, match_columns, read_csv_by_role
 from crowdveil.data.ingest.csv_files import text_source
 from crowdveil.errors import ReportsError
@@ -24,7 +30,7 @@ class DrawnGold(NamedTuple):
     seed: int | None
 
 
-def load_drawn_gold(
+def load_gold_with_draw_seed(
     path: str | PathLike[str],
     *,
     kind: Literal["categorical", "numeric"] | None = None,
@@ -53,16 +59,22 @@ def gold_of_columns(
     numeric: bool = False,
     conflicts: Literal["error", "first"] = "error",
 ) -> DrawnGold:
-    """Return known truths from the columns of their roles, those of text as numbers if `numeric`, as `load_drawn_gold`.
+    """Return known truths from the columns of their roles, as `load_gold_with_draw_seed`.
 
-    With a seed, tasks whose truth is still empty are left out.
+    Those of text are numbers if `numeric`. With a seed, tasks whose truth is still empty are left out.
     """
     if SEED in columns:
         # The rows that are left are counted anew.
         columns, source = _without_empty_truths(columns, source), str(source)
     task, truth = columns["task"], columns["truth"]
     names, codes = encode_ids(task, None, "task", source)
-    reject_rows(truth, _is_empty(truth), "every gold task needs a truth", source=source, hint="Leave the row out.")
+    refuse_if_rows_empty_or_marked(
+        truth,
+        _is_empty_truth_per_name(truth),
+        "every gold task needs a truth",
+        source=source,
+        hint="Leave the row out.",
+    )
     truths: NDArray[Any] = truth.names[truth.codes]
     if numeric:
         truths = parse_number_column(truth, source)
@@ -81,7 +93,7 @@ def gold_of_columns(
     return DrawnGold(found, _only_seed(columns.get(SEED), source))
 
 
-def _is_empty(truth: CodedColumn) -> NDArray[np.bool_]:
+def _is_empty_truth_per_name(truth: CodedColumn) -> NDArray[np.bool_]:
     """Return whether each name of a column is no truth."""
     return np.array([name == "" or name != name for name in truth.names.tolist()], dtype=bool)
 
@@ -89,11 +101,11 @@ def _is_empty(truth: CodedColumn) -> NDArray[np.bool_]:
 def _without_empty_truths(columns: Mapping[str, CodedColumn], source: str) -> dict[str, CodedColumn]:
     """Return the columns of gold without the rows whose truth is still empty."""
     truth = columns["truth"]
-    rows = np.delete(np.arange(len(truth)), truth.rows_with(_is_empty(truth)))
+    rows = np.delete(np.arange(len(truth)), truth.positions_of_empty_or_marked_rows(_is_empty_truth_per_name(truth)))
     if not len(rows):
         hint = "Write the truths into the column truth, from the top."
         raise ReportsError("no truth is known yet", source=source, hint=hint)
-    return {role: column.with_own_names(rows) for role, column in columns.items()}
+    return {role: column.restricted_to_rows(rows) for role, column in columns.items()}
 
 
 def _only_seed(column: CodedColumn | None, source: str) -> int | None:

@@ -20,9 +20,9 @@ from numba import njit
 from numpy.typing import NDArray
 
 from crowdveil.data.ingest.coded_columns import CodedColumn
-from crowdveil.jit import kernel, memory_intrinsics
+from crowdveil.jit import compile_with_numba, prefetch_and_load_word_intrinsics
 
-prefetch, load_word = memory_intrinsics()
+prefetch, load_word = prefetch_and_load_word_intrinsics()
 BATCH = 256
 """Rows per batch of prefetches."""
 WORD = np.uint64(8)
@@ -51,10 +51,10 @@ class TextTable:
 
     def __init__(self, salt: int | None = None) -> None:
         self.words, self.names = 1, 0
-        self.slots, self.records = _empty(FIRST_SLOTS, self.words)
+        self.slots, self.records = _empty_slots_and_records(FIRST_SLOTS, self.words)
         self.records[0] = secrets.randbits(64) if salt is None else salt
 
-    def codes(self, column: Any) -> NDArray[np.int32] | None:
+    def code_of_each_row_or_none(self, column: Any) -> NDArray[np.int32] | None:
         """Return each row's code, shape (rows,); None if cells are missing, no text, or longer than a record can be.
 
         Args:
@@ -80,7 +80,7 @@ class TextTable:
         ends = np.concatenate(([0], np.cumsum(lengths)))
         return pa.LargeStringArray.from_buffers(self.names, pa.py_buffer(ends), pa.py_buffer(letters))
 
-    def in_order(self, parts: Sequence[NDArray[np.int32]]) -> CodedColumn:
+    def sorted_coded_column(self, parts: Sequence[NDArray[np.int32]]) -> CodedColumn:
         """Return the coded column, sorted, of rows given by their codes in parts; every identifier must occur."""
         names = self.dictionary()
         order = pc.array_sort_indices(names).to_numpy()
@@ -99,14 +99,14 @@ class TextTable:
 
     def _rebuild(self, size: int, words: int) -> None:
         """Move all identifiers into a table with `size` slots and `words` words per record."""
-        slots, records = _empty(size, words)
+        slots, records = _empty_slots_and_records(size, words)
         filled = self.names + 1
         records.reshape(-1, words)[:filled, : self.words] = self.records.reshape(-1, self.words)[:filled]
         rehash(self.slots, slots, records, words)
         self.slots, self.records, self.words = slots, records, words
 
 
-def _empty(slots: int, words: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+def _empty_slots_and_records(slots: int, words: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
     """Return empty slots, and records for half as many identifiers and record 0."""
     return np.zeros(slots, dtype=np.uint64), np.zeros((slots // 2 + 1) * words, dtype=np.uint64)
 
@@ -126,7 +126,7 @@ def _text_and_ends(array: Any) -> tuple[NDArray[np.uint8], NDArray[np.integer]]:
 def lookup(words: int) -> Any:
     """Return the compiled lookup for records of `words` words."""
 
-    @kernel()
+    @compile_with_numba()
     def find_or_add(
         text: Any, ends: Any, done: Any, slots: Any, records: Any, names: Any, codes: Any
     ) -> tuple[Any, Any]:
@@ -167,7 +167,7 @@ def lookup(words: int) -> Any:
     return find_or_add
 
 
-@kernel()
+@compile_with_numba()
 def rehash(old_slots: Any, slots: Any, records: Any, words: Any) -> None:
     """Insert all identifiers of `old_slots` into the empty `slots`; `records` holds their words."""
     width, mask = np.uint64(words), np.uint64(len(slots) - 1)

@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.channels.alphabet import MAX_LABELS, NULL, Categories, short_list
+from crowdveil.channels.alphabet import MAX_LABELS, NULL, Categories, first_names_and_count_of_others
 from crowdveil.data.ingest.coded_columns import (
     MISSING,
     TEXT_RULE,
     CodedColumn,
     has_lone_surrogate,
     parse_numbers,
-    reject_rows,
-    with_distinct_numbers,
+    refuse_if_rows_empty_or_marked,
+    with_sorted_distinct_numbers,
 )
 from crowdveil.errors import ReportsError
 
@@ -37,14 +37,14 @@ def merge_spellings(column: CodedColumn, known: Sequence[str]) -> CodedColumn:
         known: the alphabet, if given: a text is replaced by the only label that it is a spelling of. Otherwise by the
             most frequent spelling (ties: the first in code-point order), in NFC and without outer spaces.
     """
-    column = with_distinct_numbers(column)
+    column = with_sorted_distinct_numbers(column)
     texts = [str(name) for name in column.names.tolist()]
     counts = np.bincount(column.codes[column.codes != MISSING], minlength=len(texts))
     chosen = _replaced_by_known_labels(texts, known) if known else _replaced_by_most_frequent(texts, counts)
-    return column.renamed(chosen)
+    return column.with_merged_names(chosen)
 
 
-def group_spellings(texts: Sequence[str]) -> list[list[int]]:
+def groups_of_same_label_spellings(texts: Sequence[str]) -> list[list[int]]:
     """Return groups of positions of texts that are spellings of one label; single spellings are omitted."""
     found: dict[str | Decimal, list[int]] = {}
     for position, text in enumerate(texts):
@@ -67,7 +67,7 @@ def _replaced_by_known_labels(texts: Sequence[str], known: Sequence[str]) -> lis
 
 def _replaced_by_most_frequent(texts: list[str], counts: NDArray[np.int64]) -> list[str]:
     chosen = [_stripped_nfc(text) for text in texts]
-    for positions in group_spellings(texts):
+    for positions in groups_of_same_label_spellings(texts):
         most = min(positions, key=lambda position: (-counts[position], texts[position]))
         for position in positions:
             chosen[position] = _stripped_nfc(texts[most])
@@ -98,7 +98,7 @@ MAX_NUMBER_LABELS = 20
 """Largest number of distinct numbers in a label column of unstated kind: ratings have fewer, counts more."""
 
 
-def encode_labels(
+def alphabet_and_label_codes(
     column: CodedColumn, alphabet: Categories | None, source: str
 ) -> tuple[Categories, NDArray[np.int16]]:
     """Return the alphabet (by default the sorted labels that occur) and int16 codes, shape (rows,).
@@ -106,27 +106,29 @@ def encode_labels(
     Raises:
         ReportsError: a label is empty, NaN, NULL or not in the alphabet, or there are too few or too many labels.
     """
-    column = with_distinct_numbers(column)
+    column = with_sorted_distinct_numbers(column)
     texts = [str(name) for name in column.names.tolist()]
     known = () if alphabet is None else alphabet.names
     absent = np.array([text.strip() in RESERVED_LABELS and text not in known for text in texts], dtype=bool)
-    reject_rows(
+    refuse_if_rows_empty_or_marked(
         column,
         absent,
         "labels must not be empty, NaN or NULL",
         source=source,
         hint="If they are no answers, skip them: missing='skip' in Python, --missing skip on the command line.",
     )
-    reject_rows(column, has_lone_surrogate(column.names), TEXT_RULE, source=source, hint="Correct the rows.")
+    refuse_if_rows_empty_or_marked(
+        column, has_lone_surrogate(column.names), TEXT_RULE, source=source, hint="Correct the rows."
+    )
     if alphabet is None:
         _require_alphabet_size(len(texts), source)
         alphabet = Categories(_sorted_labels(texts))
     place = {name: code for code, name in enumerate(alphabet.names)}
     codes = np.array([place.get(text, MISSING) for text in texts], dtype=np.int16)
-    reject_rows(
+    refuse_if_rows_empty_or_marked(
         column,
         codes == MISSING,
-        f"every label must be one of {short_list(alphabet.names)}",
+        f"every label must be one of {first_names_and_count_of_others(alphabet.names)}",
         source=source,
         hint="Correct the rows, write NULL for no answer, give an alphabet that holds the labels (--labels), or merge "
         "spellings (merge_labels=True in Python, --merge-labels on the command line).",
@@ -134,7 +136,7 @@ def encode_labels(
     return alphabet, codes[column.codes]
 
 
-def require_stated_kind(column: CodedColumn, source: str) -> None:
+def refuse_if_numbers_of_unstated_kind(column: CodedColumn, source: str) -> None:
     """Refuse a label column of unstated kind with many distinct numbers, or some with a decimal comma.
 
     These may be counts or measurements.
@@ -142,7 +144,7 @@ def require_stated_kind(column: CodedColumn, source: str) -> None:
     Raises:
         ReportsError: more than `MAX_NUMBER_LABELS` distinct values, or one with a comma; all of them are numbers.
     """
-    names = with_distinct_numbers(column).names
+    names = with_sorted_distinct_numbers(column).names
     texts = names.tolist() if names.dtype.kind in "OU" else []
     commas = any("," in name for name in texts)
     if len(names) <= MAX_NUMBER_LABELS and not commas:

@@ -50,7 +50,7 @@ def answers_to(columns: ReportColumns, question: str) -> ReportColumns:
         found = f"the questions {_list_of_questions(names)}"
         raise ReportsError(rule, source=columns.source, examples=found, hint="State one of these.")
     rows = np.flatnonzero(names[codes] == question)
-    task, worker, value = (column.with_own_names(rows) for column in (columns.task, columns.worker, columns.value))
+    task, worker, value = (column.restricted_to_rows(rows) for column in (columns.task, columns.worker, columns.value))
     source = f"{columns.source}, question {question!r}"
     return replace(columns, task=task, worker=worker, value=value, source=source, question=None)
 

@@ -10,11 +10,16 @@ from pathlib import Path
 from tempfile import gettempdir
 from typing import Any
 
-from crowdveil.data.importers.export_file import STANDARD_INPUT, ExportFile, name_of_files, whole_file_progress
+from crowdveil.data.importers.export_file import (
+    STANDARD_INPUT,
+    ExportFile,
+    first_file_and_count_of_others,
+    whole_file_progress,
+)
 from crowdveil.data.importers.imported_answers import (
     ImportedAnswers,
+    answers_to_one_question,
     collect_all_questions,
-    collect_answers,
 )
 from crowdveil.data.importers.importer import Importer
 from crowdveil.data.importers.registry import TOOLS, find_importer, importer_of
@@ -28,18 +33,18 @@ from crowdveil.data.ingest.column_readers import (
     read_parquet_columns,
 )
 from crowdveil.data.ingest.csv_files import Progress, refuse_encoding_of_utf8, text_source
-from crowdveil.data.ingest.labels import require_stated_kind
+from crowdveil.data.ingest.labels import refuse_if_numbers_of_unstated_kind
 from crowdveil.data.ingest.questions import answers_by_question, answers_to
 from crowdveil.data.sources.layout import (
     Layout,
     concatenate_tables,
-    has_annotations,
+    delimiter_and_column_roles,
     importer_of_file,
+    is_label_studio_table,
     possible_delimiters,
-    roles_of,
     table_by_role,
-    with_best_delimiter,
     with_delimiter,
+    with_delimiter_the_importer_recognises,
 )
 from crowdveil.data.sources.location import (
     COMPANIONS,
@@ -51,7 +56,7 @@ from crowdveil.data.sources.location import (
     refuse_files_beside_companions,
     scheme_of,
 )
-from crowdveil.data.sources.staging import copy_remote, copy_stdin, copy_table
+from crowdveil.data.sources.staging import copy_duckdb_table_as_parquet, copy_remote_files, copy_stdin
 from crowdveil.errors import ReportsError
 from crowdveil.files.filesystem import temporary_folder
 from crowdveil.presentation.counts import number_of
@@ -87,7 +92,7 @@ class AnswerSource:
     @property
     def name(self) -> str:
         """Name for messages."""
-        return name_of_files(self.files) if self.files else self.copied or str(self.path)
+        return first_file_and_count_of_others(self.files) if self.files else self.copied or str(self.path)
 
     @property
     def is_single_file(self) -> bool:
@@ -100,7 +105,7 @@ class AnswerSource:
         return not self.files and self.path.is_dir()
 
     @property
-    def collection_path(self) -> Path | None:
+    def path_beside_which_collection_lies(self) -> Path | None:
         """Path of the reports beside which files of a collection are looked for; None for several files."""
         return self.path if self.is_single_file or self.is_block_folder else None
 
@@ -113,9 +118,14 @@ class AnswerSource:
     def column_names(self) -> list[str]:
         """Names of the columns of a table, of one plain file; empty for other sources."""
         file = self.files[0] if self.is_single_file else None
-        if file is None or file.form not in ("text", "parquet") or file.is_blank or self.importer is not None:
+        if (
+            file is None
+            or file.form not in ("text", "parquet")
+            or file.is_blank_or_empty_json_list
+            or self.importer is not None
+        ):
             return []
-        return with_delimiter(file, roles_of(file, self.layout)[0]).columns
+        return with_delimiter(file, delimiter_and_column_roles(file, self.layout)[0]).columns
 
     @cached_property
     def importer(self) -> Importer | None:
@@ -128,14 +138,14 @@ class AnswerSource:
         if self.private:
             self._require_plain_tables()
             return None
-        if self.copied == STDIN and self.files[0].is_blank:
+        if self.copied == STDIN and self.files[0].is_blank_or_empty_json_list:
             hint = "Did the command before the pipe write anything?"
             raise ReportsError("the input must not be empty", source=STANDARD_INPUT, hint=hint)
         for file in self.files:
             refuse_encoding_of_utf8(file.path, self.layout.encoding)
         if self.layout.tool is not None:
             return importer_of(self.layout.tool)
-        if not self.files or self._stated_names:
+        if not self.files or self._all_names_are_stated:
             return None
         found = [importer_of_file(file, self.layout) for file in self.files]
         tools = dict.fromkeys("plain columns" if one is None else one.title for one in found)
@@ -151,8 +161,8 @@ class AnswerSource:
     def _require_plain_tables(self) -> None:
         """Refuse layouts of which single answers decide what is read: exports, JSON, and a column of questions."""
         for file in self.files:
-            roles = self._roles_of_plain_table(file)
-            if roles is None or has_annotations(file, roles):
+            roles = self._roles_by_header_of_plain_table(file)
+            if roles is None or is_label_studio_table(file, roles):
                 raise ReportsError(
                     "private answers must have plain columns, in a table with a header",
                     source=self.name,
@@ -165,12 +175,12 @@ class AnswerSource:
                     hint="Write the answers to the question, without that column, into a file of their own.",
                 )
 
-    def _roles_of_plain_table(self, file: ExportFile) -> dict[str, str] | None:
+    def _roles_by_header_of_plain_table(self, file: ExportFile) -> dict[str, str] | None:
         """Return the columns by role of a plain table, by its header alone; None for JSON and exports."""
-        if self.layout.tool is not None or file.is_blank or file.form == "json":
+        if self.layout.tool is not None or file.is_blank_or_empty_json_list or file.form == "json":
             return None
         try:
-            return roles_of(file, self.layout, by_header=True)[1]
+            return delimiter_and_column_roles(file, self.layout, by_header=True)[1]
         except ReportsError:
             with suppress(ReportsError):  # the first refusal names the defects of the header
                 if any(find_importer(with_delimiter(file, one)) for one in possible_delimiters(file, self.layout)):
@@ -178,12 +188,12 @@ class AnswerSource:
             raise
 
     @property
-    def _stated_names(self) -> bool:
+    def _all_names_are_stated(self) -> bool:
         names = self.layout.names
         return None not in (names.task, names.worker) and (names.label or names.value) is not None
 
-    def import_answers(self, progress: Progress | None = None) -> ImportedAnswers:
-        """Return the answers of an export; errors as `collect_answers`."""
+    def answers_of_tool_export(self, progress: Progress | None = None) -> ImportedAnswers:
+        """Return the answers of an export; errors as `answers_to_one_question`."""
         with whole_file_progress(self.files, progress):
             importer = self.importer
             if importer is None:
@@ -192,10 +202,10 @@ class AnswerSource:
                     source=self.name,
                     hint=f"State the tool, one of {', '.join(TOOLS)}; plain columns are read without an import.",
                 )
-            return collect_answers(importer, self._exports(importer), self.layout.question)
+            return answers_to_one_question(importer, self._export_files_with_delimiter(importer), self.layout.question)
 
-    def _exports(self, importer: Importer) -> list[ExportFile]:
-        return [with_best_delimiter(file, importer, self.layout) for file in self.files]
+    def _export_files_with_delimiter(self, importer: Importer) -> list[ExportFile]:
+        return [with_delimiter_the_importer_recognises(file, importer, self.layout) for file in self.files]
 
     def read(self, progress: Progress | None = None) -> tuple[ReportColumns, tuple[str, ...]]:
         """Return the columns of answers, and notes on how they were read.
@@ -204,16 +214,16 @@ class AnswerSource:
             ReportsError: a file is damaged, or its layout is unknown or ambiguous.
         """
         with whole_file_progress(self.files, progress):
-            columns, notes = self._read_as_written(progress)
+            columns, notes = self._columns_with_numbers_unchanged(progress)
         if self.layout.decimal == ",":
             columns = replace(columns, value=with_decimal_points(columns.value, columns.source))
         return columns, notes
 
-    def _read_as_written(self, progress: Progress | None) -> tuple[ReportColumns, tuple[str, ...]]:
+    def _columns_with_numbers_unchanged(self, progress: Progress | None) -> tuple[ReportColumns, tuple[str, ...]]:
         """Return columns and notes as `read` does, with numbers as the source has them."""
         if self.columns is not None:
             columns = self._with_missing_policy(self.columns)
-            return columns, self.notes or _row_notes(columns)
+            return columns, self.notes or _notes_on_blank_and_null_rows(columns)
         if not self.files:
             raise ReportsError(
                 "encoded blocks and data sets have readers of their own",
@@ -221,18 +231,18 @@ class AnswerSource:
                 hint="In Python: Reports.open for blocks, crowdveil.data.datasets.load for data sets.",
             )
         if self.importer is not None:
-            return _columns_and_notes(self.import_answers(), self.importer, self.name)
-        columns = self._with_missing_policy(self._plain_columns(progress))
+            return _columns_and_notes(self.answers_of_tool_export(), self.importer, self.name)
+        columns = self._with_missing_policy(self._read_plain_columns(progress))
         if self.layout.question is not None:
             columns = answers_to(columns, self.layout.question)
-        return columns, () if self.private else _row_notes(columns)
+        return columns, () if self.private else _notes_on_blank_and_null_rows(columns)
 
     def _with_missing_policy(self, columns: ReportColumns) -> ReportColumns:
         """Return the columns, whose empty answers are none if the user says so."""
         return replace(columns, skip_empty=self.layout.missing == "skip")
 
     @property
-    def doubt_about_labels(self) -> str:
+    def why_answers_are_hardly_labels(self) -> str:
         """Why the answers to one question of several are hardly labels: all are one, or numbers; else empty."""
         if self.columns is None or self.columns.value_name == "value":
             return ""
@@ -241,7 +251,7 @@ class AnswerSource:
         if len(names) == 1:
             return f"all answers to it are {str(names[0])!r}"
         try:
-            require_stated_kind(answers.value, answers.source)
+            refuse_if_numbers_of_unstated_kind(answers.value, answers.source)
         except ReportsError as error:
             return f"its answers are {error.value}"
         return ""
@@ -257,13 +267,13 @@ class AnswerSource:
         with whole_file_progress(self.files, progress):
             if self.importer is not None:
                 return self._imported_questions(self.importer)
-            if not self._has_questions:
+            if not self._has_question_column:
                 return {}
-            tables = answers_by_question(self._plain_columns(progress), every=every)
+            tables = answers_by_question(self._read_plain_columns(progress), every=every)
             return {question: replace(self, columns=columns) for question, columns in tables.items()}
 
     def _imported_questions(self, importer: Importer) -> dict[str, AnswerSource]:
-        found = collect_all_questions(importer, self._exports(importer))
+        found = collect_all_questions(importer, self._export_files_with_delimiter(importer))
         read = {
             question: _columns_and_notes(one, importer, f"{self.name}, question {question!r}")
             for question, one in found.items()
@@ -271,11 +281,11 @@ class AnswerSource:
         return {name: replace(self, columns=columns, notes=notes) for name, (columns, notes) in read.items()}
 
     @property
-    def _has_questions(self) -> bool:
+    def _has_question_column(self) -> bool:
         files = (with_delimiter(file, one) for file in self.files for one in possible_delimiters(file, self.layout))
         return any(normal_name(name) == QUESTION for file in files for name in file.columns)
 
-    def _plain_columns(self, progress: Progress | None) -> ReportColumns:
+    def _read_plain_columns(self, progress: Progress | None) -> ReportColumns:
         names = self.layout.names
         if self.is_single_file:
             file = self.files[0]
@@ -287,7 +297,7 @@ class AnswerSource:
             if file.form == "parquet":
                 return replace(read_parquet_columns(file.path, names, progress), source=self.name)
         tables, value_names = [], set()
-        for file, part in zip(self.files, _progress_of_each_file(self.files, progress), strict=True):
+        for file, part in zip(self.files, _progress_over_all_file_bytes(self.files, progress), strict=True):
             with whole_file_progress([file], part):
                 roles, table = table_by_role(file, self.layout, part)
             value_names.add(roles["value"])
@@ -313,7 +323,7 @@ class AnswerSource:
         )
 
 
-def _progress_of_each_file(files: Sequence[ExportFile], progress: Progress | None) -> list[Progress | None]:
+def _progress_over_all_file_bytes(files: Sequence[ExportFile], progress: Progress | None) -> list[Progress | None]:
     """Return a progress function for each file, all of which count the bytes of all files."""
     sizes = [file.path.stat().st_size for file in files]
     starts = [sum(sizes[:place]) for place in range(len(sizes))]
@@ -359,7 +369,7 @@ def import_notes(imported: ImportedAnswers, title: str) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _row_notes(columns: ReportColumns) -> tuple[str, ...]:
+def _notes_on_blank_and_null_rows(columns: ReportColumns) -> tuple[str, ...]:
     null = len(columns.null_rows)
     return (_no_answer_note(null),) if null else ()
 
@@ -417,9 +427,9 @@ def _source_of_name(source: str, layout: Layout, temporary: Path, progress: Prog
     if source == STDIN:
         path = copy_stdin(temporary, progress)
     elif table is not None:
-        path = copy_table(*table, temporary)
+        path = copy_duckdb_table_as_parquet(*table, temporary)
     else:
-        path = copy_remote(source, temporary, COMPANIONS, progress)
+        path = copy_remote_files(source, temporary, COMPANIONS, progress)
     return _refuse_question_without_files(local_source(path, layout, source))
 
 

@@ -63,8 +63,8 @@ def importer_of_file(file: ExportFile, layout: Layout) -> Importer | None:
     """
     refusal = None
     try:
-        delimiter, roles = roles_of(file, layout)
-        if layout.names != NO_NAMES or not has_annotations(with_delimiter(file, delimiter), roles):
+        delimiter, roles = delimiter_and_column_roles(file, layout)
+        if layout.names != NO_NAMES or not is_label_studio_table(with_delimiter(file, delimiter), roles):
             return None
     except ReportsError as error:
         refusal = error
@@ -82,18 +82,24 @@ def importer_of_file(file: ExportFile, layout: Layout) -> Importer | None:
     )
 
 
-def has_annotations(file: ExportFile, roles: Mapping[str, str]) -> bool:
+def is_label_studio_table(file: ExportFile, roles: Mapping[str, str]) -> bool:
     """Return whether a file is a table of Label Studio, whose data may have columns named like those of answers."""
     return roles.get("worker") == "annotator" and "annotation_id" in file.columns
 
 
-def roles_of(file: ExportFile, layout: Layout, *, by_header: bool = False) -> tuple[str, dict[str, str]]:
+def delimiter_and_column_roles(
+    file: ExportFile, layout: Layout, *, by_header: bool = False
+) -> tuple[str, dict[str, str]]:
     """Return the delimiter of a file (a comma unless it is text), and its columns by role."""
     if file.form == "text":
         return delimiter_and_roles(
-            file.path, layout.names.roles, layout.delimiter, layout.encoding, by_header=by_header
+            file.path,
+            layout.names.stated_or_found_column_by_role,
+            layout.delimiter,
+            layout.encoding,
+            by_header=by_header,
         )
-    return COMMA, layout.names.roles(file.columns, file.name)
+    return COMMA, layout.names.stated_or_found_column_by_role(file.columns, file.name)
 
 
 def with_delimiter(file: ExportFile, delimiter: str) -> ExportFile:
@@ -108,7 +114,7 @@ def possible_delimiters(file: ExportFile, layout: Layout) -> tuple[str, ...]:
     return tuple(DELIMITERS) if layout.delimiter is None else (layout.delimiter,)
 
 
-def with_best_delimiter(file: ExportFile, importer: Importer, layout: Layout) -> ExportFile:
+def with_delimiter_the_importer_recognises(file: ExportFile, importer: Importer, layout: Layout) -> ExportFile:
     """Return a file with the delimiter by which its columns are those of the importer; else with the most columns."""
     choices = [with_delimiter(file, delimiter) for delimiter in possible_delimiters(file, layout)]
     return next(
@@ -118,13 +124,15 @@ def with_best_delimiter(file: ExportFile, importer: Importer, layout: Layout) ->
 
 def table_by_role(file: ExportFile, layout: Layout, progress: Progress | None) -> tuple[dict[str, str], pa.Table]:
     """Return the column of each role, and the table of these columns, named by role."""
-    delimiter, roles = roles_of(file, layout)
+    delimiter, roles = delimiter_and_column_roles(file, layout)
     wanted = list(roles.values())
     table: Any
     if file.form == "text":
         table = read_csv_table(file.path, wanted, delimiter, progress, layout.encoding)
     elif file.form == "json":
-        table = pa.table({name: [_json_cell_text(record.get(name)) for record in file.records] for name in wanted})
+        table = pa.table(
+            {name: [_json_cell_text(record.get(name)) for record in file.rows_as_mappings] for name in wanted}
+        )
     else:
         table = file.arrow_table()
     return roles, table.select(wanted).rename_columns(list(roles))

@@ -61,10 +61,10 @@ def local_files(source: str) -> list[Path]:
         if not files:
             raise ReportsError("a pattern must match at least one file", source=source, hint="Check the pattern.")
         return files
-    return folder_files(path) if path.is_dir() else [path]
+    return data_files_of_folder(path) if path.is_dir() else [path]
 
 
-def folder_files(folder: Path) -> list[Path]:
+def data_files_of_folder(folder: Path) -> list[Path]:
     """Return the files of a folder in the order of names; errors as `local_files`."""
     for name in REPORT_FOLDER_FILES:
         if (folder / name).is_file():

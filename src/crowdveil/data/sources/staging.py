@@ -31,11 +31,11 @@ def copy_stdin(folder: Path, progress: Progress | None = None) -> Path:
     """Copy standard input to a file in a folder; return its path."""
     path = folder / STDIN_FILE
     with open(path, "wb") as copy:
-        _copy(sys.stdin.buffer, copy, 0, progress)
+        _copy_stream_with_progress(sys.stdin.buffer, copy, 0, progress)
     return path
 
 
-def copy_table(database: str, table: str, folder: Path) -> Path:
+def copy_duckdb_table_as_parquet(database: str, table: str, folder: Path) -> Path:
     """Copy a table or view of a DuckDB file, its schema before a point if it has one, as Parquet; return its path.
 
     Raises:
@@ -44,14 +44,16 @@ def copy_table(database: str, table: str, folder: Path) -> Path:
     path = folder / "table.parquet"
     name = ".".join('"{}"'.format(part.replace('"', '""')) for part in table.split("."))
     with (
-        _source_errors(f"{database}?{table}", "this database", "duckdb", "database and its table", DATABASE_HINT),
+        _errors_as_report_errors(
+            f"{database}?{table}", "this database", "duckdb", "database and its table", DATABASE_HINT
+        ),
         import_module("duckdb").connect(database, read_only=True) as connection,
     ):
         connection.sql(f"SELECT * FROM {name}").write_parquet(str(path))
     return path
 
 
-def copy_remote(url: str, folder: Path, companions: Sequence[str], progress: Progress | None = None) -> Path:
+def copy_remote_files(url: str, folder: Path, companions: Sequence[str], progress: Progress | None = None) -> Path:
     """Copy a remote file, folder, or the files that match a pattern; return the path of the copied file or folder.
 
     Args:
@@ -64,12 +66,12 @@ def copy_remote(url: str, folder: Path, companions: Sequence[str], progress: Pro
         ReportsError: an unknown scheme, a missing package, no such file, or no permission.
     """
     hint = f"Check the URL, and the credentials of this machine. {DATABASE_HINT}"
-    with _source_errors(_url_without_credentials(url), f"{scheme_of(url)}://", "remote", "remote file", hint):
-        return _copy_path(*_open_file_system(url), folder, companions, progress)
+    with _errors_as_report_errors(_url_without_credentials(url), f"{scheme_of(url)}://", "remote", "remote file", hint):
+        return _copy_files_matching_path(*_open_file_system(url), folder, companions, progress)
 
 
 @contextmanager
-def _source_errors(source: str, what: str, extra: str, thing: str, hint: str) -> Iterator[None]:
+def _errors_as_report_errors(source: str, what: str, extra: str, thing: str, hint: str) -> Iterator[None]:
     """Turn the errors of file systems and databases, which have no common class, into a ReportsError."""
     try:
         yield
@@ -99,7 +101,9 @@ def _open_file_system(url: str) -> tuple[Any, str]:
     return fs.PyFileSystem(fs.FSSpecHandler(found)), path
 
 
-def _copy_path(remote: Any, path: str, folder: Path, companions: Sequence[str], progress: Progress | None) -> Path:
+def _copy_files_matching_path(
+    remote: Any, path: str, folder: Path, companions: Sequence[str], progress: Progress | None
+) -> Path:
     name, base = PurePosixPath(path).name, path.rpartition("/")[0]
     kind, found, target = remote.get_file_info(path).type, [path], folder
     if any(sign in path for sign in "*?["):
@@ -134,10 +138,10 @@ def _relative_path_inside(path: str, base: str) -> PurePosixPath:
 def _copy_file(remote: Any, path: str, target: Path, progress: Progress | None) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     with remote.open_input_stream(path, compression=None) as stream, open(target, "wb") as copy:
-        _copy(stream, copy, remote.get_file_info(path).size or 0, progress)
+        _copy_stream_with_progress(stream, copy, remote.get_file_info(path).size or 0, progress)
 
 
-def _copy(stream: Any, copy: BinaryIO, size: int, progress: Progress | None) -> None:
+def _copy_stream_with_progress(stream: Any, copy: BinaryIO, size: int, progress: Progress | None) -> None:
     done = 0
     while part := stream.read(PART_BYTES):
         copy.write(part)

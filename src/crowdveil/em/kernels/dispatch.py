@@ -15,7 +15,7 @@ from crowdveil.data.reports import BLOCK_REPORTS, Block
 from crowdveil.em.kernels.numpy_backend import EncodedBlock
 from crowdveil.errors import SettingsError
 from crowdveil.jit import KERNELS_VARIABLE as KERNELS_VARIABLE
-from crowdveil.jit import use_compiled_code
+from crowdveil.jit import use_compiled_by_environment_or_size
 
 THREADS_VARIABLE = "CROWDVEIL_THREADS"
 """Environment variable: number of threads; by default the number of idle cores."""
@@ -37,10 +37,10 @@ def use_compiled(reports: int, cells: int = 0) -> bool:
     Raises:
         SettingsError: an unknown choice in the environment.
     """
-    return use_compiled_code(max(reports, cells // CELLS_PER_REPORT), MIN_COMPILED_REPORTS)
+    return use_compiled_by_environment_or_size(max(reports, cells // CELLS_PER_REPORT), MIN_COMPILED_REPORTS)
 
 
-def encode(
+def encoded_block_for_kernels(
     block: Block, workers: int, symbols: int, points: NDArray[np.float64] | None = None, *, compiled: bool
 ) -> EncodedBlock:
     """Return a block encoded for its sums.
@@ -58,7 +58,7 @@ def encode(
     return NumbaBlock(block, workers, symbols, points)
 
 
-def block_reports(reports: int, sums_per_block: int, *, compiled: bool) -> int:
+def reports_per_reproducible_block(reports: int, sums_per_block: int, *, compiled: bool) -> int:
     """Return the number of reports in a block; it depends on the data alone, so that sums are reproducible bit for bit.
 
     Compiled fits have two to eight blocks: fewer where a block's sums are large compared with its reports.
@@ -78,7 +78,7 @@ def block_reports(reports: int, sums_per_block: int, *, compiled: bool) -> int:
     return max(MIN_BLOCK_REPORTS, min(block_size, MAX_BLOCK_REPORTS))
 
 
-def thread_count() -> int:
+def thread_count_by_variable_or_load() -> int:
     """Return the number of threads: from the environment, or one per idle core.
 
     Raises:

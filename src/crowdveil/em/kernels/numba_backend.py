@@ -29,11 +29,11 @@ class NumbaBlock(EncodedBlock):
     """An `EncodedBlock` by compiled loops; memory layout as in `numba_loops.layout`."""
 
     @cached_property
-    def layout(self) -> tuple[NDArray[np.uint8], NDArray[np.uint8], NDArray[np.int32]]:
+    def task_order_and_report_counts(self) -> tuple[NDArray[np.uint8], NDArray[np.uint8], NDArray[np.int32]]:
         """Task at each position, position of each task, reports at each position; shapes (tasks,)."""
         order, positions = np.empty((2, self.block.tasks), np.uint8)
         lengths = np.empty(self.block.tasks, np.int32)
-        layout.order_by_length(self.block.pointers, order, positions, lengths)
+        layout.fill_batch_order_by_report_count(self.block.pointers, order, positions, lengths)
         return order, positions, lengths
 
     @cached_property
@@ -41,32 +41,34 @@ class NumbaBlock(EncodedBlock):
         """worker * symbols + symbol of each report, in the order of positions; PREFETCH_DISTANCE zeros follow."""
         codes = _code_array(len(self.block.worker) + PREFETCH_DISTANCE, self.workers * self.symbols)
         codes[-PREFETCH_DISTANCE:] = 0
-        layout.table_codes(*self._order, self.block.worker, self.block.value, self.symbols, codes)
+        layout.table_codes(*self._task_order_and_pointers, self.block.worker, self.block.value, self.symbols, codes)
         return codes
 
     @property
-    def _order(self) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    def _task_order_and_pointers(self) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
         """Task at each position, and pointers to each task's reports."""
-        return self.layout[0], self.block.pointers
+        return self.task_order_and_report_counts[0], self.block.pointers
 
     @cached_property
-    def table_counts(self) -> NDArray[np.int32]:
+    def report_counts_by_worker_and_symbol(self) -> NDArray[np.int32]:
         """Reports of each worker by symbol, shape (workers * symbols,)."""
         counts = np.zeros(self.workers * self.symbols, np.int32)
         layout.count_codes(self.table_codes[: len(self.block.worker)], counts)
         return counts
 
     @cached_property
-    def bits(self) -> int:
+    def bits_per_symbol(self) -> int:
         """Bits of a symbol."""
         return max(self.symbols - 1, 1).bit_length()
 
     @cached_property
-    def vote_codes(self) -> NDArray[np.unsignedinteger]:
+    def worker_and_symbol_codes_by_position(self) -> NDArray[np.unsignedinteger]:
         """worker << bits | symbol of each report, in the order of positions; PREFETCH_DISTANCE zeros follow."""
-        codes = _code_array(len(self.block.worker) + PREFETCH_DISTANCE, self.workers << self.bits)
+        codes = _code_array(len(self.block.worker) + PREFETCH_DISTANCE, self.workers << self.bits_per_symbol)
         codes[-PREFETCH_DISTANCE:] = 0
-        layout.table_codes(*self._order, self.block.worker, self.block.value, 1 << self.bits, codes)
+        layout.table_codes(
+            *self._task_order_and_pointers, self.block.worker, self.block.value, 1 << self.bits_per_symbol, codes
+        )
         return codes
 
     def confusion_step(
@@ -78,39 +80,43 @@ class NumbaBlock(EncodedBlock):
     ) -> TableStep:
         """Return the posterior, the soft-max of each task's scores, and its sums."""
         groups, labels = tables.initial_scores.shape
-        posterior, by_truth = self._output(previous, labels), np.zeros((groups, labels))
-        interleaved = _aligned_buffer(2 * len(self.table_counts) * (labels - 1))
-        likelihood = table_loops.interleave_log_odds(_unrolled(labels))(
-            tables.report_scores.ravel(), self.table_counts, labels, interleaved
+        posterior, by_truth = self._new_or_reused_posterior_array(previous, labels), np.zeros((groups, labels))
+        interleaved = _thread_local_aligned_buffer(2 * len(self.report_counts_by_worker_and_symbol) * (labels - 1))
+        likelihood = table_loops.compiled_fill_of_log_odds(_labels_to_unroll_or_zero(labels))(
+            tables.report_scores.ravel(), self.report_counts_by_worker_and_symbol, labels, interleaved
         )
-        from_others, change = table_loops.confusion_e_step(_unrolled(labels))(
-            self.layout,
+        from_others, change = table_loops.compiled_confusion_e_step(_labels_to_unroll_or_zero(labels))(
+            self.task_order_and_report_counts,
             self.table_codes,
             interleaved,
             tables.initial_scores[:, 1:] - tables.initial_scores[:, :1],
-            _groups_or_empty(group, groups),
+            _group_or_empty_if_one_group(group, groups),
             _gold_or_empty(gold),
-            self._exponents(tables),
+            self._score_factor_by_position(tables),
             (posterior.reshape(-1), by_truth),
         )
         likelihood += from_others
         sizes = np.bincount(group, minlength=groups) if groups > 1 else np.array([self.block.tasks])
         likelihood += float(sizes @ tables.initial_scores[:, 0])
-        sums = self._restore_first_label(interleaved, labels)
+        sums = self._sums_with_first_label(interleaved, labels)
         return TableStep(posterior, sums, by_truth, likelihood, change if posterior is previous else None)
 
-    def confusion_sums(self, posterior: NDArray[np.float64]) -> NDArray[np.float64]:
+    def posterior_sums_by_table_row(self, posterior: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the sums of a posterior over the reports of each table row."""
         labels = posterior.shape[1]
-        interleaved = _aligned_buffer(2 * len(self.table_counts) * (labels - 1))
-        table_loops.clear_sums(self.table_counts, labels - 1, interleaved)
-        table_loops.confusion_sums(_unrolled(labels))(self.layout, self.table_codes, posterior, interleaved)
-        return self._restore_first_label(interleaved, labels)
+        interleaved = _thread_local_aligned_buffer(2 * len(self.report_counts_by_worker_and_symbol) * (labels - 1))
+        table_loops.clear_sums(self.report_counts_by_worker_and_symbol, labels - 1, interleaved)
+        table_loops.compiled_confusion_sums(_labels_to_unroll_or_zero(labels))(
+            self.task_order_and_report_counts, self.table_codes, posterior, interleaved
+        )
+        return self._sums_with_first_label(interleaved, labels)
 
     def squared_scores(self, table: NDArray[np.float64], posterior: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return each worker's sum of squared posterior means of report rows."""
         sums, flat = np.zeros(len(table)), np.ascontiguousarray(posterior).ravel()
-        table_loops.squared_scores(self.layout, self.table_codes, table.ravel(), flat, table.shape[1], sums)
+        table_loops.add_squared_mean_scores_of_rows(
+            self.task_order_and_report_counts, self.table_codes, table.ravel(), flat, table.shape[1], sums
+        )
         return sums.reshape(-1, self.symbols).sum(axis=1)
 
     def one_coin_step(
@@ -121,26 +127,36 @@ class NumbaBlock(EncodedBlock):
         previous: NDArray[np.float64] | None = None,
     ) -> VoteStep:
         """Return the soft-max of weighted votes."""
-        posterior, interleaved = self._output(previous, len(initial)), _with_zero_sums(weight)
-        normaliser, change = votes.one_coin_step(_unrolled(len(initial)))(
-            self.layout, self.vote_codes, self.bits, interleaved, initial, _gold_or_empty(gold), posterior.reshape(-1)
+        posterior, interleaved = self._new_or_reused_posterior_array(previous, len(initial)), _with_zero_sums(weight)
+        normaliser, change = votes.compiled_one_coin_e_step(_labels_to_unroll_or_zero(len(initial)))(
+            self.task_order_and_report_counts,
+            self.worker_and_symbol_codes_by_position,
+            self.bits_per_symbol,
+            interleaved,
+            initial,
+            _gold_or_empty(gold),
+            posterior.reshape(-1),
         )
         return VoteStep(posterior, interleaved[1::2].copy(), normaliser, change if posterior is previous else None)
 
-    def vote_sums(self, weight: NDArray[np.float64]) -> NDArray[np.float64]:
+    def weight_by_task_and_symbol(self, weight: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the summed weights of the workers who sent each symbol."""
         sums = np.zeros(self.block.tasks * self.symbols)
-        votes.vote_totals(self.block.pointers, self.block.worker, self.block.value, weight, self.symbols, sums)
+        votes.add_weights_by_task_and_symbol(
+            self.block.pointers, self.block.worker, self.block.value, weight, self.symbols, sums
+        )
         return sums.reshape(-1, self.symbols)
 
     def agreement_sums(self, posterior: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the sum of a posterior over the symbols that each worker sent."""
         sums = np.zeros(self.workers)
         flat = np.ascontiguousarray(posterior).ravel()
-        votes.agreement_sums(self.block.pointers, self.block.worker, self.block.value, flat, self.symbols, sums)
+        votes.add_posterior_to_worker_agreement(
+            self.block.pointers, self.block.worker, self.block.value, flat, self.symbols, sums
+        )
         return sums
 
-    def mean_step(
+    def weighted_means_and_residual_sums(
         self,
         weight: NDArray[np.float64],
         rounding: float,
@@ -149,38 +165,42 @@ class NumbaBlock(EncodedBlock):
     ) -> MeanStep:
         """Return weighted means of numbers."""
         truth, squares = np.empty(self.block.tasks) if previous is None else previous, np.zeros(self.workers)
-        reports = self.block.pointers, self.block.worker, self.numbers
-        change = votes.mean_step(*reports, weight, gold, rounding, truth, squares)
+        reports = self.block.pointers, self.block.worker, self.number_of_each_report
+        change = votes.weighted_means_and_squared_residuals(*reports, weight, gold, rounding, truth, squares)
         return MeanStep(truth, squares, change if truth is previous else None)
 
-    def _exponents(self, tables: ScoreTables) -> NDArray[np.float64]:
+    def _score_factor_by_position(self, tables: ScoreTables) -> NDArray[np.float64]:
         """Return the factor of the scores of the task at each position; empty without a discount."""
-        return np.empty(0) if tables.discount is None else tables.discount.exponents(self.layout[2])
+        return (
+            np.empty(0) if tables.discount is None else tables.discount.exponents(self.task_order_and_report_counts[2])
+        )
 
-    def _output(self, previous: NDArray[np.float64] | None, labels: int) -> NDArray[np.float64]:
+    def _new_or_reused_posterior_array(self, previous: NDArray[np.float64] | None, labels: int) -> NDArray[np.float64]:
         """Return the array for the new posterior, [task, label]: the previous one if it is C-contiguous."""
         return np.empty((self.block.tasks, labels)) if previous is None or not previous.flags.c_contiguous else previous
 
-    def _restore_first_label(self, interleaved: NDArray[np.float64], labels: int) -> NDArray[np.float64]:
+    def _sums_with_first_label(self, interleaved: NDArray[np.float64], labels: int) -> NDArray[np.float64]:
         """Return sums of all labels, [row, label], from the interleaved sums, which lack the first label."""
-        sums = np.empty((len(self.table_counts), labels))
-        table_loops.restore_first_label(_unrolled(labels))(self.table_counts, interleaved, labels, sums.ravel())
+        sums = np.empty((len(self.report_counts_by_worker_and_symbol), labels))
+        table_loops.compiled_restore_of_first_label(_labels_to_unroll_or_zero(labels))(
+            self.report_counts_by_worker_and_symbol, interleaved, labels, sums.ravel()
+        )
         return sums
 
 
-def _unrolled(labels: int) -> int:
+def _labels_to_unroll_or_zero(labels: int) -> int:
     """Return the number of labels to unroll, 0 for a loop."""
     return labels if labels <= UNROLLED_LABELS else 0
 
 
 def _with_zero_sums(weight: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return weights and zero sums, flat [worker, 2], in the thread's buffer: valid until its next step."""
-    interleaved = _aligned_buffer(2 * len(weight))
+    interleaved = _thread_local_aligned_buffer(2 * len(weight))
     votes.interleave_zeros(weight, interleaved)
     return interleaved
 
 
-def _aligned_buffer(size: int) -> NDArray[np.float64]:
+def _thread_local_aligned_buffer(size: int) -> NDArray[np.float64]:
     """Return the thread's buffer, aligned to a cache line.
 
     It is kept between calls, since mapping new memory is slower than filling it in a step.
@@ -197,7 +217,7 @@ def _code_array(reports: int, codes: int) -> NDArray[np.unsignedinteger]:
     return np.empty(reports, dtype=np.uint32 if codes <= 2**32 else np.uint64)
 
 
-def _groups_or_empty(group: NDArray[np.int64], groups: int) -> NDArray[np.int64]:
+def _group_or_empty_if_one_group(group: NDArray[np.int64], groups: int) -> NDArray[np.int64]:
     return group if groups > 1 else np.empty(0, dtype=np.int64)
 
 

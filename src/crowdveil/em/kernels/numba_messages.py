@@ -29,18 +29,18 @@ class NumbaWorkerLikelihood:
         limits: tuple[float, float, int],
     ) -> None:
         self.views, self.components, self.limits, self.classes = views, components, limits, len(mixing)
-        self.mixing = _padded(mixing.T, loops.UNROLLED_COMPONENTS)
+        self.mixing = _padded_to_multiples(mixing.T, loops.UNROLLED_COMPONENTS)
         self.product = np.ones((len(views[0]), self.mixing.shape[1]))
         self.power = np.zeros(self.product.shape, np.int64)
         self.counts = np.zeros(len(self.product), np.int64)
 
-    def message_state(self, part: Block, known: NDArray[np.bool_]) -> "NumbaMessages":
+    def messages_of_task_chunk(self, part: Block, known: NDArray[np.bool_]) -> "NumbaMessages":
         """Return the messages of a few tasks; `known` marks gold tasks, shape (tasks,)."""
         return NumbaMessages(part, known, self)
 
     def scores(self) -> NDArray[np.float64]:
         """Return log-likelihoods, indexed [worker, class]."""
-        return _logarithm(self.product, self.power, self.classes)
+        return _log_of_product_and_power(self.product, self.power, self.classes)
 
 
 class NumbaMessages:
@@ -57,13 +57,13 @@ class NumbaMessages:
     def __init__(self, part: Block, known: NDArray[np.bool_], workers: NumbaWorkerLikelihood) -> None:
         self.reports, self.known, self.workers = (part.pointers, part.worker, part.value), known, workers
         self.truths = workers.components.shape[2]
-        self.components = _padded(workers.components, loops.UNROLLED_COMPONENTS)
+        self.components = _padded_to_multiples(workers.components, loops.UNROLLED_COMPONENTS)
         self.weights = np.zeros((len(part.worker), self.components.shape[1]))
 
     def restrict_grid(self, kept: NDArray[np.int64]) -> None:
         """Restrict the grid to the truths with indices `kept`."""
         self.truths = len(kept)
-        self.components = _padded(self.components[:, :, kept], loops.UNROLLED_COMPONENTS)
+        self.components = _padded_to_multiples(self.components[:, :, kept], loops.UNROLLED_COMPONENTS)
 
     def first(self) -> NDArray[np.float64]:
         """Return the logarithm of the first messages to tasks, indexed [task, truth]."""
@@ -73,26 +73,26 @@ class NumbaMessages:
         """Return the log-product of messages to each task, given its posterior in the last pass; both [task, truth]."""
         product = np.empty((len(self.known), self.components.shape[2]))
         power = np.empty(product.shape, np.int64)
-        loops.pass_messages(
+        loops.pass_messages_between_tasks_and_workers(
             self.reports,
             *self.workers.views,
             self.components,
-            _padded(belief, 1),
+            _padded_to_multiples(belief, 1),
             self.known,
             self.weights,
             self.workers.limits,
             product,
             power,
         )
-        return _logarithm(product, power, self.truths)
+        return _log_of_product_and_power(product, power, self.truths)
 
     def update_workers(self, belief: NDArray[np.float64]) -> None:
         """Multiply the cavity likelihoods of all reports into the workers' products; `belief` is [task, truth]."""
         workers = self.workers
-        loops.update_workers(
+        loops.multiply_cavity_likelihoods_into_workers(
             self.reports,
             self.components,
-            _padded(belief, 1),
+            _padded_to_multiples(belief, 1),
             self.known,
             self.weights,
             workers.limits,
@@ -103,11 +103,16 @@ class NumbaMessages:
         )
 
 
-def _padded(table: NDArray[np.float64], rows: int) -> NDArray[np.float64]:
-    """Return a table padded with zeros to multiples of `rows` rows and of a tile of truths."""
-    short = [(0, 0)] * (table.ndim - 2) + [(0, -table.shape[-2] % rows), (0, -table.shape[-1] % loops.TILE_TRUTHS)]
+def _padded_to_multiples(table: NDArray[np.float64], rows_multiple: int) -> NDArray[np.float64]:
+    """Return a table padded with zeros to multiples of `rows_multiple` rows and of a tile of truths."""
+    short = [(0, 0)] * (table.ndim - 2) + [
+        (0, -table.shape[-2] % rows_multiple),
+        (0, -table.shape[-1] % loops.TILE_TRUTHS),
+    ]
     return np.ascontiguousarray(np.pad(table, short))
 
 
-def _logarithm(product: NDArray[np.float64], power: NDArray[np.int64], columns: int) -> NDArray[np.float64]:
+def _log_of_product_and_power(
+    product: NDArray[np.float64], power: NDArray[np.int64], columns: int
+) -> NDArray[np.float64]:
     return np.log(product[:, :columns]) + LOG_2 * power[:, :columns]

@@ -107,12 +107,12 @@ class EncodedBlock:
     points: NDArray[np.float64] | None = None
 
     @cached_property
-    def numbers(self) -> NDArray[np.float64]:
+    def number_of_each_report(self) -> NDArray[np.float64]:
         """Value of each report, shape (reports,): the number, or the grid point or position of its symbol."""
         return self.block.value if self.points is None else self.points[self.block.value]
 
     @cached_property
-    def matrix(self) -> Any:
+    def reports_as_sparse_matrix(self) -> Any:
         """The block as a sparse matrix, indexed [task, worker * symbols + symbol]."""
         # 32-bit indices, where they suffice, save memory and up to a quarter of the time of the two products.
         narrow = max(self.workers * self.symbols, len(self.block.worker)) < 2**31
@@ -134,22 +134,22 @@ class EncodedBlock:
         previous: NDArray[np.float64] | None = None,
     ) -> TableStep:
         """Return the posterior, the soft-max of each task's scores, and its sums."""
-        scores = self.matrix @ tables.report_scores + tables.initial_scores[group]
+        scores = self.reports_as_sparse_matrix @ tables.report_scores + tables.initial_scores[group]
         if tables.discount is not None:
             scores *= tables.discount.exponents(np.diff(self.block.pointers))[:, None]
-        posterior, likelihood = _gold_softmax(scores, gold)
+        posterior, likelihood = _softmax_with_gold_and_log_normalizer(scores, gold)
         by_truth = np.array([posterior[group == one].sum(axis=0) for one in range(len(tables.initial_scores))])
-        return TableStep(posterior, self.confusion_sums(posterior), by_truth, likelihood)
+        return TableStep(posterior, self.posterior_sums_by_table_row(posterior), by_truth, likelihood)
 
-    def confusion_sums(self, posterior: NDArray[np.float64]) -> NDArray[np.float64]:
+    def posterior_sums_by_table_row(self, posterior: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the sums of a posterior, [task, label], over the reports of each table row; indexed [row, label]."""
-        return self.matrix.T @ posterior
+        return self.reports_as_sparse_matrix.T @ posterior
 
     def squared_scores(self, table: NDArray[np.float64], posterior: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return each worker's sum over reports of (posterior mean of the report's row of `table`)^2."""
         row = self.block.worker.astype(np.int64) * self.symbols + self.block.value
         means = np.einsum("rz,rz->r", table[row], posterior[self.block.task])
-        return totals(self.block.worker, means**2, self.workers)
+        return weight_totals_by_code(self.block.worker, means**2, self.workers)
 
     def one_coin_step(
         self,
@@ -159,31 +159,35 @@ class EncodedBlock:
         previous: NDArray[np.float64] | None = None,
     ) -> VoteStep:
         """Return the soft-max of weighted votes plus initial scores, shape (labels,)."""
-        posterior, normaliser = _gold_softmax(self.vote_sums(weight) + initial, gold)
+        posterior, normaliser = _softmax_with_gold_and_log_normalizer(
+            self.weight_by_task_and_symbol(weight) + initial, gold
+        )
         return VoteStep(posterior, self.agreement_sums(posterior), normaliser)
 
-    def plurality_step(
+    def weighted_plurality_vote(
         self,
         weight: NDArray[np.float64],
         tie_margin: float,
         gold: NDArray[np.int64],
     ) -> VoteStep:
         """Return the weighted plurality vote; labels within `tie_margin` of the most votes share the task equally."""
-        votes = self.vote_sums(weight)
+        votes = self.weight_by_task_and_symbol(weight)
         winners = votes >= votes.max(axis=1, keepdims=True) - tie_margin
         posterior = one_hot_gold(winners / winners.sum(axis=1, keepdims=True), gold)
         return VoteStep(posterior, self.agreement_sums(posterior), 0.0)
 
-    def vote_sums(self, weight: NDArray[np.float64]) -> NDArray[np.float64]:
+    def weight_by_task_and_symbol(self, weight: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the summed weights of the workers who sent each symbol, indexed [task, symbol]."""
         cell = self.block.task * self.symbols + self.block.value
-        return totals(cell, weight[self.block.worker], self.block.tasks * self.symbols).reshape(-1, self.symbols)
+        return weight_totals_by_code(cell, weight[self.block.worker], self.block.tasks * self.symbols).reshape(
+            -1, self.symbols
+        )
 
     def agreement_sums(self, posterior: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the sum of a posterior, [task, symbol], over the symbols that each worker sent, shape (workers,)."""
-        return totals(self.block.worker, posterior[self.block.task, self.block.value], self.workers)
+        return weight_totals_by_code(self.block.worker, posterior[self.block.task, self.block.value], self.workers)
 
-    def mean_step(
+    def weighted_means_and_residual_sums(
         self,
         weight: NDArray[np.float64],
         rounding: float,
@@ -192,13 +196,18 @@ class EncodedBlock:
     ) -> MeanStep:
         """Return weighted means of numbers; relative residuals up to `rounding` count as 0."""
         task, shares = self.block.task, weight[self.block.worker]
-        total = totals(task, shares, self.block.tasks)
+        total = weight_totals_by_code(task, shares, self.block.tasks)
         truth = np.full(self.block.tasks, np.nan)
-        np.divide(totals(task, shares * self.numbers, self.block.tasks), total, out=truth, where=total > 0)
+        np.divide(
+            weight_totals_by_code(task, shares * self.number_of_each_report, self.block.tasks),
+            total,
+            out=truth,
+            where=total > 0,
+        )
         truth = np.where(np.isnan(gold), truth, gold)
-        difference = self.numbers - truth[task]
-        difference[np.abs(difference) <= rounding * np.abs(self.numbers)] = 0.0
-        return MeanStep(truth, totals(self.block.worker, difference**2, self.workers))
+        difference = self.number_of_each_report - truth[task]
+        difference[np.abs(difference) <= rounding * np.abs(self.number_of_each_report)] = 0.0
+        return MeanStep(truth, weight_totals_by_code(self.block.worker, difference**2, self.workers))
 
 
 def largest_change(new: NDArray[np.float64], old: NDArray[np.float64]) -> float:
@@ -206,7 +215,7 @@ def largest_change(new: NDArray[np.float64], old: NDArray[np.float64]) -> float:
     return float(np.nan_to_num(np.abs(new - old)).max())
 
 
-def totals(code: NDArray[Any], weight: NDArray[np.float64], size: int) -> NDArray[np.float64]:
+def weight_totals_by_code(code: NDArray[Any], weight: NDArray[np.float64], size: int) -> NDArray[np.float64]:
     """Return the summed weights of the reports by code 0 .. size - 1, shape (size,)."""
     return np.bincount(code, weights=weight, minlength=size).astype(float)
 
@@ -229,7 +238,9 @@ def row_sums(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
     return reduce(np.add, matrix.T) if 0 < matrix.shape[1] <= FEW_COLUMNS else matrix.sum(axis=1)
 
 
-def _gold_softmax(scores: NDArray[np.float64], gold: NDArray[np.int64]) -> tuple[NDArray[np.float64], float]:
+def _softmax_with_gold_and_log_normalizer(
+    scores: NDArray[np.float64], gold: NDArray[np.int64]
+) -> tuple[NDArray[np.float64], float]:
     """Return posteriors, gold tasks certain, and the sum of log-normalizers (of a gold task: its label's score)."""
     posterior, total = softmax(scores)
     known = np.flatnonzero(gold >= 0)

@@ -1,8 +1,9 @@
 """Reductions over worker tables and reports: confusion normalization, soft-max, logarithms, squared slopes.
 
 Most have a numpy form and a compiled one (`compiled`, from `use_compiled`). Processor time of the first over the
-second, one thread, 10,000 workers with five and with two labels: `normalize_confusion` 3.2 and 3.5, `softmax_by_label`
-3.6 with five; for half a million answers `squared_slopes` 14 and 22.
+second, one thread, 10,000 workers with five and with two labels: `normalize_confusion` 3.2 and 3.5,
+`confusion_from_unnormalized_logs` 3.6 with five; for half a million answers
+`squared_derivative_sums_per_worker` 14 and 22.
 Row-wise work goes in chunks that stay in a core's own cache, which is three times faster than whole columns.
 """
 
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.special import softmax
 
 from crowdveil.data.blocks import Block
-from crowdveil.em.kernels.dispatch import parallel_map, thread_count
+from crowdveil.em.kernels.dispatch import parallel_map, thread_count_by_variable_or_load
 
 CHUNK_NUMBERS = 1 << 15
 """Numbers in a chunk of rows."""
@@ -68,7 +69,9 @@ def normalize_confusion(
     Pseudo-counts of each worker are for compiled code only.
     """
     if not compiled:
-        return map_row_chunks(partial(_normalized, pseudo_counts), counts, np.empty_like(counts))
+        return map_row_chunks(
+            partial(_rows_normalized_with_pseudo_counts, pseudo_counts), counts, np.empty_like(counts)
+        )
     from crowdveil.em.kernels.numba_backend import UNROLLED_LABELS
     from crowdveil.em.kernels.numba_loops import confusion
 
@@ -83,11 +86,11 @@ def normalize_confusion(
     def work(rows: slice) -> None:
         normalize(by_label[rows].ravel(), pseudo, weights[rows].ravel(), parts, size, shares[rows].ravel())
 
-    for_row_ranges(work, len(counts), _min_rows_per_thread(counts))
+    for_row_ranges(work, len(counts), _fewest_rows_worth_a_thread(counts))
     return shares.transpose(0, 2, 1)
 
 
-def softmax_by_label(scores: NDArray[np.float64], *, compiled: bool = False) -> NDArray[np.float64]:
+def confusion_from_unnormalized_logs(scores: NDArray[np.float64], *, compiled: bool = False) -> NDArray[np.float64]:
     """Return probabilities, [worker, truth, label], from their logarithms up to a constant, [worker, label, truth].
 
     Args:
@@ -96,7 +99,7 @@ def softmax_by_label(scores: NDArray[np.float64], *, compiled: bool = False) -> 
     """
     shares, size = np.empty_like(scores), scores.shape[1:]
     if not compiled:
-        return map_row_chunks(_softmax_by_label, scores, shares).transpose(0, 2, 1)
+        return map_row_chunks(_softmax_over_labels, scores, shares).transpose(0, 2, 1)
     from crowdveil.em.kernels.numba_backend import UNROLLED_LABELS
     from crowdveil.em.kernels.numba_loops import confusion
 
@@ -105,11 +108,11 @@ def softmax_by_label(scores: NDArray[np.float64], *, compiled: bool = False) -> 
     def work(rows: slice) -> None:
         fill(scores[rows].ravel(), size, shares[rows].ravel())
 
-    for_row_ranges(work, len(scores), _min_rows_per_thread(scores))
+    for_row_ranges(work, len(scores), _fewest_rows_worth_a_thread(scores))
     return shares.transpose(0, 2, 1)
 
 
-def _softmax_by_label(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+def _softmax_over_labels(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the soft-max over axis 1; few labels are three times faster label by label."""
     if scores.shape[1] > FEW_LABELS:
         return np.asarray(softmax(scores, axis=1))
@@ -125,7 +128,7 @@ def floored_log(rows: NDArray[np.float64], least: float) -> NDArray[np.float64]:
 
 def for_row_ranges(work: Callable[[slice], None], rows: int, least: int) -> None:
     """Call `work` on ranges that cover `rows` rows, in threads of at least `least` rows each."""
-    threads = max(1, min(thread_count(), rows // least))
+    threads = max(1, min(thread_count_by_variable_or_load(), rows // least))
     if threads == 1:
         work(slice(0, rows))
         return
@@ -135,31 +138,33 @@ def for_row_ranges(work: Callable[[slice], None], rows: int, least: int) -> None
             pass
 
 
-def squared_slopes(
+def squared_derivative_sums_per_worker(
     block: Block, posterior: NDArray[np.float64], slopes: Slopes, *, compiled: bool
 ) -> NDArray[np.float64]:
     """Return each worker's sum of squared derivatives over a block's answers, given posteriors [task, label]."""
     if not compiled:
-        return _squared_slopes_by_numpy(block, posterior, slopes)
+        return _squared_derivative_sums_by_numpy(block, posterior, slopes)
     from crowdveil.em.kernels.numba_backend import UNROLLED_LABELS
     from crowdveil.em.kernels.numba_loops import confusion
 
     workers, labels = slopes.right.shape
     rows = np.stack((slopes.wrong, slopes.right + slopes.wrong), axis=1).ravel()
     columns, flat = (block.pointers, block.worker, block.value), np.ascontiguousarray(posterior).ravel()
-    add_up = confusion.squared_slopes(labels if labels <= UNROLLED_LABELS else 0)
+    add_up = confusion.compiled_squared_derivative_sums(labels if labels <= UNROLLED_LABELS else 0)
 
     def sums_of(tasks: tuple[int, int]) -> NDArray[np.float64]:
         squares = np.zeros(workers)
         add_up(columns, flat, rows, labels, *tasks, squares)
         return squares
 
-    chunks = _task_chunks(block)
-    with parallel_map(min(thread_count(), len(chunks))) as each:
+    chunks = _task_ranges_of_equal_reports(block)
+    with parallel_map(min(thread_count_by_variable_or_load(), len(chunks))) as each:
         return np.asarray(sum(each(sums_of, chunks)))
 
 
-def _squared_slopes_by_numpy(block: Block, posterior: NDArray[np.float64], slopes: Slopes) -> NDArray[np.float64]:
+def _squared_derivative_sums_by_numpy(
+    block: Block, posterior: NDArray[np.float64], slopes: Slopes
+) -> NDArray[np.float64]:
     task, squares = block.task, np.zeros(len(slopes.right))
     for start in range(0, len(task), CHUNK_REPORTS):
         rows = slice(start, start + CHUNK_REPORTS)
@@ -170,17 +175,19 @@ def _squared_slopes_by_numpy(block: Block, posterior: NDArray[np.float64], slope
     return squares
 
 
-def _task_chunks(block: Block) -> list[tuple[int, int]]:
+def _task_ranges_of_equal_reports(block: Block) -> list[tuple[int, int]]:
     """Return ranges of tasks with about equally many reports each; the number of threads has no influence."""
     chunks = max(1, min(MAX_CHUNKS, len(block.worker) // CHUNK_REPORTS))
     wanted = np.arange(1, chunks) * (len(block.worker) // chunks)
     return list(pairwise([0, *np.searchsorted(block.pointers, wanted).tolist(), block.tasks]))
 
 
-def _min_rows_per_thread(rows: NDArray[np.float64]) -> int:
+def _fewest_rows_worth_a_thread(rows: NDArray[np.float64]) -> int:
     return max(1, MIN_NUMBERS_PER_THREAD // max(rows[:1].size, 1))
 
 
-def _normalized(pseudo_counts: NDArray[np.float64], counts: NDArray[np.float64]) -> NDArray[np.float64]:
+def _rows_normalized_with_pseudo_counts(
+    pseudo_counts: NDArray[np.float64], counts: NDArray[np.float64]
+) -> NDArray[np.float64]:
     total = counts + pseudo_counts
     return total / np.einsum("wzx->wz", total)[:, :, None]

@@ -15,15 +15,15 @@ from numpy.typing import NDArray
 from scipy.special import betaincinv, gammaln
 
 from crowdveil.em.estimate import WorkerTable
-from crowdveil.em.kernels.reductions import Slopes, for_row_ranges, squared_slopes
+from crowdveil.em.kernels.reductions import Slopes, for_row_ranges, squared_derivative_sums_per_worker
 from crowdveil.em.model import FitResult, GoldBlock, Summary
 from crowdveil.em.worker_history import EarlierAnswers
 from crowdveil.estimators.confusion.model import (
     M_STEPS,
     ConfusionEstimator,
     CrowdStatistics,
-    all_reports,
-    expected_answers,
+    expected_answers_and_participations,
+    sums_over_listed_and_null_reports,
 )
 from crowdveil.estimators.confusion.parameters import TINY, CrowdParameters
 
@@ -115,17 +115,19 @@ def summarize_complete_data(
     estimator: ConfusionEstimator, statistics: CrowdStatistics, parameters: CrowdParameters, *, one_ability: bool
 ) -> tuple[CompleteDataSummary, AbilityTangent]:
     """Return the summary of abilities and their tangent, with confusion matrices fully shrunk to the mean ability."""
-    pool, reports = parameters.pool, all_reports(statistics, parameters)
-    answers, _ = expected_answers(reports, parameters)
-    right, total = right_answers(answers)
+    pool, reports = parameters.pool, sums_over_listed_and_null_reports(statistics, parameters)
+    answers, _ = expected_answers_and_participations(reports, parameters)
+    right, total = right_and_all_answer_counts(answers)
     mean = float(right.sum() / total.sum()) if total.sum() > TINY else 1 / answers.shape[1]
     guessing = 1 / pool.labels if one_ability else float(parameters.class_prior @ pool.label_shares)
     prior = estimator.dirichlet_prior(pool, max((mean - guessing) / (1 - guessing), 0.0), full=True)
     for _ in range(M_STEPS if pool.noise else 1):
-        confusion = estimator.estimate_confusions(answers, prior, compiled=parameters.summary.compiled)
+        confusion = estimator.estimate_confusions(
+            answers, prior, compiled=parameters.summary.uses_compiled_confusion_fit
+        )
         if not pool.model.is_identity:
-            answers, _ = expected_answers(reports, replace(parameters, confusion=confusion))
-            right, total = right_answers(answers)
+            answers, _ = expected_answers_and_participations(reports, replace(parameters, confusion=confusion))
+            right, total = right_and_all_answer_counts(answers)
     direction = np.ones(right.shape)
     if not one_ability:
         share = (right + np.diag(prior)) / (total + prior.sum(axis=1))
@@ -133,13 +135,13 @@ def summarize_complete_data(
         direction = variance / (variance @ parameters.class_prior)[:, None]
     given = None if pool.model.is_identity else confusion
     tangent = AbilityTangent(np.einsum("wzz->wz", confusion).copy(), direction, given)
-    complete = binomial_summary(right, total, tangent, parameters.class_prior)
+    complete = abilities_with_binomial_information(right, total, tangent, parameters.class_prior)
     if not (pool.protected and pool.noise):
         return complete, tangent
     return marginalize_participation(complete, tangent, parameters, reports)
 
 
-def right_answers(answers: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def right_and_all_answer_counts(answers: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the numbers of right answers and of all answers, both [worker, truth], from [worker, truth, label]."""
     total = np.zeros(answers.shape[:2])
     # Label by label, so that the memory layout of the answers does not change a bit.
@@ -148,7 +150,7 @@ def right_answers(answers: NDArray[np.float64]) -> tuple[NDArray[np.float64], ND
     return np.einsum("wzz->wz", answers), total
 
 
-def binomial_summary(
+def abilities_with_binomial_information(
     correct: NDArray[np.float64], total: NDArray[np.float64], tangent: AbilityTangent, prior: NDArray[np.float64]
 ) -> CompleteDataSummary:
     """Return abilities and their binomial uncertainty from expected answers.
@@ -201,8 +203,8 @@ def with_intervals(
     some = known[:: max(1, len(known) // MAX_PRIOR_WORKERS)]
     before = (0.0, 0.0) if earlier is None else (earlier.right, earlier.wrong)
     if average_priors_by_evidence:
-        priors = fit_beta_priors(right[some], wrong[some], max_concentration)
-        alpha, beta = average_priors(right + before[0], wrong + before[1], priors)
+        priors = beta_priors_weighted_by_evidence(right[some], wrong[some], max_concentration)
+        alpha, beta = beta_posteriors_averaged_over_priors(right + before[0], wrong + before[1], priors)
     else:
         prior = fit_beta_prior(right[some], wrong[some], max_concentration)
         alpha, beta = right + before[0] + prior[0], wrong + before[1] + prior[1]
@@ -224,7 +226,7 @@ def fit_beta_prior(
 ) -> tuple[float, float]:
     """Return the pseudo-counts (right, wrong) of the Beta prior with the highest evidence for answers (workers,)."""
     concentration = max_concentration * CONCENTRATIONS
-    index, evidence = _best_means(right, wrong, concentration)
+    index, evidence = _best_mean_index_and_log_evidence(right, wrong, concentration)
     best = int(evidence.argmax())
     return float(MEANS[index[best]] * concentration[best]), float((1 - MEANS[index[best]]) * concentration[best])
 
@@ -239,11 +241,13 @@ class BetaPriors(NamedTuple):
     weight: NDArray[np.float64]
 
 
-def fit_beta_priors(right: NDArray[np.float64], wrong: NDArray[np.float64], max_concentration: float) -> BetaPriors:
+def beta_priors_weighted_by_evidence(
+    right: NDArray[np.float64], wrong: NDArray[np.float64], max_concentration: float
+) -> BetaPriors:
     """Return Beta priors weighted by their evidence (Laplace approximation in the mean); see `fit_beta_prior`."""
     concentration = max_concentration * CONCENTRATIONS
-    index, evidence = _best_means(right, wrong, concentration)
-    evidence_at = partial(_evidence, right, wrong)
+    index, evidence = _best_mean_index_and_log_evidence(right, wrong, concentration)
+    evidence_at = partial(_log_evidence_of_beta_priors, right, wrong)
     inner = np.clip(index, 1, len(MEANS) - 2)
     below, at, above = (evidence_at(MEANS[inner + move], concentration) for move in (-1, 0, 1))
     bend = np.maximum(2 * at - below - above, 0.0) / (MEANS[1] - MEANS[0]) ** 2
@@ -253,7 +257,7 @@ def fit_beta_priors(right: NDArray[np.float64], wrong: NDArray[np.float64], max_
     return BetaPriors(MEANS[index], variance, concentration, weight / weight.sum())
 
 
-def average_priors(
+def beta_posteriors_averaged_over_priors(
     right: NDArray[np.float64], wrong: NDArray[np.float64], priors: BetaPriors
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the Beta parameters that match mean and variance of each worker's posterior, averaged over priors."""
@@ -271,11 +275,11 @@ def average_priors(
     return first * total, (1 - first) * total
 
 
-def _best_means(
+def _best_mean_index_and_log_evidence(
     right: NDArray[np.float64], wrong: NDArray[np.float64], concentration: NDArray[np.float64]
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Return the index in `MEANS` of each concentration's best mean, and the log-evidence; shapes (priors,)."""
-    evidence_at = partial(_evidence, right, wrong)
+    evidence_at = partial(_log_evidence_of_beta_priors, right, wrong)
     # The evidence is concave in the mean, since trigamma decreases: bisection. Without evidence the mean is 1/2.
     low, high = np.zeros(len(concentration), dtype=np.int64), np.full(len(concentration), len(MEANS) - 1)
     while (low < high).any():
@@ -290,7 +294,7 @@ def _best_means(
     return low, evidence - 0.5 * np.log(concentration / EXPECTED_CONCENTRATION) ** 2
 
 
-def _evidence(
+def _log_evidence_of_beta_priors(
     right: NDArray[np.float64],
     wrong: NDArray[np.float64],
     mean: NDArray[np.float64],
@@ -309,10 +313,14 @@ def observed_information(
     """Return the observed information of all reports, NULL included, about each worker's ability; shape (workers,)."""
     model, workers = parameters.pool.model, parameters.summary.workers
     if tangent.confusion is None:
-        return answer_information(tangent, parameters.summary, blocks, posterior)
-    slopes = relative_slopes(tangent.confusion, tangent.direction, parameters, tangent.participation)
-    listed = np.ascontiguousarray(slopes[:, :, : model.symbols].transpose(0, 2, 1)).reshape(-1, model.labels)
-    null = slopes[:, :, model.symbols :].transpose(0, 2, 1)
+        return ability_information_if_reports_are_answers(tangent, parameters.summary, blocks, posterior)
+    slopes = log_report_derivative_along_direction(
+        tangent.confusion, tangent.direction, parameters, tangent.participation
+    )
+    listed = np.ascontiguousarray(slopes[:, :, : model.listed_symbol_count].transpose(0, 2, 1)).reshape(
+        -1, model.labels
+    )
+    null = slopes[:, :, model.listed_symbol_count :].transpose(0, 2, 1)
     total = np.zeros(workers)
     for block in blocks:
         if not model.implicit_null_count:
@@ -322,7 +330,7 @@ def observed_information(
         for first in range(0, len(task), CHUNK_REPORTS):
             part = slice(first, first + CHUNK_REPORTS)
             worker, symbol, truths = block.block.worker[part], block.block.value[part], posterior[task[part]]
-            index = worker.astype(np.int64) * model.symbols + symbol
+            index = worker.astype(np.int64) * model.listed_symbol_count + symbol
             squares = np.einsum("rz,rz->r", listed[index], truths) ** 2
             replaced = model.implicit_null_of[symbol]
             replacing = np.flatnonzero(replaced >= 0)
@@ -334,24 +342,24 @@ def observed_information(
             part = slice(first, first + CHUNK_TASKS)
             truths = posterior[part][model.task_group[part] == group]
             pairs += truths.T @ truths
-        total += (model.implicit_null_workers(group) * np.einsum("wsz,zv,wsv->ws", null, pairs, null)).sum(axis=1)
+        total += (model.implicit_null_of_worker(group) * np.einsum("wsz,zv,wsv->ws", null, pairs, null)).sum(axis=1)
     return np.maximum(total, 0.0)
 
 
-def answer_information(
+def ability_information_if_reports_are_answers(
     tangent: AbilityTangent, summary: Summary, blocks: Iterable[GoldBlock], posterior: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Return the observed information about each worker's ability if reports are answers, shape (workers,)."""
     right, direction = tangent.right, tangent.direction
     slopes = Slopes(direction / np.maximum(right, TINY), direction / np.maximum(1 - right, TINY))
-    compiled, total = summary.compiled, np.zeros(len(right))
+    compiled, total = summary.uses_compiled_confusion_fit, np.zeros(len(right))
     for block in blocks:
         own = posterior[block.block.first : block.block.stop]
-        total += squared_slopes(block.block, own, slopes, compiled=compiled)
+        total += squared_derivative_sums_per_worker(block.block, own, slopes, compiled=compiled)
     return total
 
 
-def relative_slopes(
+def log_report_derivative_along_direction(
     confusion: NDArray[np.float64],
     direction: NDArray[np.float64],
     parameters: CrowdParameters,
@@ -367,7 +375,7 @@ def relative_slopes(
     np.einsum("wzz->wz", change)[...] = 1.0
     change = change * direction[:, :, None]
     model = parameters.pool.model
-    probability = replace(parameters, confusion=confusion).inputs() @ model.full_table
+    probability = replace(parameters, confusion=confusion).input_symbol_probabilities() @ model.full_table
     slope = parameters.participation[:, None, None] * (change @ model.full_table[: model.labels])
     if participation is not None:
         participation_slope = confusion @ model.full_table[: model.labels] - model.full_table[model.labels]
@@ -388,8 +396,8 @@ def marginalize_participation(
     assert tangent.confusion is not None
     pool, pseudo_counts = parameters.pool, parameters.participation_pseudo_counts
     fixed = np.zeros_like(tangent.direction)
-    share_scores = relative_slopes(tangent.confusion, fixed, parameters, np.ones(len(fixed)))
-    ability_scores = relative_slopes(tangent.confusion, tangent.direction, parameters)
+    share_scores = log_report_derivative_along_direction(tangent.confusion, fixed, parameters, np.ones(len(fixed)))
+    ability_scores = log_report_derivative_along_direction(tangent.confusion, tangent.direction, parameters)
     share = np.clip(parameters.participation, MIN_PARTICIPATION, 1 - MIN_PARTICIPATION)
     answered, unanswered = pool.participation / share, (1 - pool.participation) / (1 - share)
     curvature = pseudo_counts * (answered / share + unanswered / (1 - share))

@@ -22,15 +22,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit, softmax
 
-from crowdveil.em.deconvolution import AnswerFrequencies, frequencies_of_reports, vote_shares
+from crowdveil.em.deconvolution import AnswerFrequencies, frequencies_of_reports, vote_shares_or_prior
 from crowdveil.em.estimate import WorkerTable
 from crowdveil.em.estimator import Estimator
 from crowdveil.em.fit_state import FitState, StateField
 from crowdveil.em.gold import one_hot_gold
 from crowdveil.em.kernels.numpy_backend import TableStep
-from crowdveil.em.kernels.reductions import floored_log, normalize_confusion, softmax_by_label
+from crowdveil.em.kernels.reductions import confusion_from_unnormalized_logs, floored_log, normalize_confusion
 from crowdveil.em.model import Coordinates, EStep, GoldBlock, MemoryUse, Summary
-from crowdveil.em.saddle_points import jittered
+from crowdveil.em.saddle_points import jittered_mostly_in_one_number
 from crowdveil.estimators.confusion.parameters import TINY, CrowdParameters, participation_prior
 
 BYTES_PER_EXPECTED_ANSWER = 48
@@ -59,13 +59,15 @@ class CrowdEstimator(Estimator[CrowdParameters, CrowdStatistics]):
             summary.workers * summary.symbols * summary.labels, BYTES_PER_EXPECTED_ANSWER * summary.workers * table
         )
 
-    def jitter(self, parameters: CrowdParameters, direction: float, seed: int) -> CrowdParameters:
+    def jittered_to_leave_saddle_point(
+        self, parameters: CrowdParameters, direction: float, seed: int
+    ) -> CrowdParameters:
         """Return the parameters with slightly changed confusion matrices, or responsibilities of types."""
         if parameters.mixture is not None:
-            own = normalized(jittered(parameters.mixture.responsibility, direction, seed))
+            own = normalized(jittered_mostly_in_one_number(parameters.mixture.responsibility, direction, seed))
             mixture = replace(parameters.mixture, responsibility=own)
-            return replace(parameters, mixture=mixture, confusion=mixture.confusion(), score_tables=None)
-        confusion = normalized(jittered(parameters.confusion, direction, seed))
+            return replace(parameters, mixture=mixture, confusion=mixture.confusion_of_each_worker(), score_tables=None)
+        confusion = normalized(jittered_mostly_in_one_number(parameters.confusion, direction, seed))
         return replace(parameters, confusion=confusion, score_tables=None)
 
     def precompute(self, parameters: CrowdParameters) -> CrowdParameters:
@@ -81,16 +83,16 @@ class CrowdEstimator(Estimator[CrowdParameters, CrowdStatistics]):
         if parameters.is_initial:
             posterior = one_hot_gold(self.first_posterior(block, parameters), block.gold)
             by_truth = totals_by_group(posterior, of_task, model.task_groups)
-            step = TableStep(posterior, block.coded.confusion_sums(posterior), by_truth, np.nan)
+            step = TableStep(posterior, block.coded.posterior_sums_by_table_row(posterior), by_truth, np.nan)
         else:
             tables = parameters.score_tables or parameters.compute_score_tables()
             step = block.coded.confusion_step(tables, of_task, block.gold, block.before)
-        sums = step.by_row.reshape(-1, model.symbols, model.labels).transpose(0, 2, 1)
+        sums = step.by_row.reshape(-1, model.listed_symbol_count, model.labels).transpose(0, 2, 1)
         return EStep(CrowdStatistics(sums, step.by_truth, step.log_likelihood), step.posterior, change=step.change)
 
     def first_posterior(self, block: GoldBlock, parameters: CrowdParameters) -> NDArray[np.float64]:
         """Return the posterior that the loop starts from, [task, label]: shares of votes."""
-        return vote_shares(block, parameters.summary, parameters.pool)
+        return vote_shares_or_prior(block, parameters.summary, parameters.pool)
 
     def worker_table(self, statistics: CrowdStatistics, parameters: CrowdParameters) -> WorkerTable:
         """Return confusion matrices, protected participation, and abilities P(correct) under the class prior."""
@@ -146,7 +148,7 @@ class ConfusionEstimator(CrowdEstimator):
         """
         return normalize_confusion(answers, dirichlet_prior, compiled=compiled)
 
-    def update_prior(self, parameters: CrowdParameters) -> NDArray[np.float64]:
+    def updated_dirichlet_prior(self, parameters: CrowdParameters) -> NDArray[np.float64]:
         """Return the pseudo-counts of the Dirichlet prior, [truth, label], given all confusion matrices.
 
         By default they are fixed: learned ones are less accurate.
@@ -168,7 +170,7 @@ class ConfusionEstimator(CrowdEstimator):
     def log_prior(self, parameters: CrowdParameters) -> float:
         """Return the log-density of confusion matrices (Dirichlet), participation (Beta) and a learned class prior."""
         learned = 0.0 if parameters.summary.prior is not None else self.log_class_prior(parameters)
-        confusion = self.log_confusion_prior(parameters) + log_history(parameters)
+        confusion = self.log_confusion_prior(parameters) + log_likelihood_of_earlier_answers(parameters)
         return confusion + log_participation_prior(parameters) + learned
 
     def dirichlet_prior(self, pool: AnswerFrequencies, ability: float, full: bool = False) -> NDArray[np.float64]:
@@ -183,12 +185,16 @@ class ConfusionEstimator(CrowdEstimator):
         """Return the parameters of the state; new workers keep the initial ones."""
         parameters = replace(
             initial,
-            confusion=state.rows("confusion", initial.confusion),
-            participation=state.rows("participation", initial.participation),
+            confusion=state.worker_rows_or_default("confusion", initial.confusion),
+            participation=state.worker_rows_or_default("participation", initial.participation),
             class_prior=state.shared["class_prior"] if initial.summary.prior is None else initial.class_prior,
             is_initial=False,
         )
-        return replace(parameters, dirichlet_prior=self.update_prior(parameters)) if initial.pool.noise else parameters
+        return (
+            replace(parameters, dirichlet_prior=self.updated_dirichlet_prior(parameters))
+            if initial.pool.noise
+            else parameters
+        )
 
     def answer_frequencies(self, summary: Summary) -> AnswerFrequencies:
         """Return the answer frequencies of all workers."""
@@ -212,13 +218,15 @@ class ConfusionEstimator(CrowdEstimator):
 
     def m_step(self, statistics: CrowdStatistics, parameters: CrowdParameters) -> CrowdParameters:
         """Return new confusion matrices, participations and class prior from expected answers."""
-        reports = all_reports(statistics, parameters)
+        reports = sums_over_listed_and_null_reports(statistics, parameters)
         for _ in range(M_STEPS if parameters.pool.noise else 1):
-            answers, participation = expected_answers(reports, parameters)
+            answers, participation = expected_answers_and_participations(reports, parameters)
             parameters = replace(
                 parameters,
                 confusion=self.estimate_confusions(
-                    with_history(answers, parameters), parameters.dirichlet_prior, compiled=parameters.summary.compiled
+                    with_earlier_answers_of_workers(answers, parameters),
+                    parameters.dirichlet_prior,
+                    compiled=parameters.summary.uses_compiled_confusion_fit,
                 ),
                 participation=participation,
                 is_initial=False,
@@ -228,7 +236,9 @@ class ConfusionEstimator(CrowdEstimator):
                 parameters, class_prior=self.estimate_class_prior(statistics.by_truth.sum(axis=0), parameters)
             )
         return (
-            replace(parameters, dirichlet_prior=self.update_prior(parameters)) if parameters.pool.noise else parameters
+            replace(parameters, dirichlet_prior=self.updated_dirichlet_prior(parameters))
+            if parameters.pool.noise
+            else parameters
         )
 
 
@@ -245,32 +255,34 @@ class DirichletEstimator(ConfusionEstimator):
         participation, if it is protected."""
         if parameters.is_initial:
             return None
-        logs = log_confusion(parameters), np.log(parameters.class_prior)
+        logs = log_confusion_by_label_then_truth(parameters), np.log(parameters.class_prior)
         return (*logs, logit(with_finite_log_odds(parameters.participation))) if parameters.pool.protected else logs
 
     def from_coordinates(self, parameters: CrowdParameters, coordinates: Coordinates) -> CrowdParameters:
         """Return the parameters with these values."""
         return replace(
             parameters,
-            confusion=softmax_by_label(coordinates[0], compiled=parameters.summary.compiled),
+            confusion=confusion_from_unnormalized_logs(
+                coordinates[0], compiled=parameters.summary.uses_compiled_confusion_fit
+            ),
             class_prior=softmax(coordinates[1]) if parameters.summary.prior is None else parameters.class_prior,
             participation=expit(coordinates[2]) if parameters.pool.protected else parameters.participation,
         )
 
     def log_confusion_prior(self, parameters: CrowdParameters) -> float:
         """Return the Dirichlet log-densities of the rows."""
-        return log_dirichlet(parameters)
+        return log_dirichlet_density(parameters)
 
     def estimate_class_prior(self, by_truth: NDArray[np.float64], parameters: CrowdParameters) -> NDArray[np.float64]:
         """Return the mean posterior with noise-weighted answer frequencies as pseudo-counts."""
-        return damped_shares(by_truth, self.damping, parameters)
+        return class_prior_damped_to_answer_shares(by_truth, self.damping, parameters)
 
     def log_class_prior(self, parameters: CrowdParameters) -> float:
         """Return the Dirichlet log-density of the class prior; 0 without damping."""
-        return log_damping(self.damping, parameters)
+        return log_density_of_damped_class_prior(self.damping, parameters)
 
 
-def log_confusion(parameters: CrowdParameters) -> NDArray[np.float64]:
+def log_confusion_by_label_then_truth(parameters: CrowdParameters) -> NDArray[np.float64]:
     """Return logarithms of confusion matrices, [worker, label, truth]; those of the score tables where they are."""
     confusion, tables = parameters.confusion.transpose(0, 2, 1), parameters.score_tables
     if tables is not None and parameters.pool.model.is_identity:
@@ -288,30 +300,32 @@ def normalized(table: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(table / table.sum(axis=-1, keepdims=True))
 
 
-def expected_answers(
+def expected_answers_and_participations(
     reports: NDArray[np.float64], parameters: CrowdParameters
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return expected answers, indexed [worker, truth, label], and participations, shape (workers,).
 
     Args:
-        reports: posterior sums from `all_reports`, indexed [worker, truth, report].
+        reports: posterior sums from `sums_over_listed_and_null_reports`, indexed [worker, truth, report].
         parameters: of the E-step or of the last iteration.
     """
     pool = parameters.pool
     if pool.model.is_identity:
         return reports, parameters.participation
-    inputs, table = parameters.inputs(), pool.model.full_table
+    inputs, table = parameters.input_symbol_probabilities(), pool.model.full_table
     # One product of all rows: numpy multiplies a stack of small matrices ten times more slowly.
     rows, sums = inputs.reshape(-1, len(table)), reports.reshape(-1, table.shape[1])
     expected = (rows * ((sums / np.maximum(rows @ table, TINY)) @ table.T)).reshape(inputs.shape)
     answers = expected[:, :, : pool.labels]
     participation = parameters.participation
     if pool.protected:
-        participation = estimate_participation(answers.sum(axis=(1, 2)), expected.sum(axis=(1, 2)), parameters)
+        participation = participation_posterior_mean_per_worker(
+            answers.sum(axis=(1, 2)), expected.sum(axis=(1, 2)), parameters
+        )
     return answers, participation
 
 
-def with_history(answers: NDArray[np.float64], parameters: CrowdParameters) -> NDArray[np.float64]:
+def with_earlier_answers_of_workers(answers: NDArray[np.float64], parameters: CrowdParameters) -> NDArray[np.float64]:
     """Return expected answers, [worker, truth, label], with earlier ones, whose errors are shared as the others.
 
     The Dirichlet prior counts among the others, so that the M-step is the maximum under the likelihood of `em.history`.
@@ -326,7 +340,7 @@ def with_history(answers: NDArray[np.float64], parameters: CrowdParameters) -> N
     return np.asarray(answers + right[:, :, None] * diagonal + wrong[:, :, None] * others)
 
 
-def log_history(parameters: CrowdParameters) -> float:
+def log_likelihood_of_earlier_answers(parameters: CrowdParameters) -> float:
     """Return the log-likelihood of earlier answers, see `em.history`; 0 without any."""
     earlier = parameters.summary.history
     if earlier is None:
@@ -344,15 +358,15 @@ def totals_by_group(posterior: NDArray[np.float64], group: NDArray[np.int64], gr
     return np.array([posterior[group == one].sum(axis=0) for one in range(groups)])
 
 
-def all_reports(statistics: CrowdStatistics, parameters: CrowdParameters) -> NDArray[np.float64]:
+def sums_over_listed_and_null_reports(statistics: CrowdStatistics, parameters: CrowdParameters) -> NDArray[np.float64]:
     """Return posterior sums over listed reports, then over each implicit NULL; [worker, truth, report]."""
     model, listed = parameters.pool.model, statistics.by_report
     if not model.implicit_null_count:
         return listed
-    return np.concatenate((listed, model.implicit_null_sums(listed, statistics.by_truth)), axis=2)
+    return np.concatenate((listed, model.implicit_null_posterior_sums(listed, statistics.by_truth)), axis=2)
 
 
-def estimate_participation(
+def participation_posterior_mean_per_worker(
     answered: NDArray[np.float64], cells: NDArray[np.float64], parameters: CrowdParameters
 ) -> NDArray[np.float64]:
     """Return each worker's participation: the posterior mean from expected answers and cells under the Beta prior."""
@@ -360,7 +374,7 @@ def estimate_participation(
     return np.clip(given / np.maximum(cells + parameters.participation_pseudo_counts, TINY), 0.0, 1.0)
 
 
-def log_dirichlet(parameters: CrowdParameters) -> float:
+def log_dirichlet_density(parameters: CrowdParameters) -> float:
     """Return the Dirichlet log-densities of all rows, up to a constant of the prior."""
     if parameters.score_tables is not None and parameters.pool.model.is_identity:
         table, dirichlet_prior = parameters.score_tables.report_scores, parameters.dirichlet_prior
@@ -379,7 +393,9 @@ def log_participation_prior(parameters: CrowdParameters) -> float:
     return parameters.participation_pseudo_counts * float(answered.sum())
 
 
-def damped_shares(by_truth: NDArray[np.float64], damping: float, parameters: CrowdParameters) -> NDArray[np.float64]:
+def class_prior_damped_to_answer_shares(
+    by_truth: NDArray[np.float64], damping: float, parameters: CrowdParameters
+) -> NDArray[np.float64]:
     """Return the class prior: the mean posterior with noise-weighted answer frequencies as pseudo-counts, (labels,).
 
     Args:
@@ -391,7 +407,7 @@ def damped_shares(by_truth: NDArray[np.float64], damping: float, parameters: Cro
     return damped / damped.sum()
 
 
-def log_damping(damping: float, parameters: CrowdParameters) -> float:
-    """Return the Dirichlet log-density of a class prior from `damped_shares`, up to a constant."""
+def log_density_of_damped_class_prior(damping: float, parameters: CrowdParameters) -> float:
+    """Return the Dirichlet log-density of a prior from `class_prior_damped_to_answer_shares`, up to a constant."""
     weight = damping * parameters.pool.noise * parameters.summary.tasks
     return weight * float(parameters.pool.label_shares @ np.log(parameters.class_prior))

@@ -45,23 +45,23 @@ class OwnPrior(NamedTuple):
     errors: NDArray[np.float64]
 
     @property
-    def answers(self) -> float:
+    def pseudo_answers_per_row(self) -> float:
         """Pseudo-answers of a row: the strength beyond that of real crowds."""
         return max(self.strength - USUAL_STRENGTH, 0.0)
 
     @property
-    def weight(self) -> float:
+    def share_of_answers_in_strength(self) -> float:
         """Share of `answers` in the strength, in [0, 1)."""
-        return self.answers / max(self.strength, USUAL_STRENGTH)
+        return self.pseudo_answers_per_row / max(self.strength, USUAL_STRENGTH)
 
-    def rows(self, answers: NDArray[np.float64], decimals: int) -> NDArray[np.float64]:
+    def one_ability_confusion_per_worker(self, answers: NDArray[np.float64], decimals: int) -> NDArray[np.float64]:
         """Return confusion matrices of the own abilities alone, [worker, truth, label], rounded; answers alike."""
-        ability = own_abilities(answers, self.ability)
+        ability = worker_abilities_shrunk_to_crowd(answers, self.ability)
         total = (1 - ability)[:, None, None] * self.errors
         np.einsum("wzz->wz", total)[...] = ability[:, None]
         return np.asarray(np.round(total, decimals))
 
-    def normalized(
+    def confusion_from_answers_and_priors(
         self,
         answers: NDArray[np.float64],
         dirichlet_prior: NDArray[np.float64],
@@ -74,33 +74,33 @@ class OwnPrior(NamedTuple):
         They are rounded where data are small.
         """
         if compiled:
-            ability = own_abilities(answers, self.ability)
-            weights = self.answers * np.stack((ability, 1 - ability), axis=1)
+            ability = worker_abilities_shrunk_to_crowd(answers, self.ability)
+            weights = self.pseudo_answers_per_row * np.stack((ability, 1 - ability), axis=1)
             own = OwnCounts(weights, np.stack((np.eye(len(self.errors)), self.errors)))
             return normalize_confusion(answers, dirichlet_prior, own, compiled=True)
 
         def of_rows(rows: NDArray[np.float64]) -> NDArray[np.float64]:
-            ability = own_abilities(rows, self.ability)
-            total = rows + dirichlet_prior + (self.answers * (1 - ability))[:, None, None] * self.errors
-            np.einsum("wzz->wz", total)[...] += (self.answers * ability)[:, None]
+            ability = worker_abilities_shrunk_to_crowd(rows, self.ability)
+            total = rows + dirichlet_prior + (self.pseudo_answers_per_row * (1 - ability))[:, None, None] * self.errors
+            np.einsum("wzz->wz", total)[...] += (self.pseudo_answers_per_row * ability)[:, None]
             return np.asarray(np.round(total / total.sum(axis=2, keepdims=True), decimals))
 
         return map_row_chunks(of_rows, answers, np.empty_like(answers))
 
 
-def own_abilities(answers: NDArray[np.float64], crowd: float) -> NDArray[np.float64]:
+def worker_abilities_shrunk_to_crowd(answers: NDArray[np.float64], crowd: float) -> NDArray[np.float64]:
     """Return the ability of each worker, (workers,), from expected answers [worker, truth, label] and the crowd's."""
     right, total = np.einsum("wzz->w", answers), np.einsum("wzx->w", answers)
     return np.asarray((right + OWN_ANSWERS * crowd) / (total + OWN_ANSWERS))
 
 
-def wrong_answers(pool: AnswerFrequencies) -> NDArray[np.float64]:
+def distribution_of_wrong_answers(pool: AnswerFrequencies) -> NDArray[np.float64]:
     """Return p without z, the distribution of wrong answers, indexed [truth, label]."""
     errors = pool.label_shares * (1 - np.eye(pool.labels))
     return np.asarray(errors / np.maximum(errors.sum(axis=1, keepdims=True), TINY))
 
 
-def learn_own_prior(
+def prior_of_workers_own_abilities(
     reports: NDArray[np.float64],
     answers: NDArray[np.float64],
     participation: NDArray[np.float64],
@@ -114,17 +114,17 @@ def learn_own_prior(
         participation: P(answered), shape (workers,); 1 if it is public.
         pool: channel and answer frequencies.
     """
-    errors = wrong_answers(pool)
+    errors = distribution_of_wrong_answers(pool)
     right = np.einsum("wzz->", answers)
     crowd = float((right + 1) / (answers.sum() + pool.labels))
     some = slice(None, None, -(-len(reports) // MAX_WORKERS) or 1)
-    ability = own_abilities(answers[some], crowd)
-    ratio = excess_variance(reports[some], ability, participation[some], errors, pool)
+    ability = worker_abilities_shrunk_to_crowd(answers[some], crowd)
+    ratio = excess_row_variance_share(reports[some], ability, participation[some], errors, pool)
     strength = min(1 / max(ratio, TINY) - 1, MAX_STRENGTH) if right else 0.0
     return OwnPrior(max(strength, 0.0), crowd, errors)
 
 
-def excess_variance(
+def excess_row_variance_share(
     reports: NDArray[np.float64],
     ability: NDArray[np.float64],
     participation: NDArray[np.float64],
@@ -133,7 +133,8 @@ def excess_variance(
 ) -> float:
     """Return r of the rows: 0 if rows vary around m as independent answers do, 1 if each always gives one answer.
 
-    Only reports other than NULL count, and R is their distribution. Arguments as in `learn_own_prior` and `OwnPrior`.
+    Only reports other than NULL count, and R is their distribution. Arguments as in
+    `prior_of_workers_own_abilities` and `OwnPrior`.
     """
     model = pool.model
     told = np.flatnonzero(model.is_informative)

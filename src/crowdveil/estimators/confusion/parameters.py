@@ -43,11 +43,11 @@ class Mixture:
     shares: NDArray[np.float64]
     responsibility: NDArray[np.float64]
 
-    def confusion(self) -> NDArray[np.float64]:
+    def confusion_of_each_worker(self) -> NDArray[np.float64]:
         """Return every worker's posterior mean confusion matrix, indexed [worker, truth, label]."""
         return np.tensordot(self.responsibility, self.type_confusion, axes=1)
 
-    def reports(
+    def report_tables_by_type(
         self, full_table: NDArray[np.float64], participation: NDArray[np.float64]
     ) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64]]]:
         """Yield for each type P(report | truth, answered) and P(report | truth).
@@ -66,14 +66,16 @@ class Mixture:
             answered = table @ full_table[:labels]
             yield answered, answering * answered + unanswered
 
-    def log_reports(self, full_table: NDArray[np.float64], participation: NDArray[np.float64]) -> NDArray[np.float64]:
+    def log_report_given_truth(
+        self, full_table: NDArray[np.float64], participation: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
         """Return log P(report | truth), averaged over each worker's types, indexed [worker, truth, report]."""
         logs = np.zeros((len(participation), self.type_confusion.shape[1], full_table.shape[1]))
-        for index, (_, table) in enumerate(self.reports(full_table, participation)):
+        for index, (_, table) in enumerate(self.report_tables_by_type(full_table, participation)):
             logs += self.responsibility[:, index, None, None] * np.log(np.maximum(table, TINY))
         return logs
 
-    def divergence(self) -> float:
+    def responsibility_divergence_from_shares(self) -> float:
         """Return the sum over workers of KL(responsibility || shares)."""
         own = self.responsibility
         return float((own * (np.log(np.maximum(own, TINY)) - np.log(self.shares))).sum())
@@ -114,7 +116,7 @@ class CrowdParameters:
     own_prior: OwnPrior | None = None
     own_steps: int = 0
 
-    def inputs(self) -> NDArray[np.float64]:
+    def input_symbol_probabilities(self) -> NDArray[np.float64]:
         """Return P(input symbol | truth), indexed [worker, truth, input]; NULL is last if it is protected."""
         if not self.pool.protected:
             return self.confusion
@@ -125,26 +127,26 @@ class CrowdParameters:
     def compute_score_tables(self) -> ScoreTables:
         """Return the scores of reports, and the scores of tasks with implicit NULL reports only."""
         model, labels = self.pool.model, self.confusion.shape[1]
-        logs, nulls = np.split(self.log_reports(), [model.symbols], axis=2)
+        logs, nulls = np.split(self.log_report_given_truth(), [model.listed_symbol_count], axis=2)
         base = np.zeros((model.task_groups, labels))
         if model.implicit_null_count:
             for group in range(model.task_groups):
-                base[group] = np.einsum("ws,wzs->z", model.implicit_null_workers(group), nulls)
-            logs = logs - nulls @ model.replaced_nulls().T
+                base[group] = np.einsum("ws,wzs->z", model.implicit_null_of_worker(group), nulls)
+            logs = logs - nulls @ model.replaced_null_of_each_symbol().T
         table = np.ascontiguousarray(logs.transpose(0, 2, 1)).reshape(-1, labels)
         return ScoreTables(table, base + np.log(self.class_prior), self.discount)
 
-    def log_reports(self) -> NDArray[np.float64]:
+    def log_report_given_truth(self) -> NDArray[np.float64]:
         """Return log P(report | truth), averaged over types of workers, [worker, truth, report]."""
         full_table = self.pool.model.full_table
         if self.mixture is not None:
-            return self.mixture.log_reports(full_table, self.participation)
+            return self.mixture.log_report_given_truth(full_table, self.participation)
         if not self.pool.model.is_identity:
-            return np.log(np.maximum(self.inputs() @ full_table, TINY))
+            return np.log(np.maximum(self.input_symbol_probabilities() @ full_table, TINY))
         return floored_log(self.confusion, TINY)
 
 
-def candidate_abilities(expected: float) -> NDArray[np.float64]:
+def candidate_mean_abilities_with_expected(expected: float) -> NDArray[np.float64]:
     """Return candidates of the crowd's mean ability in [0, 1), the expected one included; ascending."""
     return np.unique(np.append(np.arange(N_CANDIDATES) / N_CANDIDATES, expected))
 
@@ -176,7 +178,11 @@ def most_likely_crowd_ability_index(
     expected: float, share: NDArray[np.float64], right: NDArray[np.float64], wrong: NDArray[np.float64]
 ) -> int:
     """Return the index of the candidate with the highest `log_joint_ability_density`."""
-    return int(log_joint_ability_density(candidate_abilities(expected), expected, share, right, wrong).argmax())
+    return int(
+        log_joint_ability_density(
+            candidate_mean_abilities_with_expected(expected), expected, share, right, wrong
+        ).argmax()
+    )
 
 
 def fit_participation_prior(reports: NDArray[np.float64], pool: AnswerFrequencies, min_pseudo_counts: float) -> float:
@@ -206,16 +212,16 @@ def fit_participation_prior(reports: NDArray[np.float64], pool: AnswerFrequencie
 def participation_prior(summary: Summary, pool: AnswerFrequencies, min_pseudo_counts: float) -> float:
     """Return the participation pseudo-counts that `summary` supports."""
     return (
-        fit_participation_prior(report_counts(summary), pool, min_pseudo_counts)
+        fit_participation_prior(report_counts_by_worker(summary), pool, min_pseudo_counts)
         if pool.protected and min_pseudo_counts
         else min_pseudo_counts
     )
 
 
-def report_counts(summary: Summary) -> NDArray[np.float64]:
+def report_counts_by_worker(summary: Summary) -> NDArray[np.float64]:
     """Return each worker's report counts in the order of `full_table`, implicit NULL included; [worker, report]."""
     model, listed = summary.model, summary.symbol_counts
-    implicit_counts = -listed @ model.replaced_nulls()
+    implicit_counts = -listed @ model.replaced_null_of_each_symbol()
     for group, tasks in enumerate(np.bincount(model.task_group, minlength=model.task_groups)):
-        implicit_counts = implicit_counts + tasks * model.implicit_null_workers(group)
+        implicit_counts = implicit_counts + tasks * model.implicit_null_of_worker(group)
     return np.concatenate((listed, np.maximum(implicit_counts, 0.0)), axis=1)

@@ -38,7 +38,7 @@ MAX_CELLS = 50_000
 """Cells of their confusion matrices: fewer answers are compared where each could be of another worker."""
 
 
-def starts_by_abilities(model: Estimator[CrowdParameters, CrowdStatistics], data: FitInput) -> bool:
+def starts_by_abilities_for_evidence(model: Estimator[CrowdParameters, CrowdStatistics], data: FitInput) -> bool:
     """Return whether a fit to these answers, which went through no channel, starts by abilities.
 
     Args:
@@ -49,7 +49,7 @@ def starts_by_abilities(model: Estimator[CrowdParameters, CrowdStatistics], data
     even = frequencies.max() * len(frequencies) <= FREQUENT * frequencies.sum()
     if even or model.max_steps < COMPARED_STEPS:
         return False
-    sample, fitted = sampled(model, data), cast(Any, model)
+    sample, fitted = sample_to_compare_starts_on(model, data), cast(Any, model)
     short, usual = replace(fitted, max_steps=COMPARED_STEPS), model.initialize(sample.summary)
     starts = usual, replace(usual, own_steps=OWN_STEPS)
     fits = [run_em(short, start, sample, intervals=False) for start in starts]
@@ -58,11 +58,11 @@ def starts_by_abilities(model: Estimator[CrowdParameters, CrowdStatistics], data
     return log_evidence(fits[1]) > log_evidence(fits[0]) + MIN_GAIN
 
 
-def sampled(model: Estimator[Any, Any], data: FitInput) -> FitInput:
+def sample_to_compare_starts_on(model: Estimator[Any, Any], data: FitInput) -> FitInput:
     """Return the answers that starts are compared on; tasks and workers with answers are numbered anew."""
     dense = data.summary.workers * data.summary.labels**2 <= MAX_CELLS
     most = MAX_ANSWERS if dense else min(MAX_ANSWERS, MAX_CELLS // data.summary.labels**2)
-    blocks = _ranges(data.reports, max(most, PARTS))
+    blocks = _evenly_spaced_task_blocks(data.reports, max(most, PARTS))
     task = np.concatenate([block.task + block.first for block in blocks])
     worker = np.concatenate([block.worker for block in blocks])
     value = np.concatenate([block.value for block in blocks])
@@ -77,16 +77,16 @@ def sampled(model: Estimator[Any, Any], data: FitInput) -> FitInput:
     return FitInput(reports, replace(summary, prior=data.summary.prior), gold)
 
 
-def _ranges(reports: Reports, most: int) -> list[Block]:
-    """Return evenly spaced ranges of tasks with about `most` answers; all tasks if there are not more."""
+def _evenly_spaced_task_blocks(reports: Reports, most_answers: int) -> list[Block]:
+    """Return evenly spaced ranges of tasks with about `most_answers` answers; all tasks if there are not more."""
     ends, blocks, stop, tasks = reports.rows.pointers, list[Block](), 0, len(reports.tasks)
-    parts = PARTS if len(reports) > most else 1
+    parts = PARTS if len(reports) > most_answers else 1
     for answer in np.arange(parts) * (len(reports) / parts):
         following, holding = np.searchsorted(ends, answer), np.searchsorted(ends, answer, side="right") - 1
         first = max(stop, int(following if following < tasks else holding))
         if first >= tasks:
             break
-        stop = max(first + 1, int(np.searchsorted(ends, ends[first] + most // parts, side="right")) - 1)
+        stop = max(first + 1, int(np.searchsorted(ends, ends[first] + most_answers // parts, side="right")) - 1)
         blocks.append(reports.rows.block(first, stop))
     return blocks
 
@@ -100,10 +100,10 @@ def log_evidence(result: FitResult[CrowdParameters, CrowdStatistics]) -> float:
     logs, prior = floored_log(parameters.class_prior, TINY), parameters.summary.prior
     entropy = statistics.log_likelihood - expected - truths @ logs
     classes = _log_dirichlet_multinomial(truths, np.ones(len(truths))) if prior is None else truths @ logs
-    return float(entropy + classes + max(rows, _log_evidence_of_abilities(answers, parameters)))
+    return float(entropy + classes + max(rows, _log_evidence_of_own_abilities(answers, parameters)))
 
 
-def _log_evidence_of_abilities(answers: NDArray[np.float64], parameters: CrowdParameters) -> float:
+def _log_evidence_of_own_abilities(answers: NDArray[np.float64], parameters: CrowdParameters) -> float:
     own = parameters.own_prior
     assert own is not None
     right = np.einsum("wzz->w", answers)

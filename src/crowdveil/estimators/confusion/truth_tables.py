@@ -48,7 +48,7 @@ class Answers:
         worker = np.searchsorted(workers, self.worker[listed])
         return Answers(self.task[listed], worker, self.answer[listed], shape, self.channel)
 
-    def counts(self, posterior: NDArray[np.float64]) -> NDArray[np.float64]:
+    def posterior_sums_by_answer(self, posterior: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the sums of posteriors, [task, truth], over answers; indexed [worker, truth, answer]."""
         _, workers, labels = self.shape
         cell = self.worker * labels + self.answer
@@ -56,23 +56,23 @@ class Answers:
         stacked = np.stack(sums, axis=1).astype(float)
         return stacked.reshape(workers, labels, -1).swapaxes(1, 2)
 
-    def of_reports(self, tables: NDArray[np.float64]) -> NDArray[np.float64]:
+    def report_probabilities(self, tables: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return P(report | truth), [worker, truth, report], from P(answer | truth)."""
         return tables if self.channel is None else tables @ self.channel
 
     def log_likelihood(self, tables: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the log-probability of the answers of each task given each truth, [task, truth]."""
-        logs = np.log(np.maximum(self.of_reports(tables), TINY))
+        logs = np.log(np.maximum(self.report_probabilities(tables), TINY))
         truths = range(logs.shape[1])
         return np.stack(
             [np.bincount(self.task, logs[self.worker, z, self.answer], self.shape[0]) for z in truths], axis=1
         )
 
-    def expected(self, counts: NDArray[np.float64], tables: NDArray[np.float64]) -> NDArray[np.float64]:
+    def expected_answer_counts(self, counts: NDArray[np.float64], tables: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return expected answers from sums over reports, [worker, truth, report], and the tables of the answers."""
         if self.channel is None:
             return counts
-        return np.asarray(tables * ((counts / np.maximum(self.of_reports(tables), TINY)) @ self.channel.T))
+        return np.asarray(tables * ((counts / np.maximum(self.report_probabilities(tables), TINY)) @ self.channel.T))
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,29 +113,31 @@ def fit_truth_tables(answers: Answers, start: NDArray[np.float64], gold: NDArray
     tables = np.full((answers.shape[1], truths, labels), 1 / labels)
     posterior, step, change = one_hot_gold(start, gold), 0, np.inf
     while step < MAX_STEPS and change > TOLERANCE:
-        tables = _tables(answers.expected(answers.counts(posterior), tables))
+        tables = _confusion_tables_shrunk_to_crowd(
+            answers.expected_answer_counts(answers.posterior_sums_by_answer(posterior), tables)
+        )
         prior = (1 + posterior.sum(axis=0)) / (posterior.shape[1] + posterior.sum())
         evidence = answers.log_likelihood(tables) + np.log(prior)
         before, posterior = posterior, one_hot_gold(softmax(evidence)[0], gold)
         step, change = step + 1, float(np.abs(posterior - before).max())
-    discounted = one_hot_gold(_discounted(answers, tables, prior), gold)
+    discounted = one_hot_gold(_posterior_discounted_for_correlation(answers, tables, prior), gold)
     return TruthTables(discounted, tables, prior, step, change <= TOLERANCE)
 
 
-def _tables(counts: NDArray[np.float64]) -> NDArray[np.float64]:
+def _confusion_tables_shrunk_to_crowd(counts: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the tables, whose rows are shrunk to the shares of all workers, from expected answers."""
     pooled = counts.sum(axis=0) + 0.5 / counts.shape[2]
     shrunk = counts + SMOOTHING + SHRINKAGE * pooled / pooled.sum(axis=1, keepdims=True)
     return np.asarray(shrunk / shrunk.sum(axis=2, keepdims=True))
 
 
-def start_from_order(answers: Answers, truths: int) -> NDArray[np.float64]:
+def first_posterior_by_answer_ranks(answers: Answers, truths: int) -> NDArray[np.float64]:
     """Return a first posterior, [task, truth]: tasks in the order of their answers, in as many equal parts as truths.
 
     An answer counts as its mid-rank among the worker's answers, so that harsh and mild workers count alike.
     """
     tasks = answers.shape[0]
-    totals = answers.counts(np.ones((tasks, 1)))[:, 0]
+    totals = answers.posterior_sums_by_answer(np.ones((tasks, 1)))[:, 0]
     middle = (np.cumsum(totals, axis=1) - totals / 2) / np.maximum(totals.sum(axis=1, keepdims=True), 1)
     number = np.bincount(answers.task, minlength=tasks)
     ranks = np.bincount(answers.task, middle[answers.worker, answers.answer], tasks) / np.maximum(number, 1)
@@ -148,29 +150,33 @@ def start_from_order(answers: Answers, truths: int) -> NDArray[np.float64]:
     return start
 
 
-def tables_of(answers: Answers, posterior: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def tables_and_class_prior_of_posterior(
+    answers: Answers, posterior: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the tables and the class prior of known posteriors, [task, truth]; rows of zeros do not count."""
     tables = np.full((answers.shape[1], posterior.shape[1], answers.shape[2]), 1 / answers.shape[2])
-    counts = answers.counts(posterior)
+    counts = answers.posterior_sums_by_answer(posterior)
     for _ in range(1 if answers.channel is None else CHANNEL_STEPS):
-        tables = _tables(answers.expected(counts, tables))
+        tables = _confusion_tables_shrunk_to_crowd(answers.expected_answer_counts(counts, tables))
     prior = 1 + posterior.sum(axis=0)
     return tables, prior / prior.sum()
 
 
-def tables_of_gold(
+def truth_tables_and_class_prior_of_gold(
     answers: Answers, gold: NDArray[np.int64], truths: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return tables and class prior from gold tasks alone; truth codes, NO_GOLD where unknown, shape (tasks,)."""
-    return tables_of(answers, one_hot_gold(np.zeros((answers.shape[0], truths)), gold))
+    return tables_and_class_prior_of_posterior(answers, one_hot_gold(np.zeros((answers.shape[0], truths)), gold))
 
 
-def start_from_gold(answers: Answers, gold: NDArray[np.int64], truths: int) -> NDArray[np.float64]:
+def first_posterior_from_gold_tables(answers: Answers, gold: NDArray[np.int64], truths: int) -> NDArray[np.float64]:
     """Return a first posterior, [task, truth], by the tables of gold tasks alone."""
-    return _discounted(answers, *tables_of_gold(answers, gold, truths))
+    return _posterior_discounted_for_correlation(answers, *truth_tables_and_class_prior_of_gold(answers, gold, truths))
 
 
-def _discounted(answers: Answers, tables: NDArray[np.float64], prior: NDArray[np.float64]) -> NDArray[np.float64]:
+def _posterior_discounted_for_correlation(
+    answers: Answers, tables: NDArray[np.float64], prior: NDArray[np.float64]
+) -> NDArray[np.float64]:
     """Return the posterior, [task, truth], that counts n answers as n / (1 + (n - 1) ERROR_CORRELATION)."""
     number = np.bincount(answers.task, minlength=answers.shape[0])
     weight = 1 / (1 + np.maximum(number - 1, 0) * ERROR_CORRELATION)

@@ -41,7 +41,7 @@ class Priors(NamedTuple):
     family: NDArray[np.float64]
     weights: NDArray[np.float64]
 
-    def beliefs(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    def posterior_from_log_likelihoods(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return posteriors from log-likelihoods, both indexed [task, truth]."""
         likelihood = np.exp(scores - scores.max(axis=1, keepdims=True))
         evidence = np.maximum(likelihood @ self.family.T, np.finfo(float).tiny)
@@ -78,7 +78,7 @@ def propagate(
         compiled: from `use_compiled`.
     """
     passes = PASSES if learned else 0
-    null_scores, sigma = _null_task_scores(part, q, classes), _sigma_posterior(q, classes)
+    null_scores, sigma = _implicit_null_log_likelihood(part, q, classes), _sigma_shares_and_participation(q, classes)
     workers = _worker_likelihood(sigma, classes, compiled=compiled)
     posterior = np.concatenate(
         [
@@ -101,15 +101,19 @@ def _task_chunks(pointers: NDArray[np.int64]) -> Iterator[slice]:
         first = stop
 
 
-def _null_task_scores(part: Block, q: NDArray[np.float64], classes: ErrorClasses) -> NDArray[np.float64]:
+def _implicit_null_log_likelihood(part: Block, q: NDArray[np.float64], classes: ErrorClasses) -> NDArray[np.float64]:
     """Return the log-likelihood of the implicit NULL reports of each task, indexed [task, truth]."""
     model, scores = classes.model, np.zeros((part.tasks, len(classes.points)))
     of_task = model.task_group[part.first : part.stop]
     for channel, table in enumerate(classes.implicit_null):
         if np.ptp(table, axis=1).max() > NEGLIGIBLE_PROBABILITY:
             logs = np.log(np.maximum(q @ table, MIN_PROBABILITY))
-            group_scores = [model.implicit_null_workers(group)[:, channel] @ logs for group in range(model.task_groups)]
-            scores += np.array(group_scores)[of_task] - _listed_instead(part, model, channel, len(q)) @ logs
+            group_scores = [
+                model.implicit_null_of_worker(group)[:, channel] @ logs for group in range(model.task_groups)
+            ]
+            scores += (
+                np.array(group_scores)[of_task] - _listed_in_place_of_null_matrix(part, model, channel, len(q)) @ logs
+            )
     return scores
 
 
@@ -118,15 +122,15 @@ def _null_worker_scores(
 ) -> NDArray[np.float64]:
     """Return the log-likelihood of the implicit NULL reports of each worker, indexed [worker, class]."""
     model, scores = classes.model, np.zeros((workers, len(classes.mixing)))
-    of_group = _summation_matrix(model.task_group[part.first : part.stop], model.task_groups)
+    of_group = _row_summation_matrix(model.task_group[part.first : part.stop], model.task_groups)
     for channel, table in enumerate(classes.implicit_null):
         logs = np.log(np.maximum(posterior @ table.T, MIN_PROBABILITY))
         sums = np.equal(model.choice, channel).astype(float) @ (of_group @ logs)
-        scores += sums[model.worker_group] - _listed_instead(part, model, channel, workers).T @ logs
+        scores += sums[model.worker_group] - _listed_in_place_of_null_matrix(part, model, channel, workers).T @ logs
     return scores
 
 
-def _listed_instead(part: Block, model: ObservationModel, channel: int, workers: int) -> Any:
+def _listed_in_place_of_null_matrix(part: Block, model: ObservationModel, channel: int, workers: int) -> Any:
     """Return the sparse 0/1 matrix, [task, worker], of listed reports that replace a channel's implicit NULL."""
     listed = model.implicit_null_of[part.value] == channel
     pairs = (part.task[listed], part.worker[listed])
@@ -146,8 +150,8 @@ class _SortedReports:
         self.factor_starts = np.flatnonzero(
             (index - np.repeat(run_starts, np.diff(run_starts, append=len(order)))) % FACTORS_PER_LOG == 0
         )
-        self.task_sums = _summation_matrix(self.task[self.factor_starts], part.tasks)
-        self.worker_sums = _summation_matrix(self.worker, workers)
+        self.task_sums = _row_summation_matrix(self.task[self.factor_starts], part.tasks)
+        self.worker_sums = _row_summation_matrix(self.worker, workers)
 
     def probabilities_by_truth(
         self, weights: NDArray[np.float64], components: NDArray[np.float64]
@@ -158,7 +162,7 @@ class _SortedReports:
             np.matmul(weights[rows], components[y], out=out[rows])
         return np.maximum(out, MIN_PROBABILITY, out=out)
 
-    def probabilities_by_component(
+    def report_probabilities_under_components(
         self, weights: NDArray[np.float64], components: NDArray[np.float64]
     ) -> NDArray[np.float64]:
         """Return sum_mu weights[report, mu] components[y, k, mu], indexed [report, component]."""
@@ -167,14 +171,14 @@ class _SortedReports:
             np.matmul(weights[rows], components[y].T, out=out[rows])
         return np.maximum(out, MIN_PROBABILITY, out=out)
 
-    def scores(self, messages: NDArray[np.float64]) -> NDArray[np.float64]:
+    def log_message_product_per_task(self, messages: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the log-product of each task's messages, indexed [task, truth]."""
         if not len(self.factor_starts):
             return np.zeros((self.task_sums.shape[0], messages.shape[1]))
         return np.asarray(self.task_sums @ np.log(np.multiply.reduceat(messages, self.factor_starts, axis=0)))
 
 
-def _summation_matrix(row: NDArray[Any], rows: int) -> Any:
+def _row_summation_matrix(row: NDArray[Any], rows: int) -> Any:
     """Return the sparse matrix that adds entry k of a table to row `row[k]`."""
     return csr_array((np.ones(len(row)), (row, np.arange(len(row)))), shape=(rows, len(row)))
 
@@ -188,7 +192,7 @@ class _SigmaPosterior(NamedTuple):
     def of_workers(self, workers: NDArray[Any]) -> _SigmaPosterior:
         return _SigmaPosterior(self.shares[workers], self.participation[workers])
 
-    def cavity_weights(self, likelihoods: NDArray[np.float64]) -> NDArray[np.float64]:
+    def cavity_component_weights(self, likelihoods: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return component weights, [report, component], of the cavity distribution.
 
         `likelihoods`: of each report by component, indexed [report, component].
@@ -200,7 +204,7 @@ class _SigmaPosterior(NamedTuple):
         return np.column_stack((1 - answered.sum(axis=1), answered))
 
 
-def _sigma_posterior(q: NDArray[np.float64], classes: ErrorClasses) -> _SigmaPosterior:
+def _sigma_shares_and_participation(q: NDArray[np.float64], classes: ErrorClasses) -> _SigmaPosterior:
     split = classes.by_sigma_and_participation(q)
     shares = split.sum(axis=2)
     return _SigmaPosterior(shares, split @ classes.participations / np.maximum(shares, np.finfo(float).tiny))
@@ -213,7 +217,7 @@ class _NumpyWorkerLikelihood:
         self.sigma, self.classes = sigma, classes
         self.total = np.zeros((len(sigma.shares), len(classes.mixing)))
 
-    def message_state(self, part: Block, known: NDArray[np.bool_]) -> _NumpyMessages:
+    def messages_of_task_chunk(self, part: Block, known: NDArray[np.bool_]) -> _NumpyMessages:
         """Return the messages of a chunk of tasks; `known` marks gold tasks, shape (tasks,)."""
         return _NumpyMessages(part, known, self)
 
@@ -238,7 +242,9 @@ class _NumpyMessages:
         self.reports = _SortedReports(part, len(workers.total), len(self.components))
         self.sigma = workers.sigma.of_workers(self.reports.worker)
         nothing = np.ones((len(self.reports.task), self.components.shape[1]))
-        self.messages = self.reports.probabilities_by_truth(self.sigma.cavity_weights(nothing), self.components)
+        self.messages = self.reports.probabilities_by_truth(
+            self.sigma.cavity_component_weights(nothing), self.components
+        )
 
     def restrict_grid(self, kept: NDArray[np.int64]) -> None:
         """Restrict the grid to the truths with indices `kept`."""
@@ -246,24 +252,24 @@ class _NumpyMessages:
 
     def first(self) -> NDArray[np.float64]:
         """Return the log-product of the first messages to tasks, indexed [task, truth]."""
-        return self.reports.scores(self.messages)
+        return self.reports.log_message_product_per_task(self.messages)
 
     def pass_messages(self, belief: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the log-product of messages to each task, given its posterior in the last pass; both [task, truth]."""
         self.messages = self.reports.probabilities_by_truth(
-            self.sigma.cavity_weights(self._cavity_likelihoods(belief)), self.components
+            self.sigma.cavity_component_weights(self._cavity_report_likelihoods(belief)), self.components
         )
-        return self.reports.scores(self.messages)
+        return self.reports.log_message_product_per_task(self.messages)
 
     def update_workers(self, belief: NDArray[np.float64]) -> None:
         """Add the cavity log-likelihoods of the chunk's reports, given posteriors [task, truth], to the workers'."""
         self.workers.total += self.reports.worker_sums @ np.log(
-            self._cavity_likelihoods(belief) @ self.workers.classes.mixing.T
+            self._cavity_report_likelihoods(belief) @ self.workers.classes.mixing.T
         )
 
-    def _cavity_likelihoods(self, belief: NDArray[np.float64]) -> NDArray[np.float64]:
-        return self.reports.probabilities_by_component(
-            _cavity_distribution(belief, self.messages, self.reports.task, self.known), self.components
+    def _cavity_report_likelihoods(self, belief: NDArray[np.float64]) -> NDArray[np.float64]:
+        return self.reports.report_probabilities_under_components(
+            _cavity_distribution_of_each_report(belief, self.messages, self.reports.task, self.known), self.components
         )
 
 
@@ -291,9 +297,9 @@ def _propagate_chunk(
     """Return posteriors of a chunk of tasks, [task, truth], and add its reports to the workers' likelihoods."""
     known = ~np.isnan(gold)
     masses = point_masses(points, gold[known])
-    messages = workers.message_state(part, known)
+    messages = workers.messages_of_task_chunk(part, known)
     scores = null_scores + messages.first()
-    posterior = priors.beliefs(scores)
+    posterior = priors.posterior_from_log_likelihoods(scores)
     posterior[known] = masses
     kept = np.flatnonzero(posterior.max(axis=0) > NEGLIGIBLE_PROBABILITY)
     messages.restrict_grid(kept)
@@ -301,7 +307,7 @@ def _propagate_chunk(
     belief, scores, null_scores = posterior[:, kept], scores[:, kept], null_scores[:, kept]
     for _ in range(passes):
         scores = DAMPING * scores + (1 - DAMPING) * (null_scores + messages.pass_messages(belief))
-        belief = restricted.beliefs(scores)
+        belief = restricted.posterior_from_log_likelihoods(scores)
         belief[known] = masses[:, kept]
     messages.update_workers(belief)
     posterior = np.zeros_like(posterior)
@@ -309,7 +315,7 @@ def _propagate_chunk(
     return posterior
 
 
-def _cavity_distribution(
+def _cavity_distribution_of_each_report(
     belief: NDArray[np.float64], messages: NDArray[np.float64], task: NDArray[np.int64], known: NDArray[np.bool_]
 ) -> NDArray[np.float64]:
     """Return each report's cavity distribution of its task, [report, truth]; gold tasks keep theirs."""

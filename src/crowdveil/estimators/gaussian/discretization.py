@@ -77,7 +77,7 @@ def alphabet_step(alphabet: Alphabet) -> float:
     return alphabet.step if isinstance(alphabet, Scale) else 1.0
 
 
-def truth_points(
+def truth_grid_with_margin(
     alphabet: Alphabet, reach: tuple[float, float] | None, most_per_step: int = MAX_POINTS_PER_STEP
 ) -> NDArray[np.float64]:
     """Return the grid of truths, ascending: the answers, points between them, and a margin beyond both ends.
@@ -98,7 +98,7 @@ def truth_points(
     return np.add(values[0], np.arange(-below, above + 1) * (step / per_step), dtype=np.float64)
 
 
-def answer_table(
+def answer_probabilities_by_sigma_and_truth(
     points: NDArray[np.float64], sigmas: NDArray[np.float64], values: NDArray[np.float64], step: float
 ) -> NDArray[np.float64]:
     """Return P(answer | truth) of answers that are truth plus a normal error, rounded and clipped to the grid.
@@ -123,7 +123,7 @@ def answer_table(
 def normal_log_prior(points: NDArray[np.float64], mean: float, deviation: float) -> NDArray[np.float64]:
     """Return the logarithm of a normal prior on the grid, shape (points,)."""
     scores = -0.5 * ((points - mean) / deviation) ** 2
-    return np.asarray(scores - _log_sum(scores))
+    return np.asarray(scores - _log_sum_exp(scores))
 
 
 def label_log_prior(points: NDArray[np.float64], alphabet: Alphabet, prior: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -159,7 +159,7 @@ def candidate_normal_priors(points: NDArray[np.float64], alphabet: Alphabet) -> 
     return (1 - UNIFORM_SHARE) * density / density.sum(axis=1, keepdims=True) + UNIFORM_SHARE / len(points)
 
 
-def hyperprior_weights(
+def weights_of_candidate_priors(
     family: NDArray[np.float64], points: NDArray[np.float64], alphabet: Alphabet
 ) -> NDArray[np.float64]:
     """Return the hyperprior weights of candidate priors, shape (priors,), sum 1.
@@ -213,7 +213,7 @@ def quantiles(
     return found
 
 
-def refined_by_splines(
+def probabilities_refined_by_splines(
     logs: NDArray[np.float64], points: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return distributions on a finer grid, by natural cubic splines through log-probabilities, and that grid.
@@ -235,12 +235,12 @@ def refined_by_splines(
     return dense / dense.sum(axis=1, keepdims=True), np.add(points[0], places * (points[1] - points[0]))
 
 
-def _log_sum(scores: NDArray[np.float64]) -> float:
+def _log_sum_exp(scores: NDArray[np.float64]) -> float:
     top = scores.max()
     return float(top + np.log(np.exp(scores - top).sum()))
 
 
-def sigma_grid(alphabet: Alphabet) -> NDArray[np.float64]:
+def geometric_sigma_grid(alphabet: Alphabet) -> NDArray[np.float64]:
     """Return standard deviations from a third of a step to the range, in factors of sqrt(2)."""
     step = alphabet_step(alphabet)
     widest = max(float(np.ptp(alphabet.values)), 2 * step)
@@ -264,7 +264,7 @@ def initial_participation_shares(rates: NDArray[np.float64], mean: float) -> NDA
     return np.asarray(weight / weight.sum())
 
 
-def error_classes(
+def error_classes_by_sigma_and_participation(
     points: NDArray[np.float64],
     alphabet: Alphabet,
     model: ObservationModel,
@@ -272,7 +272,7 @@ def error_classes(
     rates: NDArray[np.float64],
 ) -> ErrorClasses:
     """Return the error classes of all pairs of a sigma and a participation rate."""
-    answered = answer_table(points, sigmas, alphabet.values, alphabet_step(alphabet))
+    answered = answer_probabilities_by_sigma_and_truth(points, sigmas, alphabet.values, alphabet_step(alphabet))
     answered = answered @ model.full_table[: alphabet.size]
     # With public participation every listed report is an answer; the last row of the table is then a label's.
     rates = rates if model.protected else np.ones_like(rates)
@@ -280,8 +280,8 @@ def error_classes(
     components = np.concatenate((unanswered, answered)).transpose(2, 0, 1)
     shares = np.kron(np.eye(len(sigmas)), rates[:, None])
     mixing = np.column_stack((np.tile(1 - rates, len(sigmas)), shares))
-    listed = np.ascontiguousarray(components[: model.symbols])
-    return ErrorClasses(points, sigmas, rates, model, listed, mixing, mixing @ components[model.symbols :])
+    listed = np.ascontiguousarray(components[: model.listed_symbol_count])
+    return ErrorClasses(points, sigmas, rates, model, listed, mixing, mixing @ components[model.listed_symbol_count :])
 
 
 def participation_grid(pool: AnswerFrequencies, given: tuple[float, ...] | None) -> NDArray[np.float64]:

@@ -32,11 +32,11 @@ from crowdveil.estimators.gaussian.discretization import (
     MAX_PARTICIPATION,
     TINY,
     ErrorClasses,
-    error_classes,
+    error_classes_by_sigma_and_participation,
+    geometric_sigma_grid,
     initial_participation_shares,
     neighbour_smoothing_matrix,
     participation_grid,
-    sigma_grid,
 )
 from crowdveil.estimators.gaussian.marginal_likelihood import AnonymousWorkerModels, fit_anonymous_models
 
@@ -97,18 +97,18 @@ class GaussianParameters:
     constant: float | None = None
 
     @property
-    def log_mixture(self) -> NDArray[np.float64]:
+    def log_shares_of_classes(self) -> NDArray[np.float64]:
         """Logarithm of the mixture over classes, shape (classes,)."""
         product = self.sigma_shares[:, None] * self.participation_shares
         return np.log(np.maximum(product, TINY)).ravel()
 
-    def with_prior_workers(self) -> "GaussianParameters":
+    def with_mixture_as_worker_responsibilities(self) -> "GaussianParameters":
         """Return the parameters with the mixture over classes, and the history, as every worker's responsibilities."""
         if self.summary.history is None:
-            return replace(self, q=np.tile(np.exp(self.log_mixture), (self.summary.workers, 1)))
-        return replace(self, q=softmax(self.log_mixture + self.history_scores())[0])
+            return replace(self, q=np.tile(np.exp(self.log_shares_of_classes), (self.summary.workers, 1)))
+        return replace(self, q=softmax(self.log_shares_of_classes + self.log_likelihood_of_history())[0])
 
-    def history_scores(self) -> NDArray[np.float64]:
+    def log_likelihood_of_history(self) -> NDArray[np.float64]:
         """Return the log-likelihood of each worker's earlier errors in each class, [worker, class]; zeros without."""
         earlier, sigmas = self.summary.history, self.classes.sigmas
         if earlier is None:
@@ -187,13 +187,13 @@ class Gaussian(Estimator[GaussianParameters, GaussianStatistics]):
         Raises:
             SettingsError: both a prior by label and a normal one.
         """
-        alphabet = _alphabet(summary)
+        alphabet = _required_alphabet(summary)
         pool = frequencies_of_reports(summary)
-        sigmas = sigma_grid(alphabet) if self.sigmas is None else np.unique(self.sigmas)
+        sigmas = geometric_sigma_grid(alphabet) if self.sigmas is None else np.unique(self.sigmas)
         rates = participation_grid(pool, self.participations)
-        points, family = self._priors(summary)
-        classes = error_classes(points, alphabet, pool.model, sigmas, rates)
-        anonymous_models = self._anonymous_models(summary, pool, points, family, sigmas)
+        points, family = self._grid_and_candidate_log_priors(summary)
+        classes = error_classes_by_sigma_and_participation(points, alphabet, pool.model, sigmas, rates)
+        anonymous_models = self._anonymous_models_by_participation(summary, pool, points, family, sigmas)
         parameters = GaussianParameters(
             summary=summary,
             points=points,
@@ -202,14 +202,14 @@ class Gaussian(Estimator[GaussianParameters, GaussianStatistics]):
             sigma_shares=anonymous_models[0].sigma_shares[0, -1],
             participation_shares=initial_participation_shares(rates, pool.participation),
             anonymous_models=anonymous_models,
-            weights=grid.hyperprior_weights(np.exp(family), points, alphabet),
+            weights=grid.weights_of_candidate_priors(np.exp(family), points, alphabet),
             anonymous=True,
             learned=False,
             public_prior=self._has_public_prior(summary),
         )
-        return parameters.with_prior_workers()
+        return parameters.with_mixture_as_worker_responsibilities()
 
-    def _anonymous_models(
+    def _anonymous_models_by_participation(
         self,
         summary: Summary,
         pool: AnswerFrequencies,
@@ -218,11 +218,14 @@ class Gaussian(Estimator[GaussianParameters, GaussianStatistics]):
         sigmas: NDArray[np.float64],
     ) -> tuple[AnonymousWorkerModels, ...]:
         """Return the candidate models for each candidate of the crowd's participation, see `GaussianParameters`."""
-        determined = pool.participation_deviation < MAX_PARTICIPATION_DEVIATION
+        determined = pool.deviation_of_log_participation_estimate < MAX_PARTICIPATION_DEVIATION
         fixed = determined or self.participations is not None or self._has_public_prior(summary)
         rates = np.minimum([pool.participation] if fixed else grid.PARTICIPATION_CANDIDATES, MAX_PARTICIPATION)
-        counts = pool.model.totals(summary.symbol_counts.sum(axis=0))
-        typical = (error_classes(points, _alphabet(summary), pool.model, sigmas, rate) for rate in rates[:, None])
+        counts = pool.model.report_totals_with_implicit_null(summary.symbol_counts.sum(axis=0))
+        typical = (
+            error_classes_by_sigma_and_participation(points, _required_alphabet(summary), pool.model, sigmas, rate)
+            for rate in rates[:, None]
+        )
         tables = (np.concatenate((found.mixing @ found.components, found.implicit_null)) for found in typical)
         return tuple(fit_anonymous_models(family, table, counts, sigmas, len(rates)) for table in tables)
 
@@ -244,7 +247,7 @@ class Gaussian(Estimator[GaussianParameters, GaussianStatistics]):
             return initial
         return replace(
             initial,
-            q=state.rows("q", initial.q),
+            q=state.worker_rows_or_default("q", initial.q),
             sigma_shares=state.shared["sigma_shares"],
             participation_shares=state.shared["participation_shares"],
             learned=True,
@@ -252,24 +255,26 @@ class Gaussian(Estimator[GaussianParameters, GaussianStatistics]):
 
     def e_step(self, block: GoldBlock, parameters: GaussianParameters) -> EStep[GaussianStatistics]:
         """Return posterior medians of the block's tasks with their interval, and the sums for workers and prior."""
-        return infer_in_chunks(block, parameters, lambda part, gold: _infer_tasks(part, gold, parameters))
+        return e_step_in_chunks(
+            block, parameters, lambda part, gold: _statistics_and_quantiles_of_tasks(part, gold, parameters)
+        )
 
     def m_step(self, statistics: GaussianStatistics, parameters: GaussianParameters) -> GaussianParameters:
         """Return new weights of priors and mixtures in the first step, then new responsibilities and class shares."""
         if parameters.average is not None:
             return parameters
         if parameters.anonymous:
-            return with_candidate_weights(statistics.evidence, parameters)
-        scores = statistics.worker_scores + parameters.history_scores()
+            return weighted_by_marginal_likelihood(statistics.evidence, parameters)
+        scores = statistics.worker_scores + parameters.log_likelihood_of_history()
         kept_share = DAMPING * parameters.learned
-        by_sigma, by_rate = self._mixture(scores, parameters)
+        by_sigma, by_rate = self._fitted_sigma_and_participation_shares(scores, parameters)
         settled = replace(parameters, sigma_shares=by_sigma, participation_shares=by_rate)
-        log_q = np.log(np.maximum(softmax(scores + settled.log_mixture)[0], TINY))
+        log_q = np.log(np.maximum(softmax(scores + settled.log_shares_of_classes)[0], TINY))
         # Damping: the responsibilities of two workers who share a single task could oscillate without it.
         log_q = kept_share * np.log(np.maximum(parameters.q, TINY)) + (1 - kept_share) * log_q
         return replace(settled, q=softmax(log_q)[0], learned=True)
 
-    def _mixture(
+    def _fitted_sigma_and_participation_shares(
         self, scores: NDArray[np.float64], parameters: GaussianParameters
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the shares of sigmas and of participations fitted by EM to the workers' scores [worker, class]."""
@@ -282,7 +287,10 @@ class Gaussian(Estimator[GaussianParameters, GaussianStatistics]):
             # Sums of responsibilities over workers, without the responsibilities themselves.
             sums = (1 / np.maximum(likelihood @ product.ravel(), TINY)) @ likelihood
             split = product * sums.reshape(product.shape)
-            by_sigma, by_rate = self._shares(split.sum(axis=1)) @ smoothing, self._shares(split.sum(axis=0))
+            by_sigma, by_rate = (
+                self._smoothed_shares(split.sum(axis=1)) @ smoothing,
+                self._smoothed_shares(split.sum(axis=0)),
+            )
             if np.abs(by_sigma - before).max() < MIXTURE_TOLERANCE:
                 break
         return by_sigma, by_rate
@@ -292,7 +300,7 @@ class Gaussian(Estimator[GaussianParameters, GaussianStatistics]):
         classes = parameters.classes
         split = classes.by_sigma_and_participation(parameters.q)
         by_sigma, by_rate = split.sum(axis=2), split.sum(axis=1)
-        sigma = np.exp(self._sigma_quantiles(by_sigma, statistics, parameters))
+        sigma = np.exp(self._log_sigma_quantiles(by_sigma, statistics, parameters))
         protected = parameters.summary.model.protected
         return WorkerTable(
             quality=by_sigma @ (1 / classes.sigmas),
@@ -303,7 +311,7 @@ class Gaussian(Estimator[GaussianParameters, GaussianStatistics]):
             sigma_high=sigma[:, 2],
         )
 
-    def _sigma_quantiles(
+    def _log_sigma_quantiles(
         self, by_sigma: NDArray[np.float64], statistics: GaussianStatistics, parameters: GaussianParameters
     ) -> NDArray[np.float64]:
         """Return quantiles of the logarithm of sigma, indexed [worker, level]."""
@@ -312,22 +320,24 @@ class Gaussian(Estimator[GaussianParameters, GaussianStatistics]):
             # Public classes are exact; grid classes also represent the sigmas between them.
             return grid.quantiles(by_sigma, sigmas, LEVELS)
         scores = parameters.classes.by_sigma_and_participation(
-            statistics.worker_scores + parameters.history_scores() + parameters.log_mixture
+            statistics.worker_scores + parameters.log_likelihood_of_history() + parameters.log_shares_of_classes
         )
-        return grid.quantiles(*grid.refined_by_splines(np.logaddexp.reduce(scores, axis=2), sigmas), LEVELS)
+        return grid.quantiles(
+            *grid.probabilities_refined_by_splines(np.logaddexp.reduce(scores, axis=2), sigmas), LEVELS
+        )
 
-    def _shares(self, counts: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _smoothed_shares(self, counts: NDArray[np.float64]) -> NDArray[np.float64]:
         smoothed = counts + self.smoothing
         return np.asarray(smoothed / smoothed.sum())
 
     def _has_public_prior(self, summary: Summary) -> bool:
         return self.prior_mean is not None or summary.prior is not None
 
-    def _priors(self, summary: Summary) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _grid_and_candidate_log_priors(self, summary: Summary) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the grid of truths and the log-priors to choose from, [prior, truth]."""
-        alphabet = _alphabet(summary)
+        alphabet = _required_alphabet(summary)
         if self.prior_mean is None or self.prior_deviation is None:
-            points = grid.truth_points(alphabet, None, self.points_per_step)
+            points = grid.truth_grid_with_margin(alphabet, None, self.points_per_step)
             if summary.prior is None:
                 return points, np.log(grid.candidate_normal_priors(points, alphabet))
             return points, grid.label_log_prior(points, alphabet, summary.prior)[None]
@@ -335,16 +345,18 @@ class Gaussian(Estimator[GaussianParameters, GaussianStatistics]):
             raise SettingsError("a prior is given by label or by mean and deviation, not both", value=self.prior_mean)
         reach = grid.PRIOR_REACH * self.prior_deviation
         bounds = self.prior_mean - reach, self.prior_mean + reach
-        points = grid.truth_points(alphabet, bounds, self.points_per_step)
+        points = grid.truth_grid_with_margin(alphabet, bounds, self.points_per_step)
         return points, grid.normal_log_prior(points, self.prior_mean, self.prior_deviation)[None]
 
 
-def _alphabet(summary: Summary) -> Alphabet:
+def _required_alphabet(summary: Summary) -> Alphabet:
     assert summary.alphabet is not None
     return summary.alphabet
 
 
-def with_candidate_weights(evidence: NDArray[np.float64], parameters: GaussianParameters) -> GaussianParameters:
+def weighted_by_marginal_likelihood(
+    evidence: NDArray[np.float64], parameters: GaussianParameters
+) -> GaussianParameters:
     """Return the parameters with candidates weighted by their marginal likelihood, [participation, mixture, prior].
 
     If several participations are possible, all later steps average over the candidates. If their 90 % interval is wider
@@ -358,39 +370,47 @@ def with_candidate_weights(evidence: NDArray[np.float64], parameters: GaussianPa
     weights = joint.sum(axis=(0, 1)) if several else joint[0].sum(axis=0)
     weighted = replace(parameters, weights=weights, anonymous=False)
     if several:
-        return _averaged(weighted, joint)
+        return _parameters_averaged_over_candidates(weighted, joint)
     if parameters.learned:
         return weighted
-    return replace(weighted, sigma_shares=_mean_shares(joint, models)).with_prior_workers()
+    return replace(
+        weighted, sigma_shares=_mean_sigma_shares_over_candidates(joint, models)
+    ).with_mixture_as_worker_responsibilities()
 
 
-def _mean_shares(joint: NDArray[np.float64], models: tuple[AnonymousWorkerModels, ...]) -> NDArray[np.float64]:
+def _mean_sigma_shares_over_candidates(
+    joint: NDArray[np.float64], models: tuple[AnonymousWorkerModels, ...]
+) -> NDArray[np.float64]:
     """Return the shares of sigmas averaged over candidates with weights [participation, mixture, prior]."""
     return np.asarray(
         sum(np.einsum("mh,mhs->s", part, one.sigma_shares) for part, one in zip(joint, models, strict=True))
     )
 
 
-def _averaged(parameters: GaussianParameters, joint: NDArray[np.float64]) -> GaussianParameters:
+def _parameters_averaged_over_candidates(
+    parameters: GaussianParameters, joint: NDArray[np.float64]
+) -> GaussianParameters:
     """Return the parameters that average over the candidates, with one class of participation, the mean."""
     rates, by_rate = np.minimum(grid.PARTICIPATION_CANDIDATES, MAX_PARTICIPATION), joint.sum(axis=(1, 2))
     near = (rates[:, None] <= rates) & (rates <= PARTICIPATION_FACTOR * rates[:, None] * (1 + 1e-5))
     unknown = (near @ by_rate).max() < LEVELS[2] - LEVELS[0]
     prior = parameters.weights @ np.exp(parameters.anonymous_models[0].family)
     constant = float(grid.quantiles(prior[None], parameters.points, LEVELS)[0, 1])
-    alphabet, old = _alphabet(parameters.summary), parameters.classes
+    alphabet, old = _required_alphabet(parameters.summary), parameters.classes
     return replace(
         parameters,
         average=joint,
-        classes=error_classes(old.points, alphabet, old.model, old.sigmas, np.array([by_rate @ rates])),
-        sigma_shares=_mean_shares(joint, parameters.anonymous_models),
+        classes=error_classes_by_sigma_and_participation(
+            old.points, alphabet, old.model, old.sigmas, np.array([by_rate @ rates])
+        ),
+        sigma_shares=_mean_sigma_shares_over_candidates(joint, parameters.anonymous_models),
         participation_shares=np.ones(1),
         learned=False,
         constant=float(np.clip(constant, *alphabet.values[[0, -1]])) if unknown else None,
-    ).with_prior_workers()
+    ).with_mixture_as_worker_responsibilities()
 
 
-def infer_in_chunks(
+def e_step_in_chunks(
     block: GoldBlock,
     parameters: GaussianParameters,
     infer: Callable[[Block, NDArray[np.float64]], tuple[S, NDArray[np.float64]]],
@@ -403,7 +423,7 @@ def infer_in_chunks(
     chunks = [slice(first, min(first + CHUNK_TASKS, block.block.tasks)) for first in starts]
     parts = [infer(block.block.slice_tasks(tasks), block.gold[tasks]) for tasks in chunks]
     statistics = type(parts[0][0])(*(sum(field) for field in zip(*(part[0] for part in parts), strict=True)))
-    values = _alphabet(parameters.summary).values
+    values = _required_alphabet(parameters.summary).values
     truths = np.clip(np.concatenate([part[1] for part in parts]), values[0], values[-1])
     if not parameters.public_prior:
         truths[np.diff(block.block.pointers) == 0] = np.nan
@@ -412,14 +432,16 @@ def infer_in_chunks(
     return EStep(statistics, truths[:, 1], truths[:, [0, 2]])
 
 
-def _infer_tasks(
+def _statistics_and_quantiles_of_tasks(
     part: Block, gold: NDArray[np.float64], parameters: GaussianParameters
 ) -> tuple[GaussianStatistics, NDArray[np.float64]]:
     """Return statistics and quantiles of some tasks of a block."""
     if parameters.average is not None:
-        return GaussianStatistics(np.zeros_like(parameters.q), np.zeros(1)), averaged_quantiles(part, gold, parameters)
+        return GaussianStatistics(np.zeros_like(parameters.q), np.zeros(1)), truth_quantiles_averaged_over_models(
+            part, gold, parameters
+        )
     if parameters.anonymous:
-        statistics, posterior = _anonymous_step(part, gold, parameters)
+        statistics, posterior = _candidate_evidence_step(part, gold, parameters)
     else:
         priors = Priors(np.exp(parameters.anonymous_models[0].family), parameters.weights)
         reports = int(parameters.summary.per_worker.sum())
@@ -431,41 +453,49 @@ def _infer_tasks(
     return statistics, grid.quantiles(posterior, parameters.points, LEVELS)
 
 
-def _anonymous_step(
+def _candidate_evidence_step(
     part: Block, gold: NDArray[np.float64], parameters: GaussianParameters
 ) -> tuple[GaussianStatistics, NDArray[np.float64]]:
     """Return the marginal likelihood of every candidate from report counts, and posteriors under the widest prior."""
-    counts, widest = task_report_counts(part, parameters.summary), parameters.anonymous_models[-1]
-    posterior, _ = softmax(counts @ widest.widest + widest.family[-1])
+    counts, widest = report_counts_by_task_and_symbol(part, parameters.summary), parameters.anonymous_models[-1]
+    posterior, _ = softmax(counts @ widest.log_likelihood_under_widest_prior + widest.family[-1])
     fixed = ~np.isnan(gold)
     posterior[fixed] = grid.point_masses(parameters.points, gold[fixed])
-    return GaussianStatistics(np.zeros_like(parameters.q), evidence_of(counts, gold, parameters)), posterior
+    return GaussianStatistics(
+        np.zeros_like(parameters.q), log_likelihood_per_candidate_prior(counts, gold, parameters)
+    ), posterior
 
 
-def task_report_counts(part: Block, summary: Summary) -> NDArray[np.float64]:
+def report_counts_by_task_and_symbol(part: Block, summary: Summary) -> NDArray[np.float64]:
     """Return the number of reports by symbol, then of implicit NULLs, indexed [task, report]."""
     model = summary.model
-    cells = np.bincount(part.task * model.symbols + part.value, minlength=part.tasks * model.symbols)
-    listed = cells.reshape(part.tasks, model.symbols).astype(float)
-    return np.concatenate((listed, model.implicit_counts(listed, model.task_group[part.first : part.stop])), axis=1)
+    cells = np.bincount(
+        part.task * model.listed_symbol_count + part.value, minlength=part.tasks * model.listed_symbol_count
+    )
+    listed = cells.reshape(part.tasks, model.listed_symbol_count).astype(float)
+    return np.concatenate(
+        (listed, model.implicit_null_counts_per_task(listed, model.task_group[part.first : part.stop])), axis=1
+    )
 
 
-def evidence_of(
+def log_likelihood_per_candidate_prior(
     counts: NDArray[np.float64], gold: NDArray[np.float64], parameters: GaussianParameters
 ) -> NDArray[np.float64]:
     """Return the log-likelihood of all counts, [task, report], for every candidate: [participation, mixture, prior]."""
     models, fixed = parameters.anonymous_models, ~np.isnan(gold)
     known = grid.point_masses(parameters.points, gold[fixed]).sum(axis=0) @ models[0].family.T
-    return np.stack([one.evidence(counts[~fixed]) + known for one in models])
+    return np.stack([one.log_evidence_of_each_model(counts[~fixed]) + known for one in models])
 
 
-def averaged_quantiles(part: Block, gold: NDArray[np.float64], parameters: GaussianParameters) -> NDArray[np.float64]:
+def truth_quantiles_averaged_over_models(
+    part: Block, gold: NDArray[np.float64], parameters: GaussianParameters
+) -> NDArray[np.float64]:
     """Return quantiles of some tasks, [task, level], averaged over the candidates; the whole scale for a constant."""
     assert parameters.average is not None
     if parameters.constant is not None:
-        ends = _alphabet(parameters.summary).values[[0, -1]]
+        ends = _required_alphabet(parameters.summary).values[[0, -1]]
         return np.tile([ends[0], parameters.constant, ends[1]], (part.tasks, 1))
-    counts = task_report_counts(part, parameters.summary)
+    counts = report_counts_by_task_and_symbol(part, parameters.summary)
     candidates = zip(parameters.anonymous_models, parameters.average, strict=True)
     posterior = np.sum([one.posterior(counts, weights) for one, weights in candidates], axis=0)
     return grid.quantiles(posterior / posterior.sum(axis=1, keepdims=True), parameters.points, LEVELS)

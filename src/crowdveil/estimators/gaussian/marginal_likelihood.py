@@ -55,28 +55,32 @@ class AnonymousWorkerModels:
     logs: NDArray[np.float64] | None
 
     @property
-    def widest(self) -> NDArray[np.float64]:
+    def log_likelihood_under_widest_prior(self) -> NDArray[np.float64]:
         """Log P(report | truth) of mixture 0 under the widest prior, indexed [report, truth]."""
-        return next(self._tables(len(self.family) - 1))
+        return next(self._log_table_of_each_model(len(self.family) - 1))
 
-    def evidence(self, counts: NDArray[np.float64]) -> NDArray[np.float64]:
+    def log_evidence_of_each_model(self, counts: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the log-likelihood of all counts, [task, report], of every model, indexed [mixture, prior]."""
-        priors, tables = np.exp(self.family), self._tables(0)
+        priors, tables = np.exp(self.family), self._log_table_of_each_model(0)
         # A task has few of the many symbols of a long scale.
         matrix: Any = counts if self.logs is not None else csr_array(counts)
-        fitted = [_evidence(matrix @ next(tables), prior) for prior in priors[:, None]]
-        return np.stack((np.concatenate(fitted), *(_evidence(matrix @ table, priors) for table in tables)))
+        fitted = [_log_likelihood_per_prior(matrix @ next(tables), prior) for prior in priors[:, None]]
+        return np.stack(
+            (np.concatenate(fitted), *(_log_likelihood_per_prior(matrix @ table, priors) for table in tables))
+        )
 
     def posterior(self, counts: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the sum of the models' posteriors, times their weights [mixture, prior], indexed [task, truth]."""
         priors, sums = np.exp(self.family), np.zeros((len(counts), self.family.shape[1]))
         by_table = np.concatenate((np.diag(weights[0]), weights[1:]))
-        for share, table in zip(by_table, self._tables(0), strict=True):
+        for share, table in zip(by_table, self._log_table_of_each_model(0), strict=True):
             if (chosen := share > NEGLIGIBLE_WEIGHT).any():
-                sums += share[chosen].sum() * Priors(priors[chosen], share[chosen]).beliefs(counts @ table)
+                sums += share[chosen].sum() * Priors(priors[chosen], share[chosen]).posterior_from_log_likelihoods(
+                    counts @ table
+                )
         return sums
 
-    def _tables(self, first: int) -> Iterator[NDArray[np.float64]]:
+    def _log_table_of_each_model(self, first: int) -> Iterator[NDArray[np.float64]]:
         """Yield the tables of `logs` from model `first` on, each indexed [report, truth]."""
         if self.logs is not None:
             yield from self.logs[:, first:].swapaxes(0, 1)
@@ -88,7 +92,7 @@ class AnonymousWorkerModels:
             yield np.log(np.maximum(mixture @ by_sigma, TINY)).reshape(symbols, truths)
 
 
-def _evidence(scores: NDArray[np.float64], priors: NDArray[np.float64]) -> NDArray[np.float64]:
+def _log_likelihood_per_prior(scores: NDArray[np.float64], priors: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the log-likelihood of all tasks under every prior [prior, truth], from scores [task, truth]."""
     maximum = scores.max(axis=1, keepdims=True)
     likelihood = np.maximum(np.exp(scores - maximum) @ priors.T, TINY)
@@ -116,15 +120,15 @@ def fit_anonymous_models(
     by_prior = np.einsum("ht,yst->hsy", np.exp(family), reports, optimize=True)
     pseudo = np.full(len(sigmas), PSEUDO_REPORTS)
     fitted = estimate_frequencies(np.broadcast_to(counts, (len(by_prior), len(counts))), by_prior, pseudo)
-    shared = _shared_mixtures(sigmas, with_pairs=len(family) == 1)
+    shared = _sigma_mixtures_without_prior(sigmas, with_pairs=len(family) == 1)
     sigma_shares = np.concatenate((fitted[None], np.repeat(shared[:, None], len(family), axis=1)))
     mixtures = np.concatenate((fitted, shared))
     fits_memory = len(mixtures) * len(reports) * reports.shape[2] <= MAX_TABLE_NUMBERS // candidates
-    logs = _mixed_logs(mixtures, reports) if fits_memory else None
-    return AnonymousWorkerModels(family, sigma_shares, _mixture_weights(len(sigma_shares)), reports, logs)
+    logs = _log_report_given_truth_of_mixtures(mixtures, reports) if fits_memory else None
+    return AnonymousWorkerModels(family, sigma_shares, _hyperprior_of_mixtures(len(sigma_shares)), reports, logs)
 
 
-def _mixture_weights(mixtures: int) -> NDArray[np.float64]:
+def _hyperprior_of_mixtures(mixtures: int) -> NDArray[np.float64]:
     """Return the hyperprior of mixtures, proportional to exp(-exponent) for powers of sigma, to 1 for the others.
 
     Errors as large as the scale are unlikely before any report.
@@ -134,13 +138,15 @@ def _mixture_weights(mixtures: int) -> NDArray[np.float64]:
     return weights / weights.sum()
 
 
-def _mixed_logs(mixtures: NDArray[np.float64], reports: NDArray[np.float64]) -> NDArray[np.float64]:
+def _log_report_given_truth_of_mixtures(
+    mixtures: NDArray[np.float64], reports: NDArray[np.float64]
+) -> NDArray[np.float64]:
     """Return log P(report | truth) of mixtures [mixture, sigma], indexed [report, mixture, truth]."""
     mixed = np.einsum("hs,yst->yht", mixtures, reports, optimize=True)
     return np.asarray(np.log(np.maximum(mixed, TINY)))
 
 
-def _shared_mixtures(sigmas: NDArray[np.float64], *, with_pairs: bool) -> NDArray[np.float64]:
+def _sigma_mixtures_without_prior(sigmas: NDArray[np.float64], *, with_pairs: bool) -> NDArray[np.float64]:
     """Return the mixtures of sigmas that do not depend on the prior, indexed [mixture, sigma]; rows sum to 1."""
     powers = (sigmas / sigmas[-1]) ** SIGMA_POWERS[:, None]
     mixtures = list(powers / powers.sum(axis=1, keepdims=True))

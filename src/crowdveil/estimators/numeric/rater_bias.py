@@ -21,7 +21,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.em.kernels.numpy_backend import totals
+from crowdveil.em.kernels.numpy_backend import weight_totals_by_code
 from crowdveil.em.model import GoldBlock
 
 LEAST_RATIO = 0.4
@@ -33,7 +33,7 @@ LARGEST_SHARE = 0.99
 FEWEST_WORKERS = 3
 """Workers below which no biases are fitted: of two, nobody knows which is biased."""
 SUMS = 4
-"""Sums over reports that each worker has, see `bias_sums`."""
+"""Sums over reports that each worker has, see `weighted_residual_sums_per_worker`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,8 +55,11 @@ class RaterBiases:
         """Return the prior: every mean is 0, every variance tau^2."""
         return cls(np.zeros(workers), np.full(workers, tau2), tau2, tau2 / max(workers, 1))
 
-    def updated(self, sums: NDArray[np.float64], answered: NDArray[np.bool_]) -> Self:
-        """Return the posterior and tau^2 from the sums of `bias_sums`; `answered`: workers with reports."""
+    def posterior_and_tau2_from_sums(self, sums: NDArray[np.float64], answered: NDArray[np.bool_]) -> Self:
+        """Return the posterior and tau^2 from the sums of `weighted_residual_sums_per_worker`.
+
+        `answered` are the workers with reports.
+        """
         residuals, precision, marginal, gold = sums
         count = int(answered.sum())
         level = 1 / (count / self.tau2 + float(gold.sum()))
@@ -68,7 +71,7 @@ class RaterBiases:
         return type(self)(mean, variance, squares / (count + PRIOR_WORKERS), level)
 
 
-def bias_sums(
+def weighted_residual_sums_per_worker(
     block: GoldBlock,
     residual: NDArray[np.float64],
     precision: NDArray[np.float64],
@@ -86,23 +89,24 @@ def bias_sums(
     share = precision * spread[block.block.task]
     gold = np.where(share > 0, 0.0, precision)
     columns = (precision * residual, precision, precision * (1 - share), gold)
-    return np.stack([totals(block.block.worker, column, workers) for column in columns])
+    return np.stack([weight_totals_by_code(block.block.worker, column, workers) for column in columns])
 
 
-def fitted_variances(
+def bias_variances_of_reports_and_truths(
     block: GoldBlock, biases: RaterBiases, precision: NDArray[np.float64], spread: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the variance of mu_j + b_i by the biases, shape (reports,), and that of mu_j, shape (tasks,).
 
-    Arguments as in `bias_sums`. Biases count as independent but for their level, which is in neither.
+    Arguments as in `weighted_residual_sums_per_worker`. Biases count as independent but for their
+    level, which is in neither.
     """
     task, variance = block.block.task, biases.variance[block.block.worker]
     share = precision * spread[task]
-    of_truth = totals(task, share**2 * variance, block.block.tasks)
+    of_truth = weight_totals_by_code(task, share**2 * variance, block.block.tasks)
     return variance * (1 - 2 * share) + of_truth[task], of_truth
 
 
-def bias_to_error_deviation(sums: NDArray[np.float64], scale2: float) -> float:
+def ratio_of_bias_to_error_deviation(sums: NDArray[np.float64], scale2: float) -> float:
     """Return tau / s by moments, from the sums of a fit without biases whose squared scale is `scale2`.
 
     sum_k M_ik^2 counts as M_ii^2 n / (n - 1), its value where all n workers answer all tasks. 0 for fewer than 3

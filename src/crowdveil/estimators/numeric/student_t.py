@@ -25,17 +25,17 @@ from scipy.special import gammaln, stdtrit
 from crowdveil.em.estimate import WorkerTable
 from crowdveil.em.estimator import Estimator
 from crowdveil.em.fit_state import FitState, StateField
-from crowdveil.em.kernels.numpy_backend import totals
+from crowdveil.em.kernels.numpy_backend import weight_totals_by_code
 from crowdveil.em.model import EStep, GoldBlock, MemoryUse, Summary
 from crowdveil.estimators.numeric.rater_bias import (
     LEAST_RATIO,
     SUMS,
     RaterBiases,
-    bias_sums,
-    bias_to_error_deviation,
-    fitted_variances,
+    bias_variances_of_reports_and_truths,
+    ratio_of_bias_to_error_deviation,
+    weighted_residual_sums_per_worker,
 )
-from crowdveil.estimators.numeric.task_medians import weighted_medians, with_gold
+from crowdveil.estimators.numeric.task_medians import weighted_medians, with_gold_truths_replaced
 
 LARGEST_NORMAL_KURTOSIS = 15.0
 """Kurtosis of the residuals above which errors are Student's; real sets have 3 to 7 or more than 100."""
@@ -158,61 +158,63 @@ class StudentT(Estimator[StudentParameters, StudentStatistics]):
     def e_step(self, block: GoldBlock, parameters: StudentParameters) -> EStep[StudentStatistics]:
         """Return the truths of the block, their intervals, and the sums for the M-step."""
         first = math.isnan(parameters.scale2)
-        truth, weight, spread = _update_truths(block, parameters, first=first)
+        truth, weight, spread = _truths_weights_and_variances(block, parameters, first=first)
         residual = _residuals(block, truth, parameters)
         scale = _squared_scales(block, parameters)
         precision = weight / scale
         by_bias, of_truth = np.zeros(1), np.zeros(1)
         if parameters.biases is not None:
-            by_bias, of_truth = fitted_variances(block, parameters.biases, precision, spread)
+            by_bias, of_truth = bias_variances_of_reports_and_truths(block, parameters.biases, precision, spread)
         squares = weight * (residual**2 + spread[block.block.task] + by_bias)
-        by_worker = totals(block.block.worker, squares, parameters.summary.workers)
-        densities = np.zeros(len(NU_GRID)) if first else _log_densities(squares / (weight * scale))
-        moments = _residual_moments(block, truth) if first else np.zeros(5)
+        by_worker = weight_totals_by_code(block.block.worker, squares, parameters.summary.workers)
+        densities = np.zeros(len(NU_GRID)) if first else _log_density_per_nu(squares / (weight * scale))
+        moments = _residual_moments_over_tasks(block, truth) if first else np.zeros(5)
         scaled = residual**2 / parameters.variance[block.block.worker]
         half = _half_widths(block, scaled, parameters, of_truth)
         interval = np.stack([truth - half, truth + half], axis=1)
         change = None
         if block.before is not None and not first:
-            change = _largest_change(truth, block.before, spread, parameters)
+            change = _largest_relative_truth_change(truth, block.before, spread, parameters)
             block.before[:] = truth
             truth = block.before
         sums = np.zeros((SUMS, parameters.summary.workers))
         if not first:
-            sums = bias_sums(block, residual, precision, spread, parameters.summary.workers)
+            sums = weighted_residual_sums_per_worker(block, residual, precision, spread, parameters.summary.workers)
         statistics = StudentStatistics(by_worker, densities, moments, sums, square_sums(block, scaled))
         return EStep(statistics, truth, interval, change)
 
-    def extended(self, statistics: StudentStatistics, parameters: StudentParameters) -> StudentParameters | None:
+    def larger_model_parameters(
+        self, statistics: StudentStatistics, parameters: StudentParameters
+    ) -> StudentParameters | None:
         """Return the parameters with biases if tau / s is `LEAST_RATIO` or more in a fit without them."""
         if parameters.biases is not None or math.isnan(parameters.scale2):
             return None
-        ratio = bias_to_error_deviation(statistics.bias_sums, parameters.scale2)
+        ratio = ratio_of_bias_to_error_deviation(statistics.bias_sums, parameters.scale2)
         if ratio < LEAST_RATIO:
             return None
         scale2 = max(parameters.scale2 / (1 + ratio**2), parameters.floor2, SMALLEST_SQUARE)
         prior = RaterBiases.unknown(parameters.summary.workers, scale2 * ratio**2)
         sums = statistics.bias_sums * (parameters.scale2 / scale2)
-        biases = prior.updated(sums, parameters.summary.per_worker > 0)
+        biases = prior.posterior_and_tau2_from_sums(sums, parameters.summary.per_worker > 0)
         # The variances counted biases as errors: they start again, which also keeps the fit from ending here.
         return replace(parameters, variance=np.ones_like(parameters.variance), scale2=scale2, biases=biases)
 
     def m_step(self, statistics: StudentStatistics, parameters: StudentParameters) -> StudentParameters:
         """Return variances, scale and degrees of freedom."""
         if math.isnan(parameters.scale2):
-            first = self._first_parameters(statistics.moments, parameters)
-            return replace(first, correlation=self._correlation(statistics))
+            first = self._degrees_and_scale_of_first_residuals(statistics.moments, parameters)
+            return replace(first, correlation=self._given_or_estimated_error_correlation(statistics))
         reports, prior = parameters.summary.per_worker, self.worker_prior
         variance = (statistics.squares / parameters.scale2 + prior) / (reports + prior)
         scale2 = float((statistics.squares / variance).sum() / max(int(reports.sum()), 1))
         learned = self.degrees_of_freedom is None and not math.isinf(parameters.nu)
         nu = float(NU_GRID[int(statistics.log_densities.argmax())]) if learned else parameters.nu
         scale2 = max(scale2, parameters.floor2, SMALLEST_SQUARE)
-        biases = parameters.biases and parameters.biases.updated(statistics.bias_sums, reports > 0)
-        rho = self._correlation(statistics)
+        biases = parameters.biases and parameters.biases.posterior_and_tau2_from_sums(statistics.bias_sums, reports > 0)
+        rho = self._given_or_estimated_error_correlation(statistics)
         return replace(parameters, variance=variance, scale2=scale2, nu=nu, correlation=rho, biases=biases)
 
-    def _correlation(self, statistics: StudentStatistics) -> float:
+    def _given_or_estimated_error_correlation(self, statistics: StudentStatistics) -> float:
         """Return rho: the given one, or that of the answers."""
         return correlation_of(statistics.square_sums) if self.error_correlation is None else self.error_correlation
 
@@ -248,14 +250,16 @@ class StudentT(Estimator[StudentParameters, StudentStatistics]):
     def from_state(self, initial: StudentParameters, state: FitState) -> StudentParameters:
         """Return the parameters of the state; new workers have variance 1 and the prior of biases."""
         scale2, nu, floor2, rho, *tau2 = state.shared["shared"].tolist()
-        variance, biases = state.rows("variance", initial.variance), None
+        variance, biases = state.worker_rows_or_default("variance", initial.variance), None
         if tau2:
             prior = RaterBiases.unknown(len(variance), tau2[0])
-            mean, spread = state.rows("bias", np.stack([prior.mean, prior.variance], axis=1)).T
+            mean, spread = state.worker_rows_or_default("bias", np.stack([prior.mean, prior.variance], axis=1)).T
             biases = replace(prior, mean=mean, variance=spread)
         return StudentParameters(initial.summary, variance, scale2, nu or math.inf, floor2, rho, biases)
 
-    def _first_parameters(self, moments: NDArray[np.float64], initial: StudentParameters) -> StudentParameters:
+    def _degrees_and_scale_of_first_residuals(
+        self, moments: NDArray[np.float64], initial: StudentParameters
+    ) -> StudentParameters:
         """Return the kind of errors by the kurtosis, and s^2 from the first residuals; s^2 = 1 if all are 0."""
         count, second, fourth, nonzero, logarithms = moments.tolist()
         geometric = math.exp(2 * logarithms / nonzero) if nonzero else 1.0
@@ -281,7 +285,7 @@ def _half_widths(
     """
     count, task = np.diff(block.block.pointers).astype(float), block.block.task
     variance = _task_variances(task, squares, count, parameters)
-    answers = totals(task, 1 / parameters.variance[block.block.worker], block.block.tasks)
+    answers = weight_totals_by_code(task, 1 / parameters.variance[block.block.worker], block.block.tasks)
     freedom = np.maximum(count - 1, 0) + TASK_PRIOR if math.isinf(parameters.nu) else parameters.nu
     rho, known = parameters.correlation, parameters.floor2 > 0
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -304,16 +308,18 @@ def _task_variances(
     """
     others, scale2, nu = np.maximum(count - 1, 0), parameters.scale2, parameters.nu
     if math.isinf(nu):
-        return (totals(task, squares, len(count)) + TASK_PRIOR * scale2) / (others + TASK_PRIOR)
+        return (weight_totals_by_code(task, squares, len(count)) + TASK_PRIOR * scale2) / (others + TASK_PRIOR)
     variance = np.full(len(count), scale2)
     for _ in range(TASK_STEPS):
         weight = (nu + 1) / (nu + squares / variance[task])
-        counted = totals(task, weight, len(count)) * others / np.maximum(count, 1)
-        variance = (totals(task, weight * squares, len(count)) + TASK_PRIOR * scale2) / (counted + TASK_PRIOR)
+        counted = weight_totals_by_code(task, weight, len(count)) * others / np.maximum(count, 1)
+        variance = (weight_totals_by_code(task, weight * squares, len(count)) + TASK_PRIOR * scale2) / (
+            counted + TASK_PRIOR
+        )
     return variance
 
 
-def _update_truths(
+def _truths_weights_and_variances(
     block: GoldBlock, parameters: StudentParameters, *, first: bool
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """Return truths and their posterior variances, shape (tasks,), and the weights u, shape (reports,).
@@ -323,21 +329,23 @@ def _update_truths(
     task, numbers, nu = block.block.task, _unbiased_numbers(block, parameters), parameters.nu
     weight, tasks = np.ones(len(numbers)), block.block.tasks
     if first:
-        return with_gold(_medians(block, parameters), block.gold), weight, np.zeros(tasks)
+        return with_gold_truths_replaced(_unbiased_task_medians(block, parameters), block.gold), weight, np.zeros(tasks)
     scale = _squared_scales(block, parameters)
-    truth = _medians(block, parameters) if block.before is None else block.before
+    truth = _unbiased_task_medians(block, parameters) if block.before is None else block.before
     spread = np.zeros(tasks)
     for _ in range(INNER_STEPS if math.isfinite(nu) else 1):
         if math.isfinite(nu):
-            weight = (nu + 1) / (nu + _residuals(block, with_gold(truth, block.gold), parameters) ** 2 / scale)
-        total = totals(task, weight / scale, tasks)
+            weight = (nu + 1) / (
+                nu + _residuals(block, with_gold_truths_replaced(truth, block.gold), parameters) ** 2 / scale
+            )
+        total = weight_totals_by_code(task, weight / scale, tasks)
         with np.errstate(divide="ignore", invalid="ignore"):
-            truth = totals(task, weight / scale * numbers, tasks) / total
+            truth = weight_totals_by_code(task, weight / scale * numbers, tasks) / total
             spread = np.where((total > 0) & np.isnan(block.gold), 1 / total, 0.0)
-    return with_gold(truth, block.gold), weight, spread
+    return with_gold_truths_replaced(truth, block.gold), weight, spread
 
 
-def _largest_change(
+def _largest_relative_truth_change(
     truth: NDArray[np.float64], before: NDArray[np.float64], spread: NDArray[np.float64], parameters: StudentParameters
 ) -> float:
     """Return the largest change of a truth, in units of s or, if smaller, of two standard errors sqrt(`spread`).
@@ -349,14 +357,14 @@ def _largest_change(
         return float(np.nan_to_num(np.abs(truth - before) / unit).max())
 
 
-def _medians(block: GoldBlock, parameters: StudentParameters) -> NDArray[np.float64]:
+def _unbiased_task_medians(block: GoldBlock, parameters: StudentParameters) -> NDArray[np.float64]:
     """Return the median report of each task, nan without reports; shape (tasks,)."""
     return weighted_medians(block.block, _unbiased_numbers(block, parameters), np.ones(parameters.summary.workers))
 
 
 def _unbiased_numbers(block: GoldBlock, parameters: StudentParameters) -> NDArray[np.float64]:
     """Return the value of each report, less the bias of its worker; shape (reports,)."""
-    numbers, biases = block.coded.numbers, parameters.biases
+    numbers, biases = block.coded.number_of_each_report, parameters.biases
     return numbers if biases is None else numbers - biases.mean[block.block.worker]
 
 
@@ -371,18 +379,18 @@ def _squared_scales(block: GoldBlock, parameters: StudentParameters) -> NDArray[
     return parameters.scale2 * parameters.variance[block.block.worker]
 
 
-def _residual_moments(block: GoldBlock, median: NDArray[np.float64]) -> NDArray[np.float64]:
+def _residual_moments_over_tasks(block: GoldBlock, median: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the sums of `StudentStatistics.moments`; residuals about a mean are scaled by sqrt(n / (n - 1))."""
-    numbers, task = block.coded.numbers, block.block.task
+    numbers, task = block.coded.number_of_each_report, block.block.task
     count = np.diff(block.block.pointers).astype(float)
-    mean = totals(task, numbers, block.block.tasks) / np.maximum(count, 1)
+    mean = weight_totals_by_code(task, numbers, block.block.tasks) / np.maximum(count, 1)
     squares = ((numbers - mean[task]) ** 2 * (count / np.maximum(count - 1, 1))[task])[count[task] > 1]
     about_median = np.abs(numbers - median[task])
     positive = about_median[about_median > 0]
     return np.array([len(squares), squares.sum(), (squares**2).sum(), len(positive), np.log(positive).sum()])
 
 
-def _log_densities(scaled: NDArray[np.float64]) -> NDArray[np.float64]:
+def _log_density_per_nu(scaled: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the log-density of residuals, given as e^2 / (s^2 v), for each nu of the grid, up to a constant."""
     return np.array(
         [
@@ -402,7 +410,7 @@ def square_sums(block: GoldBlock, squares: NDArray[np.float64]) -> NDArray[np.fl
     """
     count = np.diff(block.block.pointers)
     used = (count >= FEWEST_ANSWERS) & np.isnan(block.gold)
-    others, sums = count[used] - 1.0, totals(block.block.task, squares, block.block.tasks)[used]
+    others, sums = count[used] - 1.0, weight_totals_by_code(block.block.task, squares, block.block.tasks)[used]
     return np.array([len(others), others.sum(), sums.sum(), (sums**2 / others).sum()])
 
 

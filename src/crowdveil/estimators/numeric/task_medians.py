@@ -32,7 +32,7 @@ def weighted_medians(block: Block, numbers: NDArray[np.float64], weight: NDArray
     return medians
 
 
-def deviations(block: Block, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+def standard_deviation_per_task(block: Block, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the standard deviation of each task's numbers, shape (tasks,); 0 for one number or none."""
     count = np.maximum(np.diff(block.pointers), 1)
     task = block.task
@@ -40,6 +40,6 @@ def deviations(block: Block, numbers: NDArray[np.float64]) -> NDArray[np.float64
     return np.sqrt(np.bincount(task, (numbers - mean[task]) ** 2, block.tasks) / count)
 
 
-def with_gold(truth: NDArray[np.float64], gold: NDArray[np.float64]) -> NDArray[np.float64]:
+def with_gold_truths_replaced(truth: NDArray[np.float64], gold: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the truths, those of gold tasks replaced; shape (tasks,)."""
     return np.where(np.isnan(gold), truth, gold)

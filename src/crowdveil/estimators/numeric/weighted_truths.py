@@ -16,7 +16,11 @@ from crowdveil.em.estimate import WorkerTable
 from crowdveil.em.estimator import Estimator
 from crowdveil.em.fit_state import FitState, StateField
 from crowdveil.em.model import EStep, GoldBlock, MemoryUse, Summary
-from crowdveil.estimators.numeric.task_medians import deviations, weighted_medians, with_gold
+from crowdveil.estimators.numeric.task_medians import (
+    standard_deviation_per_task,
+    weighted_medians,
+    with_gold_truths_replaced,
+)
 
 ROUNDING = 1e-12
 """Differences up to this share of the number count as 0."""
@@ -73,7 +77,7 @@ class WeightedTruths(Estimator[WeightParameters, Distances]):
     def from_state(self, initial: WeightParameters, state: FitState) -> WeightParameters:
         """Return the weights of the state, their mean for new workers."""
         mean = float(np.nanmean(state.by_worker["weight"]))
-        return replace(initial, weight=state.rows("weight", np.full(initial.summary.workers, mean)))
+        return replace(initial, weight=state.worker_rows_or_default("weight", np.full(initial.summary.workers, mean)))
 
 
 @final
@@ -97,12 +101,12 @@ class Crh(WeightedTruths):
     def e_step(self, block: GoldBlock, parameters: WeightParameters) -> EStep[Distances]:
         """Return the medians, and each worker's normalized absolute distance from them."""
         summary = parameters.summary
-        numbers = block.coded.numbers
+        numbers = block.coded.number_of_each_report
         weight = np.ones(summary.workers) if parameters.weight is None else parameters.weight
-        truth = with_gold(weighted_medians(block.block, numbers, weight), block.gold)
-        unit = deviations(block.block, numbers)[block.block.task]
-        away = np.abs(differences(block, numbers, truth)) / np.where(unit > 0, unit, 1.0)
-        return EStep(by_worker(block, away, summary), truth)
+        truth = with_gold_truths_replaced(weighted_medians(block.block, numbers, weight), block.gold)
+        unit = standard_deviation_per_task(block.block, numbers)[block.block.task]
+        away = np.abs(number_minus_truth_without_rounding(block, numbers, truth)) / np.where(unit > 0, unit, 1.0)
+        return EStep(distances_summed_by_worker(block, away, summary), truth)
 
     def weights(self, distance: NDArray[np.float64], summary: Summary) -> NDArray[np.float64]:
         """Return -log of the distances relative to the largest."""
@@ -138,13 +142,13 @@ class Catd(WeightedTruths):
     def e_step(self, block: GoldBlock, parameters: WeightParameters) -> EStep[Distances]:
         """Return the medians, then weighted means, and each worker's sum of squares."""
         if parameters.weight is not None:
-            step = block.coded.mean_step(parameters.weight, ROUNDING, block.gold, block.before)
+            step = block.coded.weighted_means_and_residual_sums(parameters.weight, ROUNDING, block.gold, block.before)
             return EStep(Distances(step.squares), step.truth, change=step.change)
         summary = parameters.summary
-        numbers = block.coded.numbers
-        truth = with_gold(weighted_medians(block.block, numbers, np.ones(summary.workers)), block.gold)
-        squares = differences(block, numbers, truth) ** 2
-        return EStep(by_worker(block, squares, summary), truth)
+        numbers = block.coded.number_of_each_report
+        truth = with_gold_truths_replaced(weighted_medians(block.block, numbers, np.ones(summary.workers)), block.gold)
+        squares = number_minus_truth_without_rounding(block, numbers, truth) ** 2
+        return EStep(distances_summed_by_worker(block, squares, summary), truth)
 
     def weights(self, distance: NDArray[np.float64], summary: Summary) -> NDArray[np.float64]:
         """Return quantile / sum of squares, divided by the largest."""
@@ -156,12 +160,14 @@ class Catd(WeightedTruths):
         return np.asarray(weight / weight.max(initial=1e-300))
 
 
-def by_worker(block: GoldBlock, distance: NDArray[np.float64], summary: Summary) -> Distances:
+def distances_summed_by_worker(block: GoldBlock, distance: NDArray[np.float64], summary: Summary) -> Distances:
     """Return the distances of the reports, shape (reports,), summed by worker."""
     return Distances(np.bincount(block.block.worker, distance, summary.workers).astype(float))
 
 
-def differences(block: GoldBlock, numbers: NDArray[np.float64], truth: NDArray[np.float64]) -> NDArray[np.float64]:
+def number_minus_truth_without_rounding(
+    block: GoldBlock, numbers: NDArray[np.float64], truth: NDArray[np.float64]
+) -> NDArray[np.float64]:
     """Return number minus truth of each report, 0 where only rounding differs; shape (reports,)."""
     found = numbers - truth[block.block.task]
     found[np.abs(found) <= ROUNDING * np.abs(numbers)] = 0.0

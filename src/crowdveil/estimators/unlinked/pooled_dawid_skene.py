@@ -15,15 +15,15 @@ from numpy.typing import NDArray
 from crowdveil.em.fit_state import StateField
 from crowdveil.em.kernels.reductions import normalize_confusion
 from crowdveil.em.model import Summary
-from crowdveil.em.saddle_points import jittered
+from crowdveil.em.saddle_points import jittered_mostly_in_one_number
 from crowdveil.estimators.confusion.model import (
     M_STEPS,
     ConfusionEstimator,
     CrowdStatistics,
     DirichletEstimator,
-    all_reports,
-    expected_answers,
+    expected_answers_and_participations,
     normalized,
+    sums_over_listed_and_null_reports,
 )
 from crowdveil.estimators.confusion.parameters import TINY, CrowdParameters
 
@@ -54,13 +54,15 @@ class PooledDawidSkene(DirichletEstimator):
 
     def m_step(self, statistics: CrowdStatistics, parameters: CrowdParameters) -> CrowdParameters:
         """Return the crowd's confusion matrix, participation and class prior from expected answers."""
-        reports = all_reports(statistics, parameters)
+        reports = sums_over_listed_and_null_reports(statistics, parameters)
         for _ in range(M_STEPS if parameters.pool.noise else 1):
-            answers, participation = expected_answers(reports, parameters)
+            answers, participation = expected_answers_and_participations(reports, parameters)
             total = answers.sum(axis=0, keepdims=True)
             parameters = replace(
                 parameters,
-                confusion=_repeated(normalize_confusion(total, parameters.dirichlet_prior)[0], len(answers)),
+                confusion=_repeated_for_each_worker(
+                    normalize_confusion(total, parameters.dirichlet_prior)[0], len(answers)
+                ),
                 participation=np.full_like(participation, participation.mean()),
                 is_initial=False,
             )
@@ -74,12 +76,16 @@ class PooledDawidSkene(DirichletEstimator):
         logs = np.log(np.maximum(parameters.confusion[0], TINY))
         return float((parameters.dirichlet_prior * logs).sum())
 
-    def jitter(self, parameters: CrowdParameters, direction: float, seed: int) -> CrowdParameters:
+    def jittered_to_leave_saddle_point(
+        self, parameters: CrowdParameters, direction: float, seed: int
+    ) -> CrowdParameters:
         """Return the parameters with a slightly changed confusion matrix."""
-        confusion = normalized(jittered(parameters.confusion[0], direction, seed))
-        return replace(parameters, confusion=_repeated(confusion, len(parameters.confusion)), score_tables=None)
+        confusion = normalized(jittered_mostly_in_one_number(parameters.confusion[0], direction, seed))
+        return replace(
+            parameters, confusion=_repeated_for_each_worker(confusion, len(parameters.confusion)), score_tables=None
+        )
 
 
-def _repeated(matrix: NDArray[np.float64], workers: int) -> NDArray[np.float64]:
+def _repeated_for_each_worker(matrix: NDArray[np.float64], workers: int) -> NDArray[np.float64]:
     """Return the matrix for every worker, indexed [worker, truth, label]."""
     return np.repeat(matrix[None], workers, axis=0)

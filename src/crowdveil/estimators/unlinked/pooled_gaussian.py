@@ -27,11 +27,11 @@ from crowdveil.estimators.gaussian.estimator import (
     LEVELS,
     Gaussian,
     GaussianParameters,
-    averaged_quantiles,
-    evidence_of,
-    infer_in_chunks,
-    task_report_counts,
-    with_candidate_weights,
+    e_step_in_chunks,
+    log_likelihood_per_candidate_prior,
+    report_counts_by_task_and_symbol,
+    truth_quantiles_averaged_over_models,
+    weighted_by_marginal_likelihood,
 )
 
 M_STEPS = 20
@@ -63,7 +63,7 @@ class PooledParameters:
     learned: bool = False
 
     @property
-    def reports(self) -> NDArray[np.float64]:
+    def report_given_truth(self) -> NDArray[np.float64]:
         """P(report | truth), indexed [report, truth]."""
         answers = np.einsum("k,ykt->yt", self.sigma_shares, self.answered)
         return np.asarray((1 - self.participation) * self.unanswered + self.participation * answers)
@@ -118,7 +118,9 @@ class PooledGaussian(Estimator[PooledParameters, PooledStatistics]):
         anonymous, model = self._gaussian().initialize(summary), summary.model
         assert summary.alphabet is not None
         sigmas, values = anonymous.classes.sigmas, summary.alphabet.values
-        answers = grid.answer_table(anonymous.points, sigmas, values, grid.alphabet_step(summary.alphabet))
+        answers = grid.answer_probabilities_by_sigma_and_truth(
+            anonymous.points, sigmas, values, grid.alphabet_step(summary.alphabet)
+        )
         pool = frequencies_of_reports(summary)
         return PooledParameters(
             anonymous=replace(anonymous, q=np.empty((0, 0))),
@@ -142,18 +144,20 @@ class PooledGaussian(Estimator[PooledParameters, PooledStatistics]):
 
     def from_state(self, initial: PooledParameters, state: FitState) -> PooledParameters:
         """Return the parameters of the state; the first step weights the priors of truths, as in every fit."""
-        known = state.rows("participation", np.full(initial.anonymous.summary.workers, np.nan))
+        known = state.worker_rows_or_default("participation", np.full(initial.anonymous.summary.workers, np.nan))
         participation = initial.participation if np.isnan(known).all() else float(np.nanmax(known))
         return replace(initial, sigma_shares=state.shared["sigma_shares"], participation=participation, learned=True)
 
     def e_step(self, block: GoldBlock, parameters: PooledParameters) -> EStep[PooledStatistics]:
         """Return posterior medians of the block's tasks with their interval, and the sums for the mixture."""
-        return infer_in_chunks(block, parameters.anonymous, lambda part, gold: _infer_tasks(part, gold, parameters))
+        return e_step_in_chunks(
+            block, parameters.anonymous, lambda part, gold: _statistics_and_quantiles_of_tasks(part, gold, parameters)
+        )
 
     def m_step(self, statistics: PooledStatistics, parameters: PooledParameters) -> PooledParameters:
         """Return the weights of priors in the first step, then the mixture of sigmas and the participation."""
         if parameters.first:
-            weighted = with_candidate_weights(
+            weighted = weighted_by_marginal_likelihood(
                 statistics.evidence, replace(parameters.anonymous, learned=parameters.learned)
             )
             parameters = replace(parameters, anonymous=replace(weighted, q=np.empty((0, 0))), first=False)
@@ -164,7 +168,7 @@ class PooledGaussian(Estimator[PooledParameters, PooledStatistics]):
             return parameters
         smoothing = grid.neighbour_smoothing_matrix(len(parameters.sigma_shares))
         for _ in range(M_STEPS):
-            ratio = statistics.by_report / np.maximum(parameters.reports, TINY)
+            ratio = statistics.by_report / np.maximum(parameters.report_given_truth, TINY)
             by_sigma = parameters.sigma_shares * np.einsum("yt,ykt->k", ratio, parameters.answered)
             answered = parameters.participation * by_sigma.sum()
             blank = (1 - parameters.participation) * float((ratio * parameters.unanswered).sum())
@@ -189,15 +193,15 @@ class PooledGaussian(Estimator[PooledParameters, PooledStatistics]):
         )
 
 
-def _infer_tasks(
+def _statistics_and_quantiles_of_tasks(
     part: Block, gold: NDArray[np.float64], parameters: PooledParameters
 ) -> tuple[PooledStatistics, NDArray[np.float64]]:
     """Return statistics and quantiles of some tasks of a block."""
     anonymous, fixed = parameters.anonymous, ~np.isnan(gold)
     if anonymous.average is not None:
-        return PooledStatistics(np.zeros(1), np.zeros(1)), averaged_quantiles(part, gold, anonymous)
-    counts = task_report_counts(part, anonymous.summary)
-    posterior, _ = softmax(counts @ np.log(np.maximum(parameters.reports, TINY)) + parameters.log_prior)
+        return PooledStatistics(np.zeros(1), np.zeros(1)), truth_quantiles_averaged_over_models(part, gold, anonymous)
+    counts = report_counts_by_task_and_symbol(part, anonymous.summary)
+    posterior, _ = softmax(counts @ np.log(np.maximum(parameters.report_given_truth, TINY)) + parameters.log_prior)
     posterior[fixed] = grid.point_masses(anonymous.points, gold[fixed])
-    evidence = evidence_of(counts, gold, anonymous) if parameters.first else np.zeros(1)
+    evidence = log_likelihood_per_candidate_prior(counts, gold, anonymous) if parameters.first else np.zeros(1)
     return PooledStatistics(counts.T @ posterior, evidence), grid.quantiles(posterior, anonymous.points, LEVELS)

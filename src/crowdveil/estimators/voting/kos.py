@@ -60,30 +60,30 @@ class Kos(Estimator[KosParameters, KosStatistics]):
 
     def e_step(self, block: GoldBlock, parameters: KosParameters) -> EStep[KosStatistics]:
         """Return the truths by the messages of the last round, and the sums that the next one needs."""
-        counts = block.coded.vote_sums(np.ones(parameters.summary.workers))
+        counts = block.coded.weight_by_task_and_symbol(np.ones(parameters.summary.workers))
         past = np.zeros_like(counts)
         current = past
         for weight in parameters.sums:
             past = past + current
-            current = centred_and_scaled(block.coded.vote_sums(weight)) - centred_and_scaled(
+            current = centred_and_scaled(block.coded.weight_by_task_and_symbol(weight)) - centred_and_scaled(
                 counts * past
-            ) * vector_scale(past)
+            ) * unit_label_vector_factor(past)
         size = TIE * counts.sum(axis=1, keepdims=True) * np.abs(parameters.sums).max(initial=0.0)
         votes = np.where(np.abs(current).max(axis=1, keepdims=True) > size, current, counts)
         best = votes >= votes.max(axis=1, keepdims=True) - size
         posterior = one_hot_gold(best / best.sum(axis=1, keepdims=True), block.gold)
-        agreement = block.coded.agreement_sums((past + current) * vector_scale(past))
+        agreement = block.coded.agreement_sums((past + current) * unit_label_vector_factor(past))
         return EStep(KosStatistics(agreement), posterior)
 
     def m_step(self, statistics: KosStatistics, parameters: KosParameters) -> KosParameters:
         """Return the sums with one more round, rescaled to a largest size of 1."""
         last = parameters.sums[-1]
-        sums = np.vstack((parameters.sums, last + self._messages(statistics, parameters)))
+        sums = np.vstack((parameters.sums, last + self._messages_of_next_round(statistics, parameters)))
         return replace(parameters, sums=sums / np.abs(sums).max(initial=1e-300))
 
     def worker_table(self, statistics: KosStatistics, parameters: KosParameters) -> WorkerTable:
         """Return the mean message of each worker, rescaled; 0 without reports, all 1 if there is no message."""
-        mean = self._messages(statistics, parameters) / np.maximum(parameters.summary.per_worker, 1)
+        mean = self._messages_of_next_round(statistics, parameters) / np.maximum(parameters.summary.per_worker, 1)
         largest = np.abs(mean).max(initial=0.0)
         small = TIE * np.abs(parameters.sums).max(initial=0.0)
         weight = mean / largest if largest > small else np.ones_like(mean)
@@ -96,19 +96,19 @@ class Kos(Estimator[KosParameters, KosStatistics]):
     def from_state(self, initial: KosParameters, state: FitState) -> KosParameters:
         """Return the sums of the state, their means for new workers."""
         known = state.by_worker["sums"]
-        sums = state.rows("sums", np.broadcast_to(np.nanmean(known, axis=0), known.shape))
+        sums = state.worker_rows_or_default("sums", np.broadcast_to(np.nanmean(known, axis=0), known.shape))
         return replace(initial, sums=np.ascontiguousarray(sums.T))
 
-    def _messages(self, statistics: KosStatistics, parameters: KosParameters) -> NDArray[np.float64]:
+    def _messages_of_next_round(self, statistics: KosStatistics, parameters: KosParameters) -> NDArray[np.float64]:
         """Return Y of the next round, shape (workers,)."""
         return statistics.agreement - parameters.summary.per_worker * parameters.sums[-1]
 
 
-def vector_scale(rows: NDArray[np.float64]) -> float:
+def unit_label_vector_factor(rows: NDArray[np.float64]) -> float:
     """Return 1 / sqrt(1 - 1/K) for arrays with K columns."""
     return 1 / np.sqrt(1 - 1 / rows.shape[1])
 
 
 def centred_and_scaled(rows: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return sum_i a_ij w_i from sums of w by label, [task, label]: rows minus their mean, scaled."""
-    return (rows - rows.mean(axis=1, keepdims=True)) * vector_scale(rows)
+    return (rows - rows.mean(axis=1, keepdims=True)) * unit_label_vector_factor(rows)

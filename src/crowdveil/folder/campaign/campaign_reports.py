@@ -23,8 +23,8 @@ from crowdveil.data.assignment import Assignment
 from crowdveil.data.public_lists import ALL_LISTS
 from crowdveil.data.reports import Reports
 from crowdveil.errors import SettingsError
-from crowdveil.folder.campaign.reports_of_rounds import EARLIER_FOLDER, CollectedReports, join_collections
-from crowdveil.folder.crowd import ASSIGNMENT_FILE, CERTIFICATE_FILE, CROWD_FILE, REPORTS_FILE, describe_crowd
+from crowdveil.folder.campaign.reports_of_rounds import EARLIER_FOLDER, CollectedReports, collection_of_both_rounds
+from crowdveil.folder.crowd import ASSIGNMENT_FILE, CERTIFICATE_FILE, CROWD_FILE, REPORTS_FILE, contents_of_crowd_json
 from crowdveil.folder.evidence import ASSIGNED, WITHOUT_NAMES
 from crowdveil.folder.write_collection import write_reports
 
@@ -62,12 +62,12 @@ class ExportedQuestion(NamedTuple):
     reports: Reports
 
 
-def worker_name(slot: int) -> str:
+def exported_name_of_slot(slot: int) -> str:
     """Return the name of a worker in exported files."""
     return f"w{slot:04}"
 
 
-def export_folders(directory: Path, campaign: Campaign) -> list[Path]:
+def export_folder_per_question(directory: Path, campaign: Campaign) -> list[Path]:
     """Return the folder of each question: the directory itself, with several `question-1` and so on inside."""
     if not campaign.questions:
         return [directory]
@@ -76,7 +76,9 @@ def export_folders(directory: Path, campaign: Campaign) -> list[Path]:
 
 def existing_question_folders(directory: Path, campaign: Campaign) -> list[Path]:
     """Return the folders of several questions that a folder holds; errors as `refuse_other_collections`."""
-    found = [folder for folder in export_folders(directory, campaign) if campaign.questions and folder.is_dir()]
+    found = [
+        folder for folder in export_folder_per_question(directory, campaign) if campaign.questions and folder.is_dir()
+    ]
     if found:
         refuse_other_collections(directory, campaign)
     return found
@@ -88,7 +90,7 @@ def refuse_other_collections(directory: Path, campaign: Campaign) -> None:
     Raises:
         SettingsError: the folder of a question that the campaign does not have, or reports beside those of several.
     """
-    own = export_folders(directory, campaign)
+    own = export_folder_per_question(directory, campaign)
     others = [path for path in directory.glob("question-*") if re.fullmatch("question-[0-9]+", path.name)]
     # The document itself may stand at the root: it is of all questions.
     beside = [directory / name for name in EXPORT_FILES if name != CAMPAIGN_FILE] if campaign.questions else []
@@ -127,7 +129,7 @@ def write_questions(
     found = []
     anonymous = WITHOUT_NAMES if campaign.relay is not None and campaign.relay.unit == "cell" else ""
     for number, (folder, part, sent) in enumerate(
-        zip(export_folders(Path(directory), campaign), parts, own, strict=True), start=1
+        zip(export_folder_per_question(Path(directory), campaign), parts, own, strict=True), start=1
     ):
         mark = f"; question {number} of {len(parts)}" if len(parts) > 1 else anonymous
         written = write_campaign_reports(folder, part, sent, replace=replace, mark=mark, earlier=earlier)
@@ -169,7 +171,7 @@ def write_campaign_reports(
     Raises:
         SettingsError: fewer reports than `campaign.min_reports`, two reports of a slot, a later round without
             `earlier`, or as `write_reports`.
-        ReportsError: as `join_collections`.
+        ReportsError: as `collection_of_both_rounds`.
     """
     assert not campaign.questions
     if campaign.earlier and earlier is None:
@@ -183,13 +185,13 @@ def write_campaign_reports(
     slots = [report.slot for report in ordered]
     if len(set(slots)) != len(slots):
         raise SettingsError("a campaign has one report per slot", value=f"{len(slots) - len(set(slots))} more")
-    channel = exported_channel(campaign, ordered)
-    found = CollectedReports(*_coded_reports(campaign, channel, ordered))
-    reports, channel, assignment = found if earlier is None else join_collections(earlier, found)
+    channel = channel_or_table_of_campaign(campaign, ordered)
+    found = CollectedReports(*_reports_channel_and_assignment(campaign, channel, ordered))
+    reports, channel, assignment = found if earlier is None else collection_of_both_rounds(earlier, found)
     # Through a relay every worker has every task.
     text = assignment.to_csv() if campaign.relay is None else None
     protected, certificate = campaign.participation == "protected", channel.certificate()
-    crowd = describe_crowd(
+    crowd = contents_of_crowd_json(
         reports,
         mechanism=f"{channel.mechanism}{mark}; campaign {campaign.name}",
         guarantee=channel.guarantee,
@@ -204,21 +206,21 @@ def write_campaign_reports(
     return reports
 
 
-def exported_channel(campaign: Campaign, accepted: Iterable[AcceptedReport]) -> Channel | ChannelTable:
+def channel_or_table_of_campaign(campaign: Campaign, accepted: Iterable[AcceptedReport]) -> Channel | ChannelTable:
     """Return the channel of a campaign; with several, the table over its task ids and the names of these workers.
 
     In a campaign with levels the group of a worker is the level that the worker chose.
     """
     groups = campaign.groups
     if campaign.levels is not None:
-        chosen = {worker_name(report.slot): report.level for report in accepted}
+        chosen = {exported_name_of_slot(report.slot): report.level for report in accepted}
         return ChannelTable.by_worker(campaign.channels, chosen)  # type: ignore[arg-type]
     if groups is None:
         return campaign.channels[0]
     return ChannelTable(
         channels=campaign.channels,
         choice=groups.choice,
-        workers={worker_name(report.slot): groups.slot_group[report.slot] for report in accepted},
+        workers={exported_name_of_slot(report.slot): groups.slot_group[report.slot] for report in accepted},
         tasks={task.id: group for task, group in zip(campaign.tasks, groups.task_group, strict=True)},
     )
 
@@ -233,24 +235,26 @@ def _require_min_reports(found: int, campaign: Campaign) -> None:
         )
 
 
-def _coded_reports(
+def _reports_channel_and_assignment(
     campaign: Campaign, channel: Channel | ChannelTable, ordered: Sequence[AcceptedReport]
 ) -> tuple[Reports, Channel | ChannelTable, Assignment]:
     """Return the non-NULL reports, their channel, and the assignment of the workers that reported."""
     code_of = {name: code for code, name in enumerate(channel.report_alphabet.names)}
     task = np.array([index for report in ordered for index in report.tasks], dtype=np.int32)
     worker = np.repeat(np.arange(len(ordered), dtype=np.int32), [len(report.tasks) for report in ordered])
-    code = np.array([code_of.get(name, -1) for report in ordered for name in _symbol_names(campaign, report)])
+    code = np.array(
+        [code_of.get(name, -1) for report in ordered for name in _symbol_name_of_each_cell(campaign, report)]
+    )
     tasks, workers = (
         _object_array(one.id for one in campaign.tasks),
-        _object_array(worker_name(one.slot) for one in ordered),
+        _object_array(exported_name_of_slot(one.slot) for one in ordered),
     )
     sent = code >= 0
     reports = Reports(task[sent], worker[sent], code[sent], tasks, workers, channel.report_alphabet, ALL_LISTS)
     return reports, channel, Assignment(tasks, workers, task.astype(np.int64), worker.astype(np.int64))
 
 
-def _symbol_names(campaign: Campaign, report: AcceptedReport) -> Iterable[str]:
+def _symbol_name_of_each_cell(campaign: Campaign, report: AcceptedReport) -> Iterable[str]:
     """Yield the name of the report symbol of each cell; NULL for a cell without an answer."""
     for task, code in zip(report.tasks, report.codes, strict=True):
         outputs = campaign.channel_of(report.slot, task, report.level).outputs

@@ -43,7 +43,7 @@ def new_curator_key(source: CampaignSettings, folder: Path) -> Iterator[Relay | 
             stream.write(sealing.private_key_pem(key))
             stream.flush()
             os.fsync(stream.fileno())
-        yield replace(source.relay, public_key=sealing.public_key_text(key))
+        yield replace(source.relay, public_key=sealing.uncompressed_public_key_hex(key))
     except BaseException:
         path.unlink(missing_ok=True)
         raise

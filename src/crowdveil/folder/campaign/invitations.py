@@ -14,7 +14,7 @@ import segno
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from crowdveil.campaign.document import Campaign, characters_to_compare
+from crowdveil.campaign.document import Campaign, spaced_name_to_compare
 from crowdveil.campaign.folder import (
     LINKS_FILE,
     SHEET_FILE,
@@ -68,7 +68,7 @@ class Invitation:
     warnings: tuple[str, ...]
 
 
-def invite(path: Path) -> Invitation:
+def write_first_link_of_each_worker(path: Path) -> Invitation:
     """Write one new link for each worker of a campaign.
 
     Raises:
@@ -83,7 +83,7 @@ def invite(path: Path) -> Invitation:
             hint="For a lost link use --replace WORKER; for a changed campaign make a new one.",
         )
     tokens = [Token.new(slot) for slot in range(folder.campaign.slots)]
-    return _write_links(folder, tokens, (), LINKS_FILE, SHEET_FILE)
+    return _write_links_sheet_and_tokens(folder, tokens, (), LINKS_FILE, SHEET_FILE)
 
 
 def replace_link(path: Path, worker: int | str, *, accept_second_report: bool = False) -> Invitation:
@@ -113,7 +113,9 @@ def replace_link(path: Path, worker: int | str, *, accept_second_report: bool = 
     revoked = [
         TokenEntry(entry.slot, entry.hash, revoked=entry.revoked or entry.slot == slot) for entry in folder.tokens
     ]
-    return _write_links(folder, [Token.new(slot)], revoked, f"link-{slot:04}.csv", f"link-{slot:04}.html")
+    return _write_links_sheet_and_tokens(
+        folder, [Token.new(slot)], revoked, f"link-{slot:04}.csv", f"link-{slot:04}.html"
+    )
 
 
 def _slot_of(worker: int | str, names: Sequence[str], slots: int) -> int:
@@ -136,7 +138,7 @@ def _slot_of(worker: int | str, names: Sequence[str], slots: int) -> int:
     )
 
 
-def _write_links(
+def _write_links_sheet_and_tokens(
     folder: CampaignFolder, tokens: Sequence[Token], before: Sequence[TokenEntry], links: str, sheet: str
 ) -> Invitation:
     """Write the links of new tokens, and `tokens.json` with these after the earlier ones."""
@@ -182,7 +184,7 @@ def render_link_sheet(campaign: Campaign, links: Sequence[Link], names: Sequence
         campaign=campaign,
         cards=cards,
         host=None if campaign.url is None else urlsplit(campaign.url).netloc,
-        compared=characters_to_compare(campaign.name),
+        compared=spaced_name_to_compare(campaign.name),
         phrases=phrases,
     )
 

@@ -29,7 +29,7 @@ def read_batches(folder: Path, campaign: Campaign, key: "PrivateKey") -> Collect
         CampaignError: relay, if the campaign names none.
     """
     relay_of(campaign)
-    states, batches = _read_batch_files(folder, campaign)
+    states, batches = _batch_file_states_and_sealed_parts(folder, campaign)
     shapes = body_parts(campaign, bytes(campaign.body_bytes))
     columns: list[list[tuple[int, ...]]] = [[] for _ in shapes]
     most = len({sealed for parts in batches.values() for sealed in parts[0]})
@@ -52,14 +52,16 @@ def read_batches(folder: Path, campaign: Campaign, key: "PrivateKey") -> Collect
                 else:
                     columns[task].append(codes)
     return CollectedFiles(
-        accepted=_anonymous_reports([sorted(column) for column in columns]),
+        accepted=_numbered_reports_of_shuffled_columns([sorted(column) for column in columns]),
         states=states,
         closing=Closing(tuple(sorted(batches))),
         refused=refused,
     )
 
 
-def _read_batch_files(folder: Path, campaign: Campaign) -> tuple[dict[str, str], dict[str, list[tuple[bytes, ...]]]]:
+def _batch_file_states_and_sealed_parts(
+    folder: Path, campaign: Campaign
+) -> tuple[dict[str, str], dict[str, list[tuple[bytes, ...]]]]:
     """Return the state of each file, and the sealed parts of each batch by the SHA-256 of its content."""
     try:
         paths = sorted(path for path in folder.iterdir() if path.suffix == SUFFIX and not path.name.startswith("."))
@@ -100,7 +102,7 @@ def _codes_of_sealed_part(
         return None
 
 
-def _anonymous_reports(columns: list[list[tuple[int, ...]]]) -> tuple[AcceptedReport, ...]:
+def _numbered_reports_of_shuffled_columns(columns: list[list[tuple[int, ...]]]) -> tuple[AcceptedReport, ...]:
     """Return reports with anonymous numbers: whole ones, or for the k-th number the k-th cell of every task."""
     if len(columns) == 1 and columns[0] and len(columns[0][0]) > 1:
         tasks = range(len(columns[0][0]))

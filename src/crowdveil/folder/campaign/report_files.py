@@ -126,16 +126,18 @@ def read_report_files(folder: Path, campaign: CampaignFolder) -> CollectedFiles:
             reports[path.name] = found
     hashes = {name: sha256(one.to_bytes(campaign.campaign)).hexdigest() for name, one in reports.items()}
     closed = Closing.read(campaign)
-    states |= _states_of_reports(reports) if closed is None else _states_after_closing(closed, reports, hashes)
+    states |= (
+        _state_of_each_report_file(reports) if closed is None else _file_states_after_closing(closed, reports, hashes)
+    )
     counted = {reports[name].token.slot: name for name, state in states.items() if state == ACCEPTED}
     return CollectedFiles(
-        accepted=tuple(issued.accepted(reports[name]) for _, name in sorted(counted.items())),
+        accepted=tuple(issued.checked_report_of_issued_link(reports[name]) for _, name in sorted(counted.items())),
         states=dict(sorted(states.items())),
         closing=Closing(tuple(sorted(hashes[name] for name in counted.values()))),
     )
 
 
-def close_report_files(folder: Path, campaign: CampaignFolder) -> CollectedFiles:
+def close_campaign_by_report_files(folder: Path, campaign: CampaignFolder) -> CollectedFiles:
     """Close a campaign without a service: store which reports count; return them. A second closing changes nothing.
 
     Raises:
@@ -157,7 +159,7 @@ def close_report_files(folder: Path, campaign: CampaignFolder) -> CollectedFiles
     return collected
 
 
-def write_collected(
+def write_collections_and_file_states(
     directory: str | PathLike[str],
     campaign: Campaign,
     collected: CollectedFiles,
@@ -207,7 +209,7 @@ def require_closed_reports(collected: Path, closing: Closing | None) -> None:
 def _is_as_recorded(path: Path, entry: OutputEntry | None) -> bool:
     """Return whether a file has an entry in the record of its folder, and is unchanged since."""
     try:
-        return entry is not None and entry.matches(path)
+        return entry is not None and entry.is_file_unchanged(path)
     except OSError:
         return False
 
@@ -238,7 +240,7 @@ class _IssuedLinks:
         self._entries = {entry.hash: entry for entry in folder.tokens}
         self._part = cache(folder.part)
 
-    def accepted(self, report: ReportFile) -> AcceptedReport:
+    def checked_report_of_issued_link(self, report: ReportFile) -> AcceptedReport:
         """Return a report after the checks of the service: token and body.
 
         Raises:
@@ -263,7 +265,7 @@ def _report_or_refusal(path: Path, issued: _IssuedLinks) -> ReportFile | str:
         with open_regular(path) as stream:
             data = stream.read(3 * issued.campaign.body_bytes + 2 * MAX_OVERHEAD)
         report = ReportFile.from_bytes(b"".join(data.split()), issued.campaign)
-        issued.accepted(report)
+        issued.checked_report_of_issued_link(report)
     except CampaignError as error:
         return f"refused ({error.defect})"
     except OSError as error:
@@ -271,7 +273,7 @@ def _report_or_refusal(path: Path, issued: _IssuedLinks) -> ReportFile | str:
     return report
 
 
-def _states_after_closing(
+def _file_states_after_closing(
     closed: Closing, reports: Mapping[str, ReportFile], hashes: Mapping[str, str]
 ) -> dict[str, str]:
     """Return the state of each valid file after the closing.
@@ -287,12 +289,12 @@ def _states_after_closing(
             hint="Give the folder of all files that workers handed in.",
         )
     counted = {name: one for name, one in reports.items() if hashes[name] in closed.reports}
-    others = _states_of_reports({name: one for name, one in reports.items() if name not in counted})
+    others = _state_of_each_report_file({name: one for name, one in reports.items() if name not in counted})
     left = {name: LATE if state in (ACCEPTED, COPY) else state for name, state in others.items()}
-    return _states_of_reports(counted) | left
+    return _state_of_each_report_file(counted) | left
 
 
-def _states_of_reports(reports: Mapping[str, ReportFile]) -> dict[str, str]:
+def _state_of_each_report_file(reports: Mapping[str, ReportFile]) -> dict[str, str]:
     """Return the state of each valid file: accepted, a copy, or in conflict with another one."""
     of_token: dict[object, set[ReportFile]] = defaultdict(set)
     of_id: dict[str, set[ReportFile]] = defaultdict(set)

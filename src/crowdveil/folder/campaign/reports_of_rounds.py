@@ -36,7 +36,7 @@ class CollectedReports(NamedTuple):
     assignment: Assignment
 
     @property
-    def table(self) -> ChannelTable:
+    def channels_as_table(self) -> ChannelTable:
         """The channels as a table."""
         one = self.channel
         return one if isinstance(one, ChannelTable) else ChannelTable(channels=(one,), choice=((0,),))
@@ -65,7 +65,7 @@ def read_collection(folder: Path, name: str, digest: str | None = None) -> Colle
             if digest
             else f"The folder {EARLIER_FOLDER} must be as `crowdveil campaign next-round` wrote it.",
         )
-    if digest not in (None, evidence.digest):
+    if digest not in (None, evidence.digest_of_reports_and_channel):
         raise ReportsError(
             "the truths must be inferred from all reports of the round before, as they are",
             source=str(folder),
@@ -83,7 +83,7 @@ def read_earlier_rounds(folder: Path, campaign: Campaign) -> CollectedReports | 
     return read_collection(folder / EARLIER_FOLDER, campaign.earlier[-1].campaign) if campaign.earlier else None
 
 
-def require_readable_table(workers: int, tasks: int) -> None:
+def refuse_if_table_too_large(workers: int, tasks: int) -> None:
     """Refuse rounds whose table would be too large to be read.
 
     Raises:
@@ -97,7 +97,7 @@ def require_readable_table(workers: int, tasks: int) -> None:
         )
 
 
-def delete_earlier_rounds(folder: Path) -> tuple[Path, ...]:
+def delete_earlier_rounds_and_list_kept(folder: Path) -> tuple[Path, ...]:
     """Delete the copied reports of earlier rounds in the folder of a later one; return those that stay.
 
     A file that was changed after it was copied stays, as do all others, and one that cannot be deleted.
@@ -109,7 +109,7 @@ def delete_earlier_rounds(folder: Path) -> tuple[Path, ...]:
     left = []
     for path, entry in ((copied / entry.name, entry) for entry in read_record(copied)):
         try:
-            if entry.matches(path):
+            if entry.is_file_unchanged(path):
                 path.unlink()
             else:
                 left.append(path)
@@ -122,31 +122,33 @@ def delete_earlier_rounds(folder: Path) -> tuple[Path, ...]:
     return tuple(left)
 
 
-def join_collections(first: CollectedReports, second: CollectedReports) -> CollectedReports:
+def collection_of_both_rounds(first: CollectedReports, second: CollectedReports) -> CollectedReports:
     """Return the collection of both rounds; `second` lists all tasks.
 
     Raises:
         ReportsError: a task that `second` does not list, or a worker who was asked a task in both.
-        SettingsError: as `require_readable_table`.
+        SettingsError: as `refuse_if_table_too_large`.
     """
     tasks, rounds = second.reports.tasks, (first, second)
     names = {str(name) for one in rounds for name in one.reports.workers}
-    require_readable_table(len(names), len(tasks))
+    refuse_if_table_too_large(len(names), len(tasks))
     workers = np.array(sorted(names, key=lambda name: (len(name), name)), dtype=object)
     chosen = np.zeros((len(workers), len(tasks)), dtype=np.int64)
     asked, start = [], 0
     for one in rounds:
         own = one.assignment
         task, worker = (
-            _codes_in_list(own.tasks, tasks, "task")[own.task],
-            _codes_in_list(own.workers, workers, "worker")[own.worker],
+            _codes_in_list_of_all(own.tasks, tasks, "task")[own.task],
+            _codes_in_list_of_all(own.workers, workers, "worker")[own.worker],
         )
-        chosen[worker, task] = start + channel_indices(one.table, own.tasks, own.workers)[own.worker, own.task]
+        chosen[worker, task] = (
+            start + channel_indices(one.channels_as_table, own.tasks, own.workers)[own.worker, own.task]
+        )
         asked.append((task, worker))
-        start += len(one.table.channels)
-    channels = [channel for one in rounds for channel in one.table.channels]
+        start += len(one.channels_as_table.channels)
+    channels = [channel for one in rounds for channel in one.channels_as_table.channels]
     table = table_by_cell(channels, chosen, workers, tasks)
-    sent = [_recode_reports(one.reports, table, tasks, workers) for one in rounds]
+    sent = [_codes_in_lists_of_all_rounds(one.reports, table, tasks, workers) for one in rounds]
     task, worker, value = (np.concatenate(column) for column in zip(*sent, strict=True))
     reports = Reports(
         task.astype(np.int32), worker.astype(np.int32), value, tasks, workers, table.report_alphabet, ALL_LISTS
@@ -155,18 +157,24 @@ def join_collections(first: CollectedReports, second: CollectedReports) -> Colle
     return CollectedReports(reports, table, Assignment(np.asarray(tasks), workers, *cells))
 
 
-def _recode_reports(reports: Reports, table: ChannelTable, tasks: Names, workers: Names) -> tuple[NDArray[Any], ...]:
+def _codes_in_lists_of_all_rounds(
+    reports: Reports, table: ChannelTable, tasks: Names, workers: Names
+) -> tuple[NDArray[Any], ...]:
     """Return the codes of task, worker and report symbol of each report, in the lists of all rounds."""
     assert reports.alphabet is not None
     # A symbol of channels without a cell is not in the table, and no report has it.
     code_of = {name: code for code, name in enumerate(table.report_alphabet.names)}
     symbols = np.array([code_of.get(name, -1) for name in reports.alphabet.names])
-    lists = (_codes_in_list(reports.tasks, tasks, "task"), _codes_in_list(reports.workers, workers, "worker"), symbols)
+    lists = (
+        _codes_in_list_of_all(reports.tasks, tasks, "task"),
+        _codes_in_list_of_all(reports.workers, workers, "worker"),
+        symbols,
+    )
     columns = (np.asarray(column) for column in (reports.task, reports.worker, reports.value))
     return tuple(codes[column] for codes, column in zip(lists, columns, strict=True))
 
 
-def _codes_in_list(own: Iterable[Any], every: Iterable[Any], role: str) -> NDArray[np.int64]:
+def _codes_in_list_of_all(own: Iterable[Any], every: Iterable[Any], role: str) -> NDArray[np.int64]:
     """Return the code of each name in the list of all."""
     code_of = {str(name): code for code, name in enumerate(every)}
     names = list(map(str, own))

@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from crowdveil.campaign.settings.privacy_request import MAX_BUDGET, PLAN, PrivacyRequest
 from crowdveil.campaign.settings.settings_file import CampaignSettings
 from crowdveil.errors import SettingsError
-from crowdveil.planning import Prediction, predict
+from crowdveil.planning import Prediction, predict_campaign_error
 from crowdveil.planning.bayes_error import SEARCH_CROWDS
 from crowdveil.planning.plan_sentences import expected_error_text
 from crowdveil.planning.prediction import predict_from_bayes_errors
 from crowdveil.planning.settings.chosen_mechanism import choose_mechanism
-from crowdveil.planning.settings.expected_error import ExpectedError, planned_campaign, planned_mechanism
-from crowdveil.planning.worker_budget import loads_to_compare
+from crowdveil.planning.settings.expected_error import ExpectedError, mechanism_on_plan_scale, planned_campaign
+from crowdveil.planning.worker_budget import task_loads_per_worker_to_compare
 from crowdveil.standalone.checks import MAX_SLOTS
 
 WORTH_ASKING = 0.9
@@ -33,7 +33,7 @@ class CampaignChange:
     prediction: Prediction
 
 
-def is_worth_asking(expected: ExpectedError) -> bool:
+def is_error_well_below_constant(expected: ExpectedError) -> bool:
     """Return whether the expected error is at most `WORTH_ASKING` of that of the best public constant."""
     return expected.protected.error <= WORTH_ASKING * expected.constant
 
@@ -49,7 +49,7 @@ def require_worth_asking(source: CampaignSettings, expected: ExpectedError, *, q
     Raises:
         SettingsError: the hint names the nearest campaigns that are worth asking.
     """
-    if is_worth_asking(expected):
+    if is_error_well_below_constant(expected):
         return
     found = [f"{one.change} (expected {expected_error_text(one.prediction)})" for one in nearest_alternatives(source)]
     nearest = f"Any of these is enough: {'; '.join(found)}." if found else HOPELESS
@@ -64,7 +64,12 @@ def require_worth_asking(source: CampaignSettings, expected: ExpectedError, *, q
 
 def nearest_alternatives(source: CampaignSettings) -> list[CampaignChange]:
     """Return the nearest campaign that is worth asking in each direction; none where no step is enough."""
-    directions = (_other_mechanism(source), _fewer_tasks(source), _more_workers(source), _more_epsilon(source))
+    directions = (
+        _planned_mechanism_alternative(source),
+        _with_fewer_tasks_per_worker(source),
+        _more_workers(source),
+        _more_epsilon(source),
+    )
     return [found for steps in directions if (found := _first_worth_asking(steps)) is not None]
 
 
@@ -87,15 +92,15 @@ def _prediction_if_worth(source: CampaignSettings) -> Prediction | None:
     """
     chosen = choose_mechanism(source)
     campaign = planned_campaign(chosen.source, chosen.method)
-    mechanism = planned_mechanism(campaign.crowd.alphabet, chosen.mechanism)
+    mechanism = mechanism_on_plan_scale(campaign.crowd.alphabet, chosen.mechanism_at_epsilon_or_budget_share)
     most = WORTH_ASKING * campaign.crowd.constant_error
     if predict_from_bayes_errors(campaign, mechanism.channel(), 0.0, crowds=SEARCH_CROWDS).error > most:
         return None
-    prediction = predict(campaign, mechanism, seeds=1)
+    prediction = predict_campaign_error(campaign, mechanism, seeds=1)
     return prediction if prediction.error <= most else None
 
 
-def _other_mechanism(source: CampaignSettings) -> Iterator[tuple[str, CampaignSettings]]:
+def _planned_mechanism_alternative(source: CampaignSettings) -> Iterator[tuple[str, CampaignSettings]]:
     """Yield the campaign with the mechanism, and where a budget is divided the tasks, that a plan recommends."""
     privacy, per_worker = source.privacy, source.per_worker
     if privacy.mechanism != PLAN:
@@ -111,12 +116,12 @@ def _other_mechanism(source: CampaignSettings) -> Iterator[tuple[str, CampaignSe
         yield change, replace(source, privacy=planned, per_worker=None if divided else per_worker)
 
 
-def _fewer_tasks(source: CampaignSettings) -> Iterator[tuple[str, CampaignSettings]]:
+def _with_fewer_tasks_per_worker(source: CampaignSettings) -> Iterator[tuple[str, CampaignSettings]]:
     """Yield campaigns with fewer tasks to each worker, the most first, where a budget is divided among them."""
     if source.privacy.budget_per_worker is None or source.relay is not None:
         return
     whole = replace(planned_campaign(source), assigned_per_task=None)
-    fewer = [load for load in loads_to_compare(whole) if load < (source.per_worker or len(source.rows))]
+    fewer = [load for load in task_loads_per_worker_to_compare(whole) if load < (source.per_worker or len(source.rows))]
     for load in reversed(fewer):
         yield f"tasks.per_worker = {load}", replace(source, per_worker=load)
 

@@ -7,7 +7,7 @@ from math import inf
 
 import numpy as np
 
-from crowdveil.campaign.settings.build import BuildMechanism, mechanism_within
+from crowdveil.campaign.settings.build import BuildMechanism, mechanism_of_requested_epsilon_or_budget
 from crowdveil.campaign.settings.privacy_request import PLAN
 from crowdveil.campaign.settings.settings_file import CampaignSettings
 from crowdveil.channel_design import design_channel
@@ -19,10 +19,10 @@ from crowdveil.planning.plan import predict_group
 from crowdveil.planning.settings.expected_error import expectation_within_cells, planned_campaign
 from crowdveil.planning.worker_budget import (
     LARGEST_CELL_EPSILON,
-    best_choice,
-    largest_load,
-    loads_to_compare,
-    with_load,
+    most_cells_of_a_worker,
+    plan_row_with_least_expected_error,
+    task_loads_per_worker_to_compare,
+    with_most_tasks_per_worker,
 )
 
 
@@ -51,14 +51,16 @@ class ChosenMechanism:
         return own.per_worker or len(own.rows) - min(map(len, own.excluded))
 
     @property
-    def mechanism(self) -> ChannelMechanism:
+    def mechanism_at_epsilon_or_budget_share(self) -> ChannelMechanism:
         """Mechanism of the devices, with the epsilon of a single answer or a share of the budget.
 
         Raises:
             SettingsError: epsilon or alphabet are refused.
         """
         own = self.source
-        return mechanism_within(own.privacy, own.alphabet, own.participation, cells=self.most_tasks, build=self.build)
+        return mechanism_of_requested_epsilon_or_budget(
+            own.privacy, own.alphabet, own.participation, cells=self.most_tasks, build=self.build
+        )
 
 
 def choose_mechanism(source: CampaignSettings) -> ChosenMechanism:
@@ -71,20 +73,22 @@ def choose_mechanism(source: CampaignSettings) -> ChosenMechanism:
         SettingsError: an expectation is out of range, or epsilon or alphabet are refused.
         ReportsError: the file of the prior is damaged, or does not name exactly the labels.
     """
-    first, *others = source.privacy.requests
-    chosen = _mechanism_of_channel(replace(source, privacy=first))
+    first, *others = source.privacy.one_request_per_channel
+    chosen = _chosen_mechanism_of_one_channel(replace(source, privacy=first))
     fixed = replace(chosen.source, per_worker=chosen.most_tasks)
-    builds = tuple(_mechanism_of_channel(replace(fixed, privacy=request)).build for request in others)
+    builds = tuple(_chosen_mechanism_of_one_channel(replace(fixed, privacy=request)).build for request in others)
     return replace(chosen, source=replace(chosen.source, privacy=source.privacy), others=builds)
 
 
-def _mechanism_of_channel(source: CampaignSettings) -> ChosenMechanism:
+def _chosen_mechanism_of_one_channel(source: CampaignSettings) -> ChosenMechanism:
     """Return the mechanism of one channel; errors as `choose_mechanism`."""
     privacy = source.privacy
     if privacy.mechanism == PLAN:
         return _best_within_budget(source) if privacy.epsilon_per_answer is None else _best_at_epsilon(source)
-    if not privacy.is_designed:
-        return ChosenMechanism(source=source, build=partial(privacy.build, source.alphabet, source.participation))
+    if not privacy.is_designed_for_expected_answers:
+        return ChosenMechanism(
+            source=source, build=partial(privacy.mechanism_of_answer_epsilon, source.alphabet, source.participation)
+        )
     objective = expected_objective(source.alphabet, expectation_within_cells(source), source.participation)
     if privacy.mechanism == QuantizedResponse.name:
         return ChosenMechanism(source=source, build=partial(QuantizedResponse.for_objective, objective))
@@ -100,10 +104,10 @@ def _best_within_budget(source: CampaignSettings) -> ChosenMechanism:
     """Return the plan's choice of mechanism, and of tasks per worker if the settings leave them open."""
     budget = source.privacy.budget_per_worker
     assert budget is not None
-    choice = best_choice(list(_campaigns_by_load(source)), budget)
+    choice = plan_row_with_least_expected_error(list(_campaigns_by_tasks_per_worker(source)), budget)
     if source.per_worker is None and choice.campaign.assigned_per_task is not None:
         source = replace(source, per_worker=choice.cost.cells)
-    mechanism = _on_scale_of_answers(choice.mechanism, source.alphabet)
+    mechanism = _on_answer_scale_with_blocks(choice.mechanism, source.alphabet)
     assert isinstance(mechanism, RandomizedResponse | QuantizedResponse)
 
     def build(epsilon: float) -> ChannelMechanism:
@@ -112,7 +116,7 @@ def _best_within_budget(source: CampaignSettings) -> ChosenMechanism:
     return ChosenMechanism(source=source, build=build, method=choice.campaign.method, planned=True)
 
 
-def _campaigns_by_load(source: CampaignSettings) -> Iterator[Campaign]:
+def _campaigns_by_tasks_per_worker(source: CampaignSettings) -> Iterator[Campaign]:
     """Yield the campaign with each number of tasks per worker that its settings allow."""
     campaign = planned_campaign(source)
     if source.per_worker is not None or source.relay is not None:
@@ -120,9 +124,9 @@ def _campaigns_by_load(source: CampaignSettings) -> Iterator[Campaign]:
         return
     most = campaign.tasks - max(map(len, source.excluded))
     campaign = replace(campaign, assigned_per_task=None)
-    for load in loads_to_compare(campaign):
-        variant = with_load(campaign, load)
-        if variant.assigned_per_task is None or largest_load(variant) <= most:
+    for load in task_loads_per_worker_to_compare(campaign):
+        variant = with_most_tasks_per_worker(campaign, load)
+        if variant.assigned_per_task is None or most_cells_of_a_worker(variant) <= most:
             rate = source.expected.answered * variant.reporters_per_task / variant.workers
             yield replace(variant, objective=replace(variant.objective, participation_rate=rate))
 
@@ -132,13 +136,13 @@ def _best_at_epsilon(source: CampaignSettings) -> ChosenMechanism:
     campaign, epsilon = planned_campaign(source), source.privacy.epsilon_per_answer
     assert epsilon is not None
     # A channel designed on a coarser scale than the campaign's names labels that its blocks do not begin with.
-    group = candidates(campaign, epsilon, search_only=campaign.crowd.alphabet != source.alphabet)
+    group = candidates(campaign, epsilon, without_designed=campaign.crowd.alphabet != source.alphabet)
     best = min(predict_group(campaign, epsilon, group, inf), key=lambda result: result.prediction.error)
-    mechanism = _on_scale_of_answers(best.mechanism, source.alphabet)
+    mechanism = _on_answer_scale_with_blocks(best.mechanism, source.alphabet)
     return ChosenMechanism(source=source, build=lambda _: mechanism, method=best.campaign.method, planned=True)
 
 
-def _on_scale_of_answers(mechanism: ChannelMechanism, alphabet: Alphabet) -> ChannelMechanism:
+def _on_answer_scale_with_blocks(mechanism: ChannelMechanism, alphabet: Alphabet) -> ChannelMechanism:
     """Return a mechanism over the coarser scale of a plan on the scale of the answers, where its labels are blocks."""
     if mechanism.alphabet == alphabet:
         return mechanism

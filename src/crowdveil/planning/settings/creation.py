@@ -33,9 +33,13 @@ from crowdveil.folder.campaign.curator_key import key_path, new_curator_key
 from crowdveil.mechanisms import ChannelMechanism, Designed
 from crowdveil.planning.settings.alternatives import WORTH_ASKING, require_worth_asking
 from crowdveil.planning.settings.chosen_mechanism import ChosenMechanism, choose_mechanism
-from crowdveil.planning.settings.expected_error import ExpectedError, OnSimulation, predict_error
+from crowdveil.planning.settings.expected_error import (
+    ExpectedError,
+    OnSimulation,
+    predict_error_with_and_without_protection,
+)
 from crowdveil.privacy.campaign_sentences import level_guarantees
-from crowdveil.privacy.largest_posterior import posterior_sentences
+from crowdveil.privacy.largest_posterior import sentences_on_adversary_certainty
 
 PAGE_LANGUAGES = ("de", "en")
 """Languages of the messages on the answering page."""
@@ -105,7 +109,7 @@ def create_campaign(
         ReportsError: a file of tasks, workers or a prior is damaged.
         CampaignError, CertificateError: the campaign is too large, or a label cannot be named in a certificate.
     """
-    require_new(folder)
+    require_absent_or_empty_folder(folder)
     source = read_settings(settings)
     prior = _prior_bytes(source)
     chosen = [choose_mechanism(one) for one in source.by_question]
@@ -114,19 +118,19 @@ def create_campaign(
     with new_curator_key(source, folder) as relay:
         builds = (*first.others, *(one.build for one in others))
         campaign, parts, mechanisms = build_campaign(source, relay=relay, build=first.build, others=builds)
-        asked = _questions(chosen, campaign, mechanisms, on_simulation)
+        asked = _questions_with_expected_errors(chosen, campaign, mechanisms, on_simulation)
         if not anyway:
             for one in asked:
                 require_worth_asking(one.source, one.expected, question=one.source.question if others else "")
         planned = any(one.planned for one in asked)
-        records = {PLAN_FILE: _plan_bytes(campaign, asked)} if planned else {}
+        records = {PLAN_FILE: _plan_json_bytes_of_questions(campaign, asked)} if planned else {}
         if campaign.prior is not None:
             if sha256(prior).hexdigest() != campaign.prior:
                 raise SettingsError("the prior must not change while the campaign is made", value=source.privacy.prior)
             records[PRIOR_FILE] = prior
         if not others and any(source.excluded):
-            records[NOT_FOR_FILE] = not_for_bytes(source.excluded)
-        files = write_campaign(
+            records[NOT_FOR_FILE] = excluded_tasks_csv_bytes(source.excluded)
+        files = write_new_campaign_folder(
             folder, campaign, parts, pictures=source.pictures_by_sha256, names=source.names, records=records
         )
     loads = [len(tasks) for part in parts for tasks in part.lists]
@@ -141,7 +145,7 @@ def create_campaign(
     )
 
 
-def _questions(
+def _questions_with_expected_errors(
     chosen: Sequence[ChosenMechanism],
     campaign: Campaign,
     mechanisms: Sequence[ChannelMechanism],
@@ -152,7 +156,10 @@ def _questions(
     for number, (one, part) in enumerate(zip(chosen, campaign.by_question, strict=True)):
         mechanism = mechanisms[number]
         sent = [mechanism] if part.groups is None else list(map(Designed.from_channel, part.channels))
-        predicted = (predict_error(one.source, each, method=one.method, on_simulation=on_simulation) for each in sent)
+        predicted = (
+            predict_error_with_and_without_protection(one.source, each, method=one.method, on_simulation=on_simulation)
+            for each in sent
+        )
         expected = max(predicted, key=lambda error: error.protected.error)
         found.append(
             CreatedQuestion(
@@ -162,7 +169,7 @@ def _questions(
     return tuple(found)
 
 
-def write_campaign(
+def write_new_campaign_folder(
     folder: Path,
     campaign: Campaign,
     parts: Sequence[AssignmentPart],
@@ -186,7 +193,7 @@ def write_campaign(
     Raises:
         SettingsError: the folder is not new, or cannot be written.
     """
-    require_new(folder)
+    require_absent_or_empty_folder(folder)
     contents = {CAMPAIGN_FILE: campaign.to_bytes()}
     contents |= {f"{PARTS_FOLDER}/{number:04}.json": part.to_bytes() for number, part in enumerate(parts)}
     contents |= {f"{PICTURES_FOLDER}/{digest}": data for digest, data in (pictures or {}).items()}
@@ -227,13 +234,13 @@ def write_template(path: Path) -> None:
             raise SettingsError("settings are written into a new file", value=str(path), hint=hint) from None
 
 
-def not_for_bytes(excluded: Sequence[Collection[int]]) -> bytes:
+def excluded_tasks_csv_bytes(excluded: Sequence[Collection[int]]) -> bytes:
     """Return the content of `not_for.csv`: the tasks (index) that each slot must not get."""
     rows = ((slot, task) for slot, tasks in enumerate(excluded) for task in sorted(tasks))
     return csv_text(("slot", "task"), rows).encode("utf-8")
 
 
-def require_new(folder: Path) -> None:
+def require_absent_or_empty_folder(folder: Path) -> None:
     """Raise SettingsError unless a folder is absent or empty."""
     if os.path.lexists(folder) and not (folder.is_dir() and not folder.is_symlink() and not any(folder.iterdir())):
         raise SettingsError(
@@ -251,14 +258,14 @@ def _prior_bytes(source: CampaignSettings) -> bytes:
         return b""
 
 
-def _plan_bytes(campaign: Campaign, asked: Sequence[CreatedQuestion]) -> bytes:
+def _plan_json_bytes_of_questions(campaign: Campaign, asked: Sequence[CreatedQuestion]) -> bytes:
     """Return the content of `plan.json`, which depends on the settings alone: the choice, and its expected error."""
-    chosen = [_choice_data(one.campaign, one.expected) for one in asked]
+    chosen = [_chosen_mechanism_data(one.campaign, one.expected) for one in asked]
     several = {"epsilon_per_worker": campaign.worker_epsilon, "questions": chosen}
     return (json.dumps(several if len(chosen) > 1 else chosen[0], indent=1, ensure_ascii=False) + "\n").encode("utf-8")
 
 
-def _choice_data(campaign: Campaign, expected: ExpectedError) -> dict[str, Any]:
+def _chosen_mechanism_data(campaign: Campaign, expected: ExpectedError) -> dict[str, Any]:
     """Return what a plan chose for a question, and its expected error."""
     channel = campaign.channels[0]
     return {
@@ -279,7 +286,7 @@ def _warnings(campaign: Campaign, asked: Sequence[CreatedQuestion], today: date)
     answer, worker = Guarantee(epsilon=campaign.epsilon), Guarantee(epsilon=campaign.worker_epsilon)
     if percent_rounded_up(worker.largest_guess_probability) == CERTAIN:
         hint = "Lower the budget or epsilon, or give each worker fewer tasks."
-        found.append(f"{posterior_sentences(answer, worker)[0]} {hint}")
+        found.append(f"{sentences_on_adversary_certainty(answer, worker)[0]} {hint}")
     for number, one in enumerate(asked, start=1):
         error = _error_warning(one.expected)
         found += [f"Question {number}: {error}" if len(asked) > 1 else error] * bool(error)

@@ -11,10 +11,10 @@ from crowdveil.campaign.settings.settings_file import CampaignSettings
 from crowdveil.channels.alphabet import Alphabet
 from crowdveil.inference.methods import LABEL_METHOD, channel_method
 from crowdveil.mechanisms import ChannelMechanism, Designed, Laplace
-from crowdveil.planning import Campaign, NumberCrowd, Prediction, predict
+from crowdveil.planning import Campaign, NumberCrowd, Prediction, predict_campaign_error
 from crowdveil.planning.expected_campaign import expected_campaign
-from crowdveil.planning.plan_document import prediction_data
-from crowdveil.planning.prediction import default_seeds
+from crowdveil.planning.plan_document import prediction_data_with_printed_texts
+from crowdveil.planning.prediction import default_simulation_count
 from crowdveil.privacy.mechanism_settings import Expectation
 
 OnSimulation = Callable[[float, float | None], None]
@@ -43,9 +43,12 @@ class ExpectedError:
         return "mean absolute error" if isinstance(self.plan.crowd, NumberCrowd) else "share of wrong labels"
 
     @property
-    def assumptions(self) -> str:
+    def crowd_assumptions_text(self) -> str:
         """Assumptions on the crowd, as text."""
-        crowd, answered = self.plan.crowd, f"{self.plan.answer_rate:.0%} of the assigned tasks are answered"
+        crowd, answered = (
+            self.plan.crowd,
+            f"{self.plan.answered_share_of_worker_cells:.0%} of the assigned tasks are answered",
+        )
         if isinstance(crowd, NumberCrowd):
             sigmas = ", ".join(f"{sigma:.3g}" for sigma in crowd.sigmas)
             return f"{answered}; standard deviations of the workers {sigmas}, in equal shares"
@@ -55,15 +58,15 @@ class ExpectedError:
         """Return the error as JSON values."""
         return {
             "error_name": self.error_name,
-            "assumptions": self.assumptions,
+            "assumptions": self.crowd_assumptions_text,
             "constant_error": self.constant,
-            "method": self.plan.estimator.name,
-            "protected": prediction_data(self.protected),
-            "unprotected": prediction_data(self.unprotected),
+            "method": self.plan.estimator_of_simulated_fits.name,
+            "protected": prediction_data_with_printed_texts(self.protected),
+            "unprotected": prediction_data_with_printed_texts(self.unprotected),
         }
 
 
-def predict_error(
+def predict_error_with_and_without_protection(
     source: CampaignSettings,
     mechanism: ChannelMechanism,
     *,
@@ -89,19 +92,21 @@ def predict_error(
 
     def report() -> None:
         if on_simulation is not None:
-            on_simulation(next(done), 2 * default_seeds(plan))
+            on_simulation(next(done), 2 * default_simulation_count(plan))
 
     return ExpectedError(
         plan=plan,
-        protected=predict(plan, planned_mechanism(plan.crowd.alphabet, mechanism), on_simulation=report),
-        unprotected=predict(_read_as_answers(plan), None, on_simulation=report),
+        protected=predict_campaign_error(
+            plan, mechanism_on_plan_scale(plan.crowd.alphabet, mechanism), on_simulation=report
+        ),
+        unprotected=predict_campaign_error(_with_method_without_channel(plan), None, on_simulation=report),
         constant=plan.crowd.constant_error,
     )
 
 
 def planned_campaign(source: CampaignSettings, method: str | None = None) -> Campaign:
-    """Return the campaign as the planner sees it; errors as `predict_error`."""
-    assigned, expectation = expectation_of(source)
+    """Return the campaign as the planner sees it; errors as `predict_error_with_and_without_protection`."""
+    assigned, expectation = workers_per_task_and_expectation(source)
     return expected_campaign(
         source.alphabet,
         expectation,
@@ -113,12 +118,12 @@ def planned_campaign(source: CampaignSettings, method: str | None = None) -> Cam
     )
 
 
-def _read_as_answers(campaign: Campaign) -> Campaign:
+def _with_method_without_channel(campaign: Campaign) -> Campaign:
     """Return the campaign with the method by which answers without a channel are inferred."""
     return campaign if isinstance(campaign.crowd, NumberCrowd) else replace(campaign, method=LABEL_METHOD)
 
 
-def expectation_of(source: CampaignSettings) -> tuple[int | None, Expectation]:
+def workers_per_task_and_expectation(source: CampaignSettings) -> tuple[int | None, Expectation]:
     """Return the workers per task, None if every worker has every task, and the expectation of the answers.
 
     A task is taken to have the rounded mean number of workers, but so many that every worker has a task.
@@ -146,7 +151,7 @@ def expectation_within_cells(source: CampaignSettings) -> Expectation:
     )
 
 
-def planned_mechanism(alphabet: Alphabet, mechanism: ChannelMechanism) -> ChannelMechanism:
+def mechanism_on_plan_scale(alphabet: Alphabet, mechanism: ChannelMechanism) -> ChannelMechanism:
     """Return the mechanism over the scale of the plan, where an answer is sent as the nearest label of the campaign.
 
     Symbols that are then equally likely for every answer are one symbol. Laplace adds its noise on the plan's scale.

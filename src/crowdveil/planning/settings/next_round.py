@@ -31,14 +31,18 @@ from crowdveil.folder.campaign.reports_of_rounds import (
     EARLIER_FOLDER,
     CollectedReports,
     read_collection,
-    require_readable_table,
+    refuse_if_table_too_large,
 )
 from crowdveil.folder.crowd import ASSIGNMENT_FILE, CERTIFICATE_FILE, CROWD_FILE, REPORTS_FILE
 from crowdveil.folder.write_collection import COLLECTION
 from crowdveil.mechanisms import DesignObjective
 from crowdveil.planning.expected_campaign import expected_objective
 from crowdveil.planning.posterior_groups import MOST_GROUPS, posterior_groups
-from crowdveil.planning.settings.creation import not_for_bytes, require_new, write_campaign
+from crowdveil.planning.settings.creation import (
+    excluded_tasks_csv_bytes,
+    require_absent_or_empty_folder,
+    write_new_campaign_folder,
+)
 from crowdveil.privacy.mechanism_settings import Expectation
 from crowdveil.randomness import secure
 from crowdveil.standalone.checks import MAX_CHANNELS
@@ -98,32 +102,32 @@ def create_next_round(
 
     Raises:
         SettingsError: a campaign that has no later round or is open, truths without probabilities, a worker without
-            new tasks, a last day on which the reports before are deleted, more workers and tasks than
-            `require_readable_table` permits, or a folder that is not new.
+            new tasks, a last day on which the reports before are deleted, too large a table, or an old folder.
         ReportsError: reports or truths that are not those of the campaign.
         CampaignError, CertificateError: as `assemble_campaign`.
     """
     campaign, today = before.campaign, datetime.now(UTC).date()
-    _require_collection(collected)
-    require_new(out)
-    _require_later(before, collected, today)
-    require_readable_table(campaign.slots, len(campaign.tasks))
+    _refuse_if_reports_are_missing(collected)
+    require_absent_or_empty_folder(out)
+    _require_next_round_possible(before, collected, today)
+    refuse_if_table_too_large(campaign.slots, len(campaign.tasks))
     found = read_collection(collected, campaign.name, inferred_from)
-    posterior, errors = _posterior(estimate, campaign)
-    group, priors = posterior_groups(posterior, _most_groups(found, campaign))
-    objectives = [_objective(campaign, prior, estimate) for prior in priors]
+    posterior, errors = _posterior_and_expected_error(estimate, campaign)
+    group, priors = posterior_groups(posterior, _most_further_channels(found, campaign))
+    objectives = [_design_objective_of_group(campaign, prior, estimate) for prior in priors]
     spent = campaign.epsilon if epsilon is None else epsilon
     channels = [design_channel(one, spent, null_apart=True) for one in objectives]
-    excluded, count = _excluded(before), min(ask or -(-len(group) // 2), len(group))
+    excluded, count = _tasks_excluded_for_each_slot(before), min(ask or -(-len(group) // 2), len(group))
     order = np.argsort(-errors, kind="stable").tolist()
     load = _tasks_per_worker(excluded, campaign, per_worker)
-    lists = _draw_tasks(excluded, order, count, load)
+    lists = _draw_tasks_preferring_first(excluded, order, count, load)
     made, parts = assemble_campaign(_round_content(campaign, channels, group.tolist(), (opens or today, closes)), lists)
     pictures = {task.picture.sha256: before.picture(task.picture.sha256) for task in campaign.tasks if task.picture}
+    records = _files_of_later_round(before, collected, excluded)
     return NextRound(
         campaign=made,
         folder=out,
-        files=write_campaign(out, made, parts, pictures=pictures, records=_record_files(before, collected, excluded)),
+        files=write_new_campaign_folder(out, made, parts, pictures=pictures, records=records),
         sizes=tuple(np.bincount(group).tolist()),
         asked=count,
         loads=(min(map(len, lists)), max(map(len, lists))),
@@ -135,7 +139,7 @@ def _round_content(
     campaign: Campaign, channels: Sequence[Channel], group: Sequence[int], days: tuple[date, date]
 ) -> CampaignContent:
     """Return the content of the round after a campaign: its texts and tasks, with a channel for each group of tasks."""
-    changed = {"opens": days[0], "closes": days[1], "purge_after_days": _days_to_deletion(campaign, days[1])}
+    changed = {"opens": days[0], "closes": days[1], "purge_after_days": _days_from_close_to_deletion(campaign, days[1])}
     worst = max(channel.ratio or Fraction(1) for channel in campaign.channels)
     several = Groups((tuple(range(len(channels))),), tuple(group), (0,) * campaign.slots)
     return CampaignContent(
@@ -147,7 +151,7 @@ def _round_content(
     )
 
 
-def _days_to_deletion(campaign: Campaign, closes: date) -> int | None:
+def _days_from_close_to_deletion(campaign: Campaign, closes: date) -> int | None:
     """Return the days from the last day of a round until its reports are deleted, and with them those before it."""
     promised, usual = campaign.purge_day, campaign.purge_after_days
     if promised is None or usual is None:
@@ -161,17 +165,17 @@ def _days_to_deletion(campaign: Campaign, closes: date) -> int | None:
     return min(usual, (promised - closes).days)
 
 
-def _record_files(before: CampaignFolder, collected: Path, excluded: Sequence[set[int]]) -> dict[str, bytes]:
+def _files_of_later_round(before: CampaignFolder, collected: Path, excluded: Sequence[set[int]]) -> dict[str, bytes]:
     """Return the files of a later round besides its document: the reports so far, exclusions, and names of workers."""
     kept = {f"{EARLIER_FOLDER}/{name}": collected / name for name in COPIED}
     copies = record_text(OutputEntry.of(collected / name, COLLECTION) for name in COPIED if name != CAMPAIGN_FILE)
     names = before.path / WORKERS_FILE
     kept |= {WORKERS_FILE: names} if names.is_file() else {}
-    made = {NOT_FOR_FILE: not_for_bytes(excluded), f"{EARLIER_FOLDER}/{RECORD_FILE}": copies.encode("utf-8")}
+    made = {NOT_FOR_FILE: excluded_tasks_csv_bytes(excluded), f"{EARLIER_FOLDER}/{RECORD_FILE}": copies.encode("utf-8")}
     return made | {name: path.read_bytes() for name, path in kept.items()}
 
 
-def _require_collection(collected: Path) -> None:
+def _refuse_if_reports_are_missing(collected: Path) -> None:
     """Refuse a folder without reports: results name theirs by a relative path, which is another one after a move."""
     if not (collected / REPORTS_FILE).is_file():
         raise ReportsError(
@@ -182,7 +186,7 @@ def _require_collection(collected: Path) -> None:
         )
 
 
-def _require_later(before: CampaignFolder, collected: Path, today: date) -> None:
+def _require_next_round_possible(before: CampaignFolder, collected: Path, today: date) -> None:
     """Refuse a campaign that is open, or that no round can follow, and reports that did not count at its end."""
     campaign, closing = before.campaign, Closing.read(before)
     if campaign.relay is not None or campaign.levels is not None or campaign.questions:
@@ -200,9 +204,9 @@ def _require_later(before: CampaignFolder, collected: Path, today: date) -> None
     require_closed_reports(collected, closing)
 
 
-def _most_groups(found: CollectedReports, campaign: Campaign) -> int:
+def _most_further_channels(found: CollectedReports, campaign: Campaign) -> int:
     """Return how many channels can be added to those of earlier rounds."""
-    used = found.table.channels
+    used = found.channels_as_table.channels
     symbols = sum(len(channel.outputs) for channel in used)
     most = min(MOST_GROUPS, MAX_CHANNELS - len(used), (MAX_LABELS - symbols) // (len(campaign.labels) + 1))
     if most < 1:
@@ -214,7 +218,9 @@ def _most_groups(found: CollectedReports, campaign: Campaign) -> int:
     return most
 
 
-def _posterior(estimate: Estimate, campaign: Campaign) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _posterior_and_expected_error(
+    estimate: Estimate, campaign: Campaign
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the posterior of each task of a campaign, shape (tasks, labels), and its expected error.
 
     A number with a 90 % interval counts as a normal distribution as wide; one without as the mean of the others.
@@ -248,7 +254,7 @@ def _normal_tables(scale: Scale, centre: NDArray[np.float64], deviation: NDArray
     return np.diff(below, axis=1, prepend=0.0, append=1.0)
 
 
-def _objective(campaign: Campaign, prior: NDArray[np.float64], estimate: Estimate) -> DesignObjective:
+def _design_objective_of_group(campaign: Campaign, prior: NDArray[np.float64], estimate: Estimate) -> DesignObjective:
     """Return the design objective of a group, with the mean ability that was inferred, or usual errors on a scale."""
     alphabet: Alphabet = campaign.alphabet
     ability = None
@@ -258,7 +264,7 @@ def _objective(campaign: Campaign, prior: NDArray[np.float64], estimate: Estimat
     return expected_objective(alphabet, expected, campaign.participation)
 
 
-def _draw_tasks(
+def _draw_tasks_preferring_first(
     excluded: Sequence[set[int]], order: Sequence[int], count: int, per_worker: int
 ) -> tuple[tuple[int, ...], ...]:
     """Return the tasks of each slot, none excluded: of the first `count` in the order, where these are enough."""
@@ -281,7 +287,7 @@ def _tasks_per_worker(excluded: Sequence[set[int]], campaign: Campaign, asked: i
     return asked or min(fewest, campaign.cells)
 
 
-def _excluded(before: CampaignFolder) -> list[set[int]]:
+def _tasks_excluded_for_each_slot(before: CampaignFolder) -> list[set[int]]:
     """Return the tasks that each slot had in an earlier round, or must not get."""
     found = [set(before.tasks(slot)) for slot in range(before.campaign.slots)]
     path = before.path / NOT_FOR_FILE
@@ -299,6 +305,6 @@ def _information_ratio(
     before: Sequence[Channel],
 ) -> float:
     """Return the mean information of a report through the channel of its group, over that through the best before."""
-    own = [one.score(channel.probabilities) for one, channel in zip(objectives, channels, strict=True)]
-    usual = [max(one.score(channel.probabilities) for channel in before) for one in objectives]
+    own = [one.objective_of_channel(channel.probabilities) for one, channel in zip(objectives, channels, strict=True)]
+    usual = [max(one.objective_of_channel(channel.probabilities) for channel in before) for one in objectives]
     return float(sizes @ own / (sizes @ usual))

@@ -14,8 +14,8 @@ import numpy as np
 
 from crowdveil.errors import SettingsError
 from crowdveil.privacy.audit.confidence import Counts
-from crowdveil.privacy.audit.events import Event, Objective, find_event
-from crowdveil.privacy.audit.outputs import Drawn, DrawnOutputs, read_outputs
+from crowdveil.privacy.audit.events import Event, Objective, event_with_largest_objective
+from crowdveil.privacy.audit.outputs import Drawn, DrawnOutputs, drawn_outputs_by_part
 
 MIN_DRAWS = 40
 FAILURE = "failure"
@@ -43,17 +43,22 @@ class Pair:
     def of_function(cls, function: Callable[[Any], Any], first: Any, second: Any, *, name: str = "") -> "Pair":
         """Return the pair of two inputs of a function with one output per call; an exception is an output, too."""
         shown = name or f"{first!r:.40} against {second!r:.40}"
-        return cls(shown, _repeated(function, first), _repeated(function, second), alternate=True)
+        return cls(
+            shown,
+            _sampler_of_repeated_calls(function, first),
+            _sampler_of_repeated_calls(function, second),
+            alternate=True,
+        )
 
     def draw(self, count: int) -> tuple[DrawnOutputs, DrawnOutputs]:
         """Return outputs of `count` draws of each input."""
         if not self.alternate:
-            return read_outputs(self.first(count)), read_outputs(self.second(count))
+            return drawn_outputs_by_part(self.first(count)), drawn_outputs_by_part(self.second(count))
         drawn: tuple[list[Any], list[Any]] = [], []
         for first in np.random.Generator(np.random.PCG64(count)).random(count) < 0.5:
             for which in (0, 1) if first else (1, 0):
                 drawn[which].extend((self.first, self.second)[which](1))
-        return read_outputs(drawn[0]), read_outputs(drawn[1])
+        return drawn_outputs_by_part(drawn[0]), drawn_outputs_by_part(drawn[1])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,7 +130,7 @@ def audit_black_box(
     share = alpha / (2 * len(pairs))
     found: list[Finding] = []
     for number, pair in enumerate(pairs, start=1):
-        found += _findings(pair, (epsilon, delta), draws, share)
+        found += _findings_of_both_directions(pair, (epsilon, delta), draws, share)
         if progress is not None:
             progress(number, len(pairs))
     best = max(found, key=lambda one: (one.delta - delta if delta else one.epsilon, one.epsilon))
@@ -134,12 +139,14 @@ def audit_black_box(
     )
 
 
-def _findings(pair: Pair, claim: tuple[float, float], draws: int, alpha: float) -> list[Finding]:
+def _findings_of_both_directions(pair: Pair, claim: tuple[float, float], draws: int, alpha: float) -> list[Finding]:
     """Return the finding of each direction of a pair; the draws are those of both directions."""
     learn, select = pair.draw(draws // 4), pair.draw(draws // 4)
-    _refuse_failures(*learn)
+    _refuse_if_every_draw_failed(*learn)
     events = [
-        find_event(_swapped_if(learn, flip), _swapped_if(select, flip), _search_objective(*claim), alpha)
+        event_with_largest_objective(
+            _swapped_if(learn, flip), _swapped_if(select, flip), _objective_of_event_search(*claim), alpha
+        )
         for flip in (False, True)
     ]
     held = pair.draw(draws - 2 * (draws // 4))
@@ -151,14 +158,14 @@ def _findings(pair: Pair, claim: tuple[float, float], draws: int, alpha: float) 
 def _bounded_finding(
     pair: str, event: Event | None, held: tuple[DrawnOutputs, DrawnOutputs], claim: tuple[float, float], alpha: float
 ) -> Finding:
-    first, second = (0 if event is None else event.count(outputs) for outputs in held)
+    first, second = (0 if event is None else event.draws_in_event(outputs) for outputs in held)
     counts = Counts(first=first, second=second, first_draws=held[0].draws, second_draws=held[1].draws)
     return Finding(
         pair=pair,
         event="" if event is None else str(event),
         counts=counts,
-        epsilon=counts.epsilon(claim[1], alpha),
-        delta=counts.delta(claim[0], alpha),
+        epsilon=counts.lower_bound_on_epsilon(claim[1], alpha),
+        delta=counts.lower_bound_on_delta(claim[0], alpha),
     )
 
 
@@ -166,21 +173,21 @@ def _swapped_if(both: tuple[DrawnOutputs, DrawnOutputs], flip: bool | int) -> tu
     return (both[1], both[0]) if flip else both
 
 
-def _search_objective(epsilon: float, delta: float) -> Objective:
+def _objective_of_event_search(epsilon: float, delta: float) -> Objective:
     """Return what the search maximizes: the bound on epsilon of a pure claim, else that on delta."""
     if delta == 0 or math.isinf(epsilon):
         return lambda low, high: np.log(np.maximum(low - delta, 1e-300) / high)
     return lambda low, high: low - math.exp(epsilon) * high
 
 
-def _repeated(function: Callable[[Any], Any], value: Any) -> Callable[[int], list[Any]]:
+def _sampler_of_repeated_calls(function: Callable[[Any], Any], value: Any) -> Callable[[int], list[Any]]:
     def draw(count: int) -> list[Any]:
-        return [_call_output(function, value) for _ in range(count)]
+        return [_output_or_failure_as_output(function, value) for _ in range(count)]
 
     return draw
 
 
-def _call_output(function: Callable[[Any], Any], value: Any) -> Any:
+def _output_or_failure_as_output(function: Callable[[Any], Any], value: Any) -> Any:
     """Return the output of a call; a visible failure is an output with the exception's name."""
     try:
         return function(value)
@@ -188,7 +195,7 @@ def _call_output(function: Callable[[Any], Any], value: Any) -> Any:
         return {FAILURE: f"{type(error).__name__}: {error}"}
 
 
-def _refuse_failures(*both: DrawnOutputs) -> None:
+def _refuse_if_every_draw_failed(*both: DrawnOutputs) -> None:
     """Raise SettingsError if all draws of both inputs failed: nothing was compared."""
     failures = [outputs.part(FAILURE) for outputs in both]
     if all((part.size >= 0).all() for part in failures):
@@ -202,7 +209,7 @@ def _refuse_failures(*both: DrawnOutputs) -> None:
 def _require_valid_audit(pairs: Sequence[Pair], epsilon: float, delta: float, draws: int, alpha: float) -> None:
     if not pairs:
         raise SettingsError("an audit needs a pair of neighbouring inputs", value=0)
-    require_claim(epsilon)
+    require_nonnegative_epsilon_claim(epsilon)
     if not 0 <= delta <= 1:
         raise SettingsError("a claimed delta must be in [0, 1]", value=delta)
     if draws < MIN_DRAWS:
@@ -215,7 +222,7 @@ def _require_valid_audit(pairs: Sequence[Pair], epsilon: float, delta: float, dr
         )
 
 
-def require_claim(epsilon: float) -> None:
+def require_nonnegative_epsilon_claim(epsilon: float) -> None:
     """Refuse a claimed epsilon that is negative or no number."""
     if not epsilon >= 0:
         raise SettingsError(

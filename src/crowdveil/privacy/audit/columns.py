@@ -12,7 +12,12 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
-from crowdveil.privacy.audit.likelihood_ratio import SCORED, Coding, fit_coding, numbers_at
+from crowdveil.privacy.audit.likelihood_ratio import (
+    SCORED,
+    Coding,
+    coding_by_differing_positions,
+    number_or_absent_of_each_draw,
+)
 from crowdveil.privacy.audit.outputs import NUMBERS, DrawnOutputs, Part, Values
 
 MOST_POSITIONS, MOST_PIECES = 24, 24
@@ -39,59 +44,71 @@ class Column(Generic[Read]):
     hashed: bool = False
 
 
-def _of_part(column: Column[Part], part: str) -> Column[DrawnOutputs]:
+def _column_of_whole_outputs(column: Column[Part], part: str) -> Column[DrawnOutputs]:
     """Return the column of outputs that a column of a part with this name gives."""
     title = f"{column.name} of {part}" if part not in ("", NUMBERS) else column.name
     return Column(title, lambda outputs: column.read(outputs.part(part)), column.ordered, column.hashed)
 
 
-def fit_columns(first: DrawnOutputs, second: DrawnOutputs) -> Iterator[Column[DrawnOutputs]]:
+def columns_that_tell_inputs_apart(first: DrawnOutputs, second: DrawnOutputs) -> Iterator[Column[DrawnOutputs]]:
     """Yield the columns that can tell the outputs of two inputs apart; those that are easy to explain come first."""
     names = sorted({*first.parts, *second.parts})
     if len(names) > 1:
-        yield Column("the set of parts", DrawnOutputs.parts_hash, hashed=True)
+        yield Column("the set of parts", DrawnOutputs.hash_of_present_part_names, hashed=True)
     both = {name: (first.part(name), second.part(name)) for name in names}
-    codings = {name: fit_coding(*parts) for name, parts in both.items()}
-    for columns in (_explainable_columns, _statistic_columns):
+    codings = {name: coding_by_differing_positions(*parts) for name, parts in both.items()}
+    for columns in (_candidate_columns_in_words, _likelihood_columns_of_whole_part):
         for name in names:
-            yield from (_of_part(column, name) for column in columns(*both[name], codings[name]))
+            yield from (_column_of_whole_outputs(column, name) for column in columns(*both[name], codings[name]))
 
 
-def _explainable_columns(first: Part, second: Part, coding: Coding) -> Iterator[Column[Part]]:
+def _candidate_columns_in_words(first: Part, second: Part, coding: Coding) -> Iterator[Column[Part]]:
     """Yield size, form, the lines and words that differ most, and the numbers or bytes that do."""
     yield Column("the length", lambda part: part.size, ordered=True)
     yield Column("type and shape", lambda part: part.form, hashed=True)
-    for piece in _strongest_pieces(first, second)[:MOST_PIECES]:
+    for piece in _lines_and_words_that_differ_most(first, second)[:MOST_PIECES]:
         title = repr(piece.decode("utf-8", "replace"))[:80]
-        yield Column(f"the place of {title} (-1: absent)", partial(_places_of_piece, piece=piece), ordered=True)
+        yield Column(
+            f"the place of {title} (-1: absent)", partial(_place_of_piece_in_each_draw, piece=piece), ordered=True
+        )
     unit = "byte" if first.raw else "number"
     for position in coding.positions[:MOST_POSITIONS]:
-        yield from _columns_at(position, f"{unit} {position + 1}", first)
+        yield from _audited_columns_at_position(position, f"{unit} {position + 1}", first)
 
 
-def _columns_at(position: int, title: str, part: Part) -> Iterator[Column[Part]]:
-    yield Column(title, lambda own: numbers_at(own, position), ordered=True)
+def _audited_columns_at_position(position: int, title: str, part: Part) -> Iterator[Column[Part]]:
+    yield Column(title, lambda own: number_or_absent_of_each_draw(own, position), ordered=True)
     if part.numbers.dtype.kind == "f":
-        yield Column(f"the size of {title}", lambda own: np.abs(numbers_at(own, position)), ordered=True)
-        yield Column(f"the lowest bit of {title}", lambda own: lowest_bit(numbers_at(own, position)), ordered=True)
-        yield Column(f"the last 8 bits of {title}", lambda own: _last_bits(numbers_at(own, position)))
+        yield Column(
+            f"the size of {title}", lambda own: np.abs(number_or_absent_of_each_draw(own, position)), ordered=True
+        )
+        yield Column(
+            f"the lowest bit of {title}",
+            lambda own: exponent_of_lowest_set_bit(number_or_absent_of_each_draw(own, position)),
+            ordered=True,
+        )
+        yield Column(
+            f"the last 8 bits of {title}", lambda own: _last_mantissa_bits(number_or_absent_of_each_draw(own, position))
+        )
 
 
-def _statistic_columns(first: Part, second: Part, coding: Coding) -> Iterator[Column[Part]]:
+def _likelihood_columns_of_whole_part(first: Part, second: Part, coding: Coding) -> Iterator[Column[Part]]:
     """Yield statistics of the whole part."""
     unit = "byte" if first.raw else "number"
     if len(coding.positions) > 1:
-        yield Column(f"the likelihood ratio of all {unit}s", coding.score, ordered=True)
-        yield Column(f"the agreement of all {unit}s", coding.usual_level_code)
-        yield Column(f"the three most different {unit}s", coding.strongest_levels_code)
+        yield Column(f"the likelihood ratio of all {unit}s", coding.summed_log_likelihood_ratio, ordered=True)
+        yield Column(f"the agreement of all {unit}s", coding.code_of_usual_count_and_strongest)
+        yield Column(f"the three most different {unit}s", coding.code_of_three_strongest_levels)
     if first.raw:
-        ratios = _piece_ratios(first, second)
-        yield Column("the likelihood ratio of all words", partial(_piece_score, ratios=ratios), ordered=True)
+        ratios = _presence_log_odds_ratio_per_piece(first, second)
+        yield Column(
+            "the likelihood ratio of all words", partial(_sum_of_piece_log_ratios, ratios=ratios), ordered=True
+        )
     if first.raw or first.numbers.shape[1] != 1:
         yield Column("the whole", lambda part: part.content, hashed=True)
 
 
-def lowest_bit(numbers: Values) -> Values:
+def exponent_of_lowest_set_bit(numbers: Values) -> Values:
     """Return the exponent of the lowest set bit of each float, shape (draws,): x is an odd multiple of 2 to it.
 
     Zero, infinities and NaN have 2000.
@@ -103,43 +120,45 @@ def lowest_bit(numbers: Values) -> Values:
     return np.where(whole == 0, 2000, place)
 
 
-def _last_bits(numbers: Values) -> Values:
+def _last_mantissa_bits(numbers: Values) -> Values:
     bits = np.ascontiguousarray(numbers, dtype=np.float64).view(np.uint64)
     return (bits & LAST_BITS).astype(np.int64)
 
 
-def _piece_counts(part: Part) -> dict[bytes, int]:
+def _draws_with_each_piece(part: Part) -> dict[bytes, int]:
     counts: dict[bytes, int] = {}
-    for pieces in part.pieces:
+    for pieces in part.lines_and_words_with_positions:
         for piece in pieces:
             counts[piece] = counts.get(piece, 0) + 1
     return counts
 
 
-def _strongest_pieces(first: Part, second: Part) -> list[bytes]:
+def _lines_and_words_that_differ_most(first: Part, second: Part) -> list[bytes]:
     """Return lines and words, those whose presence differs most between the inputs first; at most `SCORED`."""
-    counts = [_piece_counts(part) for part in (first, second)]
+    counts = [_draws_with_each_piece(part) for part in (first, second)]
     differences = {piece: abs(counts[0].get(piece, 0) - counts[1].get(piece, 0)) for piece in {*counts[0], *counts[1]}}
     return sorted(differences, key=lambda piece: (-differences[piece], piece))[:SCORED]
 
 
-def _piece_ratios(first: Part, second: Part) -> dict[bytes, float]:
+def _presence_log_odds_ratio_per_piece(first: Part, second: Part) -> dict[bytes, float]:
     """Return the log-likelihood ratio of the presence of each line and word, minus that of its absence."""
-    counts = [(_piece_counts(part), len(part.size)) for part in (first, second)]
+    counts = [(_draws_with_each_piece(part), len(part.size)) for part in (first, second)]
     ratios = {}
-    for piece in _strongest_pieces(first, second):
+    for piece in _lines_and_words_that_differ_most(first, second):
         one, two = ((own.get(piece, 0) + 0.5) / (draws + 1) for own, draws in counts)
         ratios[piece] = math.log(one / two) - math.log((1 - one) / (1 - two))
     return ratios
 
 
-def _piece_score(part: Part, *, ratios: dict[bytes, float]) -> Values:
-    scores = [sum(ratios[piece] for piece in pieces if piece in ratios) for pieces in part.pieces]
+def _sum_of_piece_log_ratios(part: Part, *, ratios: dict[bytes, float]) -> Values:
+    scores = [
+        sum(ratios[piece] for piece in pieces if piece in ratios) for pieces in part.lines_and_words_with_positions
+    ]
     return np.round(np.array(scores or np.zeros(len(part.size))), 9)
 
 
-def _places_of_piece(part: Part, *, piece: bytes) -> Values:
+def _place_of_piece_in_each_draw(part: Part, *, piece: bytes) -> Values:
     """Return the place of a line or word in each draw, shape (draws,); -1 where it is absent."""
     if not part.raw:
         return np.full(len(part.size), -1)
-    return np.array([pieces.get(piece, -1) for pieces in part.pieces], dtype=np.int64)
+    return np.array([pieces.get(piece, -1) for pieces in part.lines_and_words_with_positions], dtype=np.int64)

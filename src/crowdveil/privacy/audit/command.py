@@ -58,7 +58,7 @@ class CommandBox:
                 hint='Such as "program {input}".',
             )
 
-    def pair(self, first: Path, second: Path) -> Pair:
+    def pair_of_inputs(self, first: Path, second: Path) -> Pair:
         """Return the pair of two inputs: files, or folders.
 
         Raises:
@@ -76,17 +76,17 @@ class CommandBox:
         suffix = "".join(first.suffixes) if first.is_file() else ""
 
         def sampler(source: Path) -> Callable[[int], list[dict[str, object]]]:
-            return lambda count: [self._output(source, suffix) for _ in range(count)]
+            return lambda count: [self._run_commands_and_collect_outputs(source, suffix) for _ in range(count)]
 
         return Pair(f"{first.name} against {second.name}", sampler(first), sampler(second), alternate=True)
 
-    def _output(self, source: Path, suffix: str) -> dict[str, object]:
+    def _run_commands_and_collect_outputs(self, source: Path, suffix: str) -> dict[str, object]:
         """Return what one run leaves: "exit code", "stdout" and "stderr" of each command, and the files by name."""
         for path in self.folder.iterdir():
             _remove(path)
         given, out = self.folder / f"input{suffix}", self.folder / OUT_NAME
         shutil.copytree(source, given) if source.is_dir() else shutil.copyfile(source, given)
-        before, left = _files(self.folder), dict[str, object]()
+        before, left = _modes_and_contents_of_files(self.folder), dict[str, object]()
         for number, words in enumerate(self.commands, start=1):
             of = f" of command {number}" if number > 1 else ""
             code, printed, errors = self.run([word.replace(INPUT, str(given)).replace(OUT, str(out)) for word in words])
@@ -94,7 +94,7 @@ class CommandBox:
             if code:
                 left[FAILURE] = f"exit code {code}{of}: ".encode() + errors[:200]
                 break
-        after = _files(self.folder)
+        after = _modes_and_contents_of_files(self.folder)
         changed = {name: after.get(name, REMOVED) for name in before | after if before.get(name) != after.get(name)}
         modes = "\n".join(f"{about} {name}" for name, (about, _) in sorted(changed.items()))
         return left | {"modes": modes} | {f"file {name}": data for name, (_, data) in changed.items()}
@@ -107,7 +107,7 @@ def _remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def _files(folder: Path) -> dict[str, tuple[str, bytes]]:
+def _modes_and_contents_of_files(folder: Path) -> dict[str, tuple[str, bytes]]:
     """Return mode and links, and bytes, of all files and folders in a folder, by name; names in `{out}` start there.
 
     A link is described by its text; a file with several names by the number of names, and the first one in the folder.

@@ -38,30 +38,30 @@ class Counts:
     first_draws: int
     second_draws: int
 
-    def epsilon(self, delta: float, alpha: float) -> float:
+    def lower_bound_on_epsilon(self, delta: float, alpha: float) -> float:
         """Return a lower bound on epsilon at this delta, in nats, at least 0; wrong with chance at most alpha."""
-        low, high = self._limits(alpha)
+        low, high = self._ratio_confidence_limits(alpha)
         return max(0.0, math.log((low - delta) / high)) if low > delta else 0.0
 
-    def delta(self, epsilon: float, alpha: float) -> float:
+    def lower_bound_on_delta(self, epsilon: float, alpha: float) -> float:
         """Return a lower bound on delta at this epsilon, at least 0; wrong with chance at most alpha."""
-        low, high = self._limits(alpha)
+        low, high = self._ratio_confidence_limits(alpha)
         return 0.0 if math.isinf(epsilon) else max(0.0, low - math.exp(epsilon) * high)
 
-    def _limits(self, alpha: float) -> tuple[float, float]:
+    def _ratio_confidence_limits(self, alpha: float) -> tuple[float, float]:
         low = lower_limit(self.first, self.first_draws, alpha / 2)
         return low, upper_limit(self.second, self.second_draws, alpha / 2)
 
 
-def approximate_limits(
+def wilson_lower_and_upper_limits(
     first: NDArray[Any], second: NDArray[Any], draws: tuple[int, int], alpha: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return Wilson's lower limits for `first` and upper limits for `second`; they rank events, and bound nothing."""
     z = -float(ndtri(alpha / 2))
-    return _wilson(first, draws[0], -z), _wilson(second, draws[1], z)
+    return _wilson_limit(first, draws[0], -z), _wilson_limit(second, draws[1], z)
 
 
-def _wilson(successes: NDArray[Any], draws: int, z: float) -> NDArray[np.float64]:
+def _wilson_limit(successes: NDArray[Any], draws: int, z: float) -> NDArray[np.float64]:
     share = successes / draws
     centre = share + z * z / (2 * draws)
     spread = z * np.sqrt(share * (1 - share) / draws + (z / (2 * draws)) ** 2)

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.privacy.audit.columns import Column, fit_columns
-from crowdveil.privacy.audit.confidence import approximate_limits
+from crowdveil.privacy.audit.columns import Column, columns_that_tell_inputs_apart
+from crowdveil.privacy.audit.confidence import wilson_lower_and_upper_limits
 from crowdveil.privacy.audit.outputs import DrawnOutputs, Values
 
 MOST_VALUES = 4096
@@ -60,7 +60,7 @@ class Event:
     ranking: Ranking
     size: int
 
-    def count(self, outputs: DrawnOutputs) -> int:
+    def draws_in_event(self, outputs: DrawnOutputs) -> int:
         """Return the number of draws in the event."""
         return int((self.ranking(_column_values(self.column, outputs)) < self.size).sum())
 
@@ -78,7 +78,7 @@ class Event:
         return f"{self.column.name} is one of {shown}{more}" if len(members) > 1 else f"{self.column.name} is {shown}"
 
 
-def find_event(
+def event_with_largest_objective(
     learn: tuple[DrawnOutputs, DrawnOutputs],
     select: tuple[DrawnOutputs, DrawnOutputs],
     objective: Objective,
@@ -93,10 +93,10 @@ def find_event(
         alpha: error probability of the limits.
     """
     best: tuple[float, Event] | None = None
-    for column in fit_columns(*learn):
+    for column in columns_that_tell_inputs_apart(*learn):
         first, second = (_column_values(column, outputs) for outputs in learn)
-        for ranking in _rankings(first, second, ordered=column.ordered):
-            value, size = _best_size(ranking, column, select, objective, alpha)
+        for ranking in _rankings_by_value_and_ratio(first, second, ordered=column.ordered):
+            value, size = _best_nested_event_size(ranking, column, select, objective, alpha)
             if best is None or value > best[0]:
                 best = value, Event(column, ranking, size)
     return None if best is None else best[1]
@@ -106,7 +106,7 @@ def _column_values(column: Column[DrawnOutputs], outputs: DrawnOutputs) -> NDArr
     return np.asarray(column.read(outputs), dtype=np.float64)
 
 
-def _rankings(first: Values, second: Values, *, ordered: bool) -> Iterator[Ranking]:
+def _rankings_by_value_and_ratio(first: Values, second: Values, *, ordered: bool) -> Iterator[Ranking]:
     known, counts = _value_counts(first, second)
     if len(known) < 2:
         return
@@ -131,7 +131,7 @@ def _value_counts(first: Values, second: Values) -> tuple[Values, NDArray[np.int
     )
 
 
-def _best_size(
+def _best_nested_event_size(
     ranking: Ranking,
     column: Column[DrawnOutputs],
     select: tuple[DrawnOutputs, DrawnOutputs],
@@ -144,7 +144,7 @@ def _best_size(
     counts: list[NDArray[Any]] = [
         np.cumsum(np.bincount(ranking(values), minlength=size + 1)[:size]) for values in (first, second)
     ]
-    low, high = approximate_limits(counts[0], counts[1], (len(first), len(second)), alpha)
+    low, high = wilson_lower_and_upper_limits(counts[0], counts[1], (len(first), len(second)), alpha)
     values = objective(low, high)
     at = int(values.argmax())
     return float(values[at]), at + 1

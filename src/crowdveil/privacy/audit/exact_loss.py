@@ -47,7 +47,7 @@ def exact_loss(channel: Channel, neighbours: Neighbours = "value", cells: int = 
         SettingsError: neighbours in participation of a channel that does not protect it.
     """
     ratio, first, second, report = max(
-        (_worst_report(channel, i, j) for i, j in _input_pairs(channel, neighbours)),
+        (_largest_ratio_inputs_and_report(channel, i, j) for i, j in _neighbouring_input_pairs(channel, neighbours)),
         key=lambda found: (found[0] is None, found[0] or 0),
     )
     count = cells if neighbours == "worker" else 1
@@ -61,7 +61,7 @@ def worst_loss(channels: Sequence[Channel], neighbours: Neighbours = "value", ce
     return max((exact_loss(channel, neighbours, cells) for channel in channels), key=lambda one: one.epsilon)
 
 
-def _input_pairs(channel: Channel, neighbours: Neighbours) -> list[tuple[int, int]]:
+def _neighbouring_input_pairs(channel: Channel, neighbours: Neighbours) -> list[tuple[int, int]]:
     labels, inputs = channel.alphabet.size, len(channel.inputs)
     if neighbours == "participation":
         if inputs == labels:
@@ -75,7 +75,9 @@ def _input_pairs(channel: Channel, neighbours: Neighbours) -> list[tuple[int, in
     return [(i, j) for i in range(count) for j in range(count) if i != j]
 
 
-def _worst_report(channel: Channel, first: int, second: int) -> tuple[Fraction | None, int, int, int]:
+def _largest_ratio_inputs_and_report(
+    channel: Channel, first: int, second: int
+) -> tuple[Fraction | None, int, int, int]:
     """Return the largest ratio of a report's probabilities under two inputs (None: infinite), and the report."""
     rows = channel.rows[first], channel.rows[second]
     for report, (one, two) in enumerate(zip(*rows, strict=True)):

@@ -32,46 +32,51 @@ class Coding:
     ratios: list[Values]
     usual: list[int]
 
-    def codes(self, part: Part, index: int) -> Values:
+    def level_at_position(self, part: Part, index: int) -> Values:
         """Return the level of the number at a position, shape (draws,); levels are 0, 1, ..."""
-        return np.searchsorted(self.levels[index], numbers_at(part, self.positions[index]), side="right")
+        return np.searchsorted(
+            self.levels[index], number_or_absent_of_each_draw(part, self.positions[index]), side="right"
+        )
 
-    def score(self, part: Part) -> Values:
+    def summed_log_likelihood_ratio(self, part: Part) -> Values:
         """Return the sum over positions of the log-likelihood ratios, shape (draws,)."""
         total = np.zeros(len(part.size))
         for index in range(len(self.positions)):
-            total += self.ratios[index][self.codes(part, index)]
+            total += self.ratios[index][self.level_at_position(part, index)]
         return np.round(total, 9)
 
-    def usual_level_code(self, part: Part) -> Values:
+    def code_of_usual_count_and_strongest(self, part: Part) -> Values:
         """Return a code of the number of usual levels at the weaker positions and of the level at the strongest one."""
         equal = np.zeros(len(part.size), dtype=np.int64)
         for index in range(1, len(self.positions)):
-            equal += self.codes(part, index) == self.usual[index]
-        return equal * (len(self.levels[0]) + 1) + self.codes(part, 0)
+            equal += self.level_at_position(part, index) == self.usual[index]
+        return equal * (len(self.levels[0]) + 1) + self.level_at_position(part, 0)
 
-    def strongest_levels_code(self, part: Part) -> Values:
+    def code_of_three_strongest_levels(self, part: Part) -> Values:
         """Return a code of the levels at the three strongest positions, shape (draws,)."""
         code = np.zeros(len(part.size), dtype=np.int64)
         for index in range(min(3, len(self.positions))):
-            code = code * (len(self.levels[index]) + 1) + self.codes(part, index)
+            code = code * (len(self.levels[index]) + 1) + self.level_at_position(part, index)
         return code
 
 
-def numbers_at(part: Part, position: int) -> Values:
+def number_or_absent_of_each_draw(part: Part, position: int) -> Values:
     """Return the numbers at a position, shape (draws,)."""
     return part.numbers[:, position] if position < part.numbers.shape[1] else np.full(len(part.size), ABSENT)
 
 
-def fit_coding(first: Part, second: Part) -> Coding:
+def coding_by_differing_positions(first: Part, second: Part) -> Coding:
     """Return the coding learned from draws of two inputs."""
     width = max(first.numbers.shape[1], second.numbers.shape[1])
     found = []
     for position in range(width):
-        one, two = numbers_at(first, position), numbers_at(second, position)
-        levels = _levels(np.concatenate((one, two)))
+        one, two = number_or_absent_of_each_draw(first, position), number_or_absent_of_each_draw(second, position)
+        levels = _lower_ends_of_levels(np.concatenate((one, two)))
         if len(levels):
-            shares = [_shares(np.searchsorted(levels, own, side="right"), len(levels) + 1) for own in (one, two)]
+            shares = [
+                _smoothed_shares_of_codes(np.searchsorted(levels, own, side="right"), len(levels) + 1)
+                for own in (one, two)
+            ]
             found.append((float(np.abs(shares[0] - shares[1]).sum()), position, levels, shares))
     found.sort(key=lambda entry: (-entry[0], entry[1]))
     found = found[:SCORED]
@@ -83,7 +88,7 @@ def fit_coding(first: Part, second: Part) -> Coding:
     )
 
 
-def _levels(numbers: Values) -> Values:
+def _lower_ends_of_levels(numbers: Values) -> Values:
     """Return the lower ends of the levels after the first: all different numbers if few, else quantiles."""
     distinct = np.unique(numbers)
     if len(distinct) > 4 * LEVELS:
@@ -91,7 +96,7 @@ def _levels(numbers: Values) -> Values:
     return distinct[1:]
 
 
-def _shares(codes: Values, count: int) -> Values:
+def _smoothed_shares_of_codes(codes: Values, count: int) -> Values:
     """Return the shares of the codes, shape (count,), with half a draw added to each."""
     tally = np.bincount(codes, minlength=count) + 0.5
     return np.asarray(tally / tally.sum())

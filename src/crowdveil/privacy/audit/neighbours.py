@@ -41,11 +41,11 @@ def mechanism_pairs(
         )
     independent = draws_single_cells(mechanism, neighbours, rounds)
     inputs = (
-        _single_cell_inputs(mechanism, neighbours)
+        _neighbouring_single_answers(mechanism, neighbours)
         if independent
-        else _answer_vector_inputs(mechanism, neighbours, tasks)
+        else _neighbouring_answer_vectors(mechanism, neighbours, tasks)
     )
-    draw = _draw_cells if independent else _draw_reports
+    draw = _draw_cells if independent else _reports_or_refusals_of_same_answers
 
     def sampler(answers: Codes) -> Callable[[int], Drawn]:
         return lambda count: draw(mechanism, answers, source, count, rounds)
@@ -62,7 +62,9 @@ def _draw_cells(mechanism: Mechanism, answers: Codes, source: Source, count: int
     return mechanism.perturb(np.repeat(answers, count), source)
 
 
-def _draw_reports(mechanism: Mechanism, answers: Codes, source: Source, count: int, rounds: int) -> Drawn:
+def _reports_or_refusals_of_same_answers(
+    mechanism: Mechanism, answers: Codes, source: Source, count: int, rounds: int
+) -> Drawn:
     """Return the reports of `count` workers with the same answers; a refusal is an output."""
 
     def report() -> object:
@@ -75,7 +77,7 @@ def _draw_reports(mechanism: Mechanism, answers: Codes, source: Source, count: i
     return drawn if any(isinstance(one, dict) for one in drawn) else np.stack(drawn)  # type: ignore[arg-type]
 
 
-def _single_cell_inputs(mechanism: Mechanism, neighbours: Neighbours) -> list[tuple[str, Codes, Codes]]:
+def _neighbouring_single_answers(mechanism: Mechanism, neighbours: Neighbours) -> list[tuple[str, Codes, Codes]]:
     labels = mechanism.alphabet.size
     names = (*mechanism.alphabet.names, "NULL")
     shown = range(labels) if labels <= MOST_INPUTS else (0, 1, labels // 2, labels - 2, labels - 1)
@@ -84,7 +86,9 @@ def _single_cell_inputs(mechanism: Mechanism, neighbours: Neighbours) -> list[tu
     return [(f"{names[i]} against {names[j]}", np.array([i]), np.array([j])) for i, j in pairs]
 
 
-def _answer_vector_inputs(mechanism: Mechanism, neighbours: Neighbours, tasks: int) -> list[tuple[str, Codes, Codes]]:
+def _neighbouring_answer_vectors(
+    mechanism: Mechanism, neighbours: Neighbours, tasks: int
+) -> list[tuple[str, Codes, Codes]]:
     """Return pairs of answers to all tasks: equal answers, mixed ones, and few where NULL is an input."""
     labels, null = mechanism.alphabet.size, mechanism.alphabet.size
     names = (*mechanism.alphabet.names, "NULL")
@@ -97,17 +101,21 @@ def _answer_vector_inputs(mechanism: Mechanism, neighbours: Neighbours, tasks: i
         return pairs
     if neighbours == "value":
         return [
-            (f"task 1: {low} against {high}, others {low}", equal, _with_first(equal, labels - 1)),
-            (f"task 1: {low} against {high}, others mixed", _with_first(mixed, 0), _with_first(mixed, labels - 1)),
+            (f"task 1: {low} against {high}, others {low}", equal, _with_first_code(equal, labels - 1)),
+            (
+                f"task 1: {low} against {high}, others mixed",
+                _with_first_code(mixed, 0),
+                _with_first_code(mixed, labels - 1),
+            ),
         ]
     few, half = np.full(tasks, null), np.where(np.arange(tasks) % 4 == 1, mixed, null)
     return [
-        (f"task 1: {high} against NULL, {rest}", _with_first(others, labels - 1), _with_first(others, null))
+        (f"task 1: {high} against NULL, {rest}", _with_first_code(others, labels - 1), _with_first_code(others, null))
         for rest, others in (("others answered", equal), ("a quarter answered", half), ("no other answered", few))
     ]
 
 
-def _with_first(codes: Codes, code: int) -> Codes:
+def _with_first_code(codes: Codes, code: int) -> Codes:
     changed = codes.copy()
     changed[0] = code
     return changed

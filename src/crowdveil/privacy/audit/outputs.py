@@ -48,9 +48,9 @@ class Part:
     raw: tuple[bytes, ...] = ()
 
     @cached_property
-    def pieces(self) -> tuple[dict[bytes, int], ...]:
+    def lines_and_words_with_positions(self) -> tuple[dict[bytes, int], ...]:
         """Lines, and words between separators, of every draw, each with its first position in the text."""
-        return tuple(map(_piece_places, self.raw))
+        return tuple(map(_first_place_of_each_piece, self.raw))
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,33 +65,33 @@ class DrawnOutputs:
         if name in self.parts:
             return self.parts[name]
         absent = (None,) * self.draws
-        return _number_part(absent) if name.endswith(NUMBERS) else _text_part(absent)
+        return _part_of_number_arrays(absent) if name.endswith(NUMBERS) else _text_part(absent)
 
-    def parts_hash(self) -> NDArray[np.int64]:
+    def hash_of_present_part_names(self) -> NDArray[np.int64]:
         """Return a hash of the names of the parts that each draw has, shape (N,)."""
         names = sorted(self.parts)
         there = np.array([self.parts[name].size >= 0 for name in names]).reshape(len(names), self.draws)
         return np.array([hash(tuple(names[k] for k in np.flatnonzero(draw))) for draw in there.T], dtype=np.int64)
 
 
-def read_outputs(drawn: Drawn) -> DrawnOutputs:
+def drawn_outputs_by_part(drawn: Drawn) -> DrawnOutputs:
     """Return the outputs of several draws by part."""
     if isinstance(drawn, np.ndarray) and drawn.dtype != object:
-        return DrawnOutputs(len(drawn), {NUMBERS: _uniform_part(drawn)})
+        return DrawnOutputs(len(drawn), {NUMBERS: _part_of_equal_shape_arrays(drawn)})
     texts: defaultdict[str, list[bytes | None]] = defaultdict(lambda: [None] * len(drawn))
     arrays: defaultdict[str, list[Values | None]] = defaultdict(lambda: [None] * len(drawn))
     for number, output in enumerate(drawn):
-        for name, value in _named(output).items():
+        for name, value in _outputs_by_name(output).items():
             array = _as_numbers(value)
             if array is not None:
                 arrays[f"{name} {NUMBERS}".strip()][number] = array
             elif value is not None:
                 texts[name][number] = _as_bytes(value)
     parts = {name: _text_part(own) for name, own in texts.items()}
-    return DrawnOutputs(len(drawn), parts | {name: _number_part(own) for name, own in arrays.items()})
+    return DrawnOutputs(len(drawn), parts | {name: _part_of_number_arrays(own) for name, own in arrays.items()})
 
 
-def _named(output: Any) -> Mapping[str, Any]:
+def _outputs_by_name(output: Any) -> Mapping[str, Any]:
     return {str(name): value for name, value in output.items()} if isinstance(output, Mapping) else {"": output}
 
 
@@ -109,13 +109,16 @@ def _as_bytes(value: Any) -> bytes:
     return value.encode("utf-8", "surrogateescape") if isinstance(value, str) else repr(value).encode()
 
 
-def _number_part(arrays: Sequence[Values | None]) -> Part:
+def _part_of_number_arrays(arrays: Sequence[Values | None]) -> Part:
     """Return the part of arrays; None is absent."""
     shapes: dict[tuple[Any, ...], list[int]] = {}
     for number, array in enumerate(arrays):
         if array is not None:
             shapes.setdefault((array.shape, array.dtype.kind), []).append(number)
-    groups = {tuple(rows): _uniform_part(np.stack([arrays[row] for row in rows])) for rows in shapes.values()}  # type: ignore[misc]
+    groups = {}
+    for numbers in shapes.values():
+        stacked = np.stack([arrays[number] for number in numbers])  # type: ignore[misc]
+        groups[tuple(numbers)] = _part_of_equal_shape_arrays(stacked)
     if len(groups) == 1 and len(next(iter(groups))) == len(arrays):
         return next(iter(groups.values()))
     width = min(max((part.numbers.shape[1] for part in groups.values()), default=0), _compared_positions(len(arrays)))
@@ -133,7 +136,7 @@ def _number_part(arrays: Sequence[Values | None]) -> Part:
     return whole
 
 
-def _uniform_part(arrays: Values) -> Part:
+def _part_of_equal_shape_arrays(arrays: Values) -> Part:
     """Return the part of arrays of one shape and type, the rows of `arrays`."""
     draws = len(arrays)
     numbers = arrays.reshape(draws, -1)
@@ -171,6 +174,6 @@ def _compared_positions(draws: int) -> int:
     return max(1, MAX_ENTRIES // max(draws, 1))
 
 
-def _piece_places(text: bytes) -> dict[bytes, int]:
+def _first_place_of_each_piece(text: bytes) -> dict[bytes, int]:
     found = {word: number for number, word in reversed(list(enumerate(_WORDS.findall(text))))}
     return found | {line: number for number, line in reversed(list(enumerate(text.splitlines())))}

@@ -8,13 +8,19 @@ from fractions import Fraction
 from pathlib import Path
 
 from crowdveil.campaign.document import Campaign
-from crowdveil.channels.certificate import require_known_format
+from crowdveil.channels.certificate import require_certificate_or_campaign
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable, is_channel_table
 from crowdveil.channels.guarantee import Guarantee
 from crowdveil.channels.rounding import format_bound, format_delta, format_lower, sum_rounded_up
 from crowdveil.mechanisms import ChannelMechanism, Mechanism
-from crowdveil.privacy.audit.black_box import BlackBoxAudit, Pair, Progress, audit_black_box, require_claim
+from crowdveil.privacy.audit.black_box import (
+    BlackBoxAudit,
+    Pair,
+    Progress,
+    audit_black_box,
+    require_nonnegative_epsilon_claim,
+)
 from crowdveil.privacy.audit.exact_loss import Neighbours, exact_loss, worst_loss
 from crowdveil.privacy.audit.neighbours import draws_single_cells, mechanism_pairs
 from crowdveil.randomness import Source, secure, seeded
@@ -52,7 +58,7 @@ class Audit:
     draws: BlackBoxAudit | None = None
 
     @property
-    def bound(self) -> float | None:
+    def lower_bound_of_epsilon(self) -> float | None:
         """Lower bound on epsilon from draws, in nats."""
         return None if self.draws is None else self.draws.finding.epsilon
 
@@ -120,12 +126,12 @@ def audit_mechanism(
     kinds: tuple[Neighbours, ...] = (neighbours,) if neighbours else ("value",)
     if neighbours is None and mechanism.participation == "protected":
         kinds = ("value", "participation")
-    drawn = _default_source(mechanism) if source is None else source
+    drawn = _secure_or_seeded_source(mechanism) if source is None else source
     pairs = [
         pair for kind in kinds for pair in mechanism_pairs(mechanism, kind, tasks=tasks, source=drawn, rounds=rounds)
     ]
     claim = guarantee.epsilon if guarantee.claimed is None else guarantee.claimed
-    exact = _exact_epsilon(mechanism, neighbours, guarantee, rounds)
+    exact = _exact_or_proved_epsilon(mechanism, neighbours, guarantee, rounds)
     usual = CELL_DRAWS if draws_single_cells(mechanism, kinds[0], rounds) else DRAWS
     return Audit(
         target=mechanism.name,
@@ -163,10 +169,10 @@ def audit_file(
         CertificateError, CampaignError: the file is invalid; a ratio above that of a table is refused here.
     """
     if epsilon is not None:
-        require_claim(epsilon)
+        require_nonnegative_epsilon_claim(epsilon)
     data = path.read_bytes()
-    require_known_format(data, str(path))
-    channels, cells, own = _read_channels(data, tasks)
+    require_certificate_or_campaign(data, str(path))
+    channels, cells, own = _read_channels_with_cells_and_epsilon(data, tasks)
     kind: Neighbours = neighbours or "value"
     if kind == "worker" and b'"crowdveil-campaign/' in data and (campaign := Campaign.from_bytes(data)).questions:
         return _audit_questions(path, campaign, epsilon)
@@ -200,8 +206,8 @@ def _audit_questions(path: Path, campaign: Campaign, epsilon: float | None) -> A
     )
 
 
-def audit_pairs(
-    target: str,
+def audit_claim_by_draws(
+    audited_program_name: str,
     pairs: Sequence[Pair],
     *,
     epsilon: float,
@@ -212,7 +218,7 @@ def audit_pairs(
 ) -> Audit:
     """Audit a claim about a function or command by draws; errors as `audit_black_box`."""
     return Audit(
-        target=target,
+        target=audited_program_name,
         neighbours=", ".join(pair.name for pair in pairs),
         unit=None,
         claimed_epsilon=epsilon,
@@ -228,7 +234,7 @@ def _refutation_clause(claim: str, exact: float) -> str:
     return f"epsilon {claim} is claimed, and the exact loss is {found}{more}"
 
 
-def _exact_epsilon(
+def _exact_or_proved_epsilon(
     mechanism: Mechanism, neighbours: Neighbours | None, guarantee: Guarantee, rounds: int
 ) -> float | None:
     """Return the exact or proved loss in nats; None if the guarantee is about other neighbours, too, and infinite."""
@@ -239,7 +245,7 @@ def _exact_epsilon(
     return guarantee.epsilon if math.isfinite(guarantee.epsilon) else None
 
 
-def _read_channels(data: bytes, tasks: int) -> tuple[tuple[Channel, ...], int, float]:
+def _read_channels_with_cells_and_epsilon(data: bytes, tasks: int) -> tuple[tuple[Channel, ...], int, float]:
     """Return the channels of a file, the cells of one worker, and the stated epsilon of a cell."""
     if is_channel_table(data):
         table = ChannelTable.from_certificate(data)
@@ -252,7 +258,7 @@ def _read_channels(data: bytes, tasks: int) -> tuple[tuple[Channel, ...], int, f
     return (channel,), tasks, max(channel.epsilon, epsilon_of(Fraction(numerator, denominator)))
 
 
-def _default_source(mechanism: Mechanism) -> Source:
+def _secure_or_seeded_source(mechanism: Mechanism) -> Source:
     """Return secure randomness; a randomly seeded source for a mechanism without a finite guarantee."""
     device = secure()
     return seeded(int(device.words(1)[0])) if math.isinf(mechanism.guarantee.epsilon) else device

@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from crowdveil.campaign.document import characters_to_compare
+from crowdveil.campaign.document import spaced_name_to_compare
 from crowdveil.channels.rounding import format_bound
 from crowdveil.errors import SettingsError
 from crowdveil.privacy.campaign_sentences import question_sentences, round_sentences
@@ -24,9 +24,9 @@ from crowdveil.release.results_page import content_security_policy
 from crowdveil.service.curator.results import DOWNLOADS, PAGE_FILE, CampaignResult, Results
 from crowdveil.service.curator.session import (
     Session,
+    campaign_of_curator_token,
     end_sessions,
-    log_in,
-    read_form,
+    read_form_of_same_origin,
     read_session,
     require_csrf,
     start_session,
@@ -47,13 +47,13 @@ def curator_routes(store: Store) -> list[BaseRoute]:
     pages = _Pages(store, Results(store))
     return [
         Route(HOME, pages.home, methods=["GET"]),
-        Route(HOME + "style.css", _style, methods=["GET"]),
+        Route(HOME + "style.css", _style_sheet_response, methods=["GET"]),
         Route(HOME + "login", pages.login, methods=["POST"]),
-        Route(HOME + "logout", pages.logout, methods=["POST"]),
-        Route(HOME + "close", pages.close, methods=["POST"]),
+        Route(HOME + "logout", pages.log_out_everywhere, methods=["POST"]),
+        Route(HOME + "close", pages.respond_to_close, methods=["POST"]),
         Route(HOME + "infer", pages.infer, methods=["POST"]),
-        Route(HOME + "results", pages.results, methods=["GET"]),
-        Route(HOME + "files/{name:path}", pages.file, methods=["GET"]),
+        Route(HOME + "results", pages.show_results_page, methods=["GET"]),
+        Route(HOME + "files/{name:path}", pages.download_result_file, methods=["GET"]),
     ]
 
 
@@ -69,34 +69,34 @@ class _Pages:
         return _render_page("login.html") if session is None else await self._overview(session)
 
     async def login(self, request: Request) -> Response:
-        form = await read_form(request)
-        digest = await run_in_threadpool(log_in, self._store, form.get("token", "").strip())
+        form = await read_form_of_same_origin(request)
+        digest = await run_in_threadpool(campaign_of_curator_token, self._store, form.get("token", "").strip())
         if digest is None:
             return _render_page("login.html", 401, message=_WRONG_TOKEN)
         response = _redirect_home()
         await run_in_threadpool(start_session, self._store, digest, response)
         return response
 
-    async def logout(self, request: Request) -> Response:
-        session, _ = await self._session_and_form(request)
+    async def log_out_everywhere(self, request: Request) -> Response:
+        session, _ = await self._session_and_csrf_checked_form(request)
         response = _redirect_home()
         await run_in_threadpool(end_sessions, self._store, session.digest, response)
         return response
 
-    async def close(self, request: Request) -> Response:
-        session, form = await self._session_and_form(request)
+    async def respond_to_close(self, request: Request) -> Response:
+        session, form = await self._session_and_csrf_checked_form(request)
         if form.get("confirm") != "close":
             return await self._overview(session, 400, _UNCONFIRMED)
-        return await self._respond_after(
-            session, partial(self._store.close_campaign, session.digest), lambda _: _redirect_home()
+        return await self._respond_with_result_or_error(
+            session, partial(self._store.close_and_count_reports, session.digest), lambda _: _redirect_home()
         )
 
     async def infer(self, request: Request) -> Response:
-        session, _ = await self._session_and_form(request)
+        session, _ = await self._session_and_csrf_checked_form(request)
         return await self._respond_with_result(session, lambda _: _redirect_home())
 
-    async def results(self, request: Request) -> Response:
-        session = await self._required_session(request)
+    async def show_results_page(self, request: Request) -> Response:
+        session = await self._session_or_forbidden(request)
 
         def respond(result: Any) -> Response:
             headers = {**HEADERS, "Content-Security-Policy": f"{content_security_policy()}; frame-ancestors 'none'"}
@@ -104,8 +104,8 @@ class _Pages:
 
         return await self._respond_with_result(session, respond)
 
-    async def file(self, request: Request) -> Response:
-        session, name = await self._required_session(request), request.path_params["name"]
+    async def download_result_file(self, request: Request) -> Response:
+        session, name = await self._session_or_forbidden(request), request.path_params["name"]
 
         def respond(result: Any) -> Response:
             if name not in result.files:
@@ -117,9 +117,11 @@ class _Pages:
         return await self._respond_with_result(session, respond)
 
     async def _respond_with_result(self, session: Session, respond: Callable[[Any], Response]) -> Response:
-        return await self._respond_after(session, partial(self._results.compute, session.digest), respond)
+        return await self._respond_with_result_or_error(
+            session, partial(self._results.result_computed_once_after_closing, session.digest), respond
+        )
 
-    async def _respond_after(
+    async def _respond_with_result_or_error(
         self, session: Session, compute: Callable[[], Any], respond: Callable[[Any], Response]
     ) -> Response:
         """Return the response for a result, or the overview with the reason why there is none."""
@@ -136,17 +138,17 @@ class _Pages:
 
     def _overview_values(self, session: Session) -> dict[str, Any]:
         campaign, state = self._store.campaign(session.digest), self._store.state(session.digest)
-        result = self._results.find(session.digest) if state == "closed" else None
+        result = self._results.computed_result_or_none(session.digest) if state == "closed" else None
         return {
             "campaign": campaign,
-            "compared": characters_to_compare(campaign.name),
+            "compared": spaced_name_to_compare(campaign.name),
             "state": campaign.state_on(self._store.today()) if state == "open" else state,
             "accepts_reports": state == "open",
-            "count": self._store.count(session.digest),
+            "count": self._store.report_count_if_above_minimum(session.digest),
             "epsilon": format_bound(campaign.epsilon, 4),
             "worker_epsilon": format_bound(campaign.worker_epsilon, 4),
             "csrf": session.csrf,
-            "downloads": [] if result is None else _downloads(result),
+            "downloads": [] if result is None else _download_files_with_descriptions(result),
             "asked": (*question_sentences(campaign), *round_sentences(campaign)),
             "warnings": () if result is None else result.warnings,
         }
@@ -154,20 +156,20 @@ class _Pages:
     async def _session(self, request: Request) -> Session | None:
         return await run_in_threadpool(read_session, self._store, request)
 
-    async def _required_session(self, request: Request) -> Session:
+    async def _session_or_forbidden(self, request: Request) -> Session:
         session = await self._session(request)
         if session is None:
             raise Problem("forbidden")
         return session
 
-    async def _session_and_form(self, request: Request) -> tuple[Session, dict[str, str]]:
+    async def _session_and_csrf_checked_form(self, request: Request) -> tuple[Session, dict[str, str]]:
         """Return the session and the form of a request that changes something."""
-        form, session = await read_form(request), await self._required_session(request)
+        form, session = await read_form_of_same_origin(request), await self._session_or_forbidden(request)
         require_csrf(session, form)
         return session, form
 
 
-def _downloads(result: CampaignResult) -> list[tuple[str, str]]:
+def _download_files_with_descriptions(result: CampaignResult) -> list[tuple[str, str]]:
     """Return the files of a result with what they hold, those of each question together."""
     order, described = list(DOWNLOADS), []
     for name in sorted(result.files, key=lambda name: (name.rpartition("/")[0], order.index(name.rpartition("/")[2]))):
@@ -175,7 +177,7 @@ def _downloads(result: CampaignResult) -> list[tuple[str, str]]:
     return described
 
 
-async def _style(_: Request) -> Response:
+async def _style_sheet_response(_: Request) -> Response:
     return Response(_style_sheet(), headers={"Cache-Control": "no-cache"}, media_type="text/css")
 
 

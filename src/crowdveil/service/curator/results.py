@@ -21,10 +21,10 @@ from crowdveil.folder.evidence import read_evidence
 from crowdveil.inference.inference import infer
 from crowdveil.inference.methods import Method
 from crowdveil.privacy.statement import PrivacyStatement, statement_text
-from crowdveil.release.privacy_statement import statement_of_evidence, statement_of_questions
+from crowdveil.release.privacy_statement import joint_statement_of_questions, statement_of_evidence
 from crowdveil.release.result_files import Results as InferredResults
 from crowdveil.release.results_page import QuestionResults, campaign_text, write_page
-from crowdveil.service.export_and_purge import export_campaign
+from crowdveil.service.export_and_purge import export_closed_campaign
 from crowdveil.service.store import Store
 
 PAGE_FILE, STATEMENT_FILE, TRUTHS_FILE = "report.html", "statement.txt", "truths.csv"
@@ -62,13 +62,13 @@ class Results:
         self._store = store
         self._lock = Lock()
         self._computed: dict[bytes, CampaignResult] = {}
-        store.on_purge(self.forget)
+        store.on_purge(self.drop_computed_result)
 
-    def find(self, digest: bytes) -> CampaignResult | None:
+    def computed_result_or_none(self, digest: bytes) -> CampaignResult | None:
         """Return a result that this process has computed; None without one."""
         return self._computed.get(digest)
 
-    def compute(self, digest: bytes) -> CampaignResult:
+    def result_computed_once_after_closing(self, digest: bytes) -> CampaignResult:
         """Return the result of a closed campaign, computed on the first call.
 
         Raises:
@@ -78,18 +78,18 @@ class Results:
         with self._lock:
             if digest not in self._computed:
                 with temporary_folder(Path(gettempdir())) as folder:
-                    self._computed[digest] = _compute(self._store, digest, folder / "results")
+                    self._computed[digest] = _infer_and_render_results(self._store, digest, folder / "results")
             return self._computed[digest]
 
-    def forget(self, digest: bytes) -> None:
+    def drop_computed_result(self, digest: bytes) -> None:
         """Remove a result, after a computation in progress."""
         with self._lock:
             self._computed.pop(digest, None)
 
 
-def _compute(store: Store, digest: bytes, folder: Path) -> CampaignResult:
+def _infer_and_render_results(store: Store, digest: bytes, folder: Path) -> CampaignResult:
     campaign = store.campaign(digest)
-    exported = export_campaign(store, digest, folder)
+    exported = export_closed_campaign(store, digest, folder)
     answered, notes = [], list[str]()
     for one in exported:
         evidence = read_evidence(one.folder / REPORTS_FILE)
@@ -101,7 +101,7 @@ def _compute(store: Store, digest: bytes, folder: Path) -> CampaignResult:
             QuestionResults(results, statement_of_evidence(evidence, campaign), evidence, campaign_text(one.campaign))
         )
         notes += [note if len(exported) == 1 else f"{one.folder.name}: {note}" for note in inference.notes]
-    text, statement = campaign_text(campaign), statement_of_questions([one.statement for one in answered])
+    text, statement = campaign_text(campaign), joint_statement_of_questions([one.statement for one in answered])
     write_page(folder / PAGE_FILE, answered, statement, text=text)
     (folder / STATEMENT_FILE).write_text(statement_text(statement, text.facts), "utf-8")
     (folder / CAMPAIGN_FILE).write_bytes(campaign.to_bytes())

@@ -18,9 +18,9 @@ from sqlalchemy import select, update
 from starlette.requests import Request
 from starlette.responses import Response
 
-from crowdveil.campaign.document import digest_of_name, name_of_digest
+from crowdveil.campaign.document import base64url_of_digest, digest_of_name
 from crowdveil.service.app import content_length, read_body
-from crowdveil.service.campaign_registration import curator_hash
+from crowdveil.service.campaign_registration import curator_token_hash
 from crowdveil.service.problems import Problem
 from crowdveil.service.schema import WRITES, campaigns
 from crowdveil.service.store import Store
@@ -50,13 +50,13 @@ class Session:
     csrf: str
 
 
-def log_in(store: Store, token: str) -> bytes | None:
+def campaign_of_curator_token(store: Store, token: str) -> bytes | None:
     """Return the campaign whose curator's token this is; None if there is none."""
     found = None
     if len(token) == TOKEN_CHARACTERS and token.isascii():
-        for digest in store.digests():
-            held = _session_secrets(store, digest)
-            if held is not None and hmac.compare_digest(held[1], curator_hash(digest, token)):
+        for digest in store.digests_of_unpurged_campaigns():
+            held = _receipt_key_curator_hash_and_logouts(store, digest)
+            if held is not None and hmac.compare_digest(held[1], curator_token_hash(digest, token)):
                 found = digest
     return found
 
@@ -65,7 +65,7 @@ def start_session(store: Store, digest: bytes, response: Response) -> None:
     """Set the cookie of a new session."""
     key = _session_signing_key(store, digest)
     assert key is not None
-    value = _serializer(key).dumps([name_of_digest(digest), secrets.token_urlsafe(16)])
+    value = _serializer(key).dumps([base64url_of_digest(digest), secrets.token_urlsafe(16)])
     response.set_cookie(
         COOKIE, str(value), max_age=SESSION_SECONDS, path="/", secure=True, httponly=True, samesite="strict"
     )
@@ -96,10 +96,10 @@ def read_session(store: Store, request: Request) -> Session | None:
         _serializer(key).loads(value, max_age=SESSION_SECONDS)
     except BadSignature:
         return None
-    return Session(digest, identifier, _csrf(key, identifier))
+    return Session(digest, identifier, _csrf_token_of_session(key, identifier))
 
 
-async def read_form(request: Request) -> dict[str, str]:
+async def read_form_of_same_origin(request: Request) -> dict[str, str]:
     """Return the fields of a form of this site.
 
     Raises:
@@ -129,7 +129,7 @@ def _require_same_origin(request: Request) -> None:
         raise Problem("forbidden")
 
 
-def _session_secrets(store: Store, digest: bytes) -> tuple[bytes, bytes, int] | None:
+def _receipt_key_curator_hash_and_logouts(store: Store, digest: bytes) -> tuple[bytes, bytes, int] | None:
     """Return the receipt key, the hash of the curator's token and the number of logouts; None without a campaign."""
     query = select(campaigns.c.receipt_key, campaigns.c.curator_hash, campaigns.c.logouts)
     with store.engine.connect() as connection:
@@ -138,7 +138,7 @@ def _session_secrets(store: Store, digest: bytes) -> tuple[bytes, bytes, int] | 
 
 
 def _session_signing_key(store: Store, digest: bytes) -> bytes | None:
-    keys = _session_secrets(store, digest)
+    keys = _receipt_key_curator_hash_and_logouts(store, digest)
     return None if keys is None else hmac.digest(keys[0], KEY_LABEL + keys[1] + keys[2].to_bytes(8), "sha256")
 
 
@@ -146,5 +146,5 @@ def _serializer(key: bytes) -> URLSafeTimedSerializer:
     return URLSafeTimedSerializer(key, salt=KEY_LABEL, signer_kwargs={"digest_method": sha256})
 
 
-def _csrf(key: bytes, identifier: str) -> str:
+def _csrf_token_of_session(key: bytes, identifier: str) -> str:
     return hmac.digest(key, b"csrf:" + identifier.encode(), "sha256").hex()

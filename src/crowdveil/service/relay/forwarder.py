@@ -82,7 +82,7 @@ def send_batches(store: Store, digest: bytes, send: Send) -> int:
     return len(named)
 
 
-def http_sender(url: str, campaign: str, token: str) -> Send:
+def batch_sender_over_http(url: str, campaign: str, token: str) -> Send:
     """Return a function that sends a batch to the curator's side at an address, which must confirm its SHA-256.
 
     Each sending ends after `SEND_SECONDS`, also if the other side answers slowly: the day of deletion does not wait.
@@ -96,7 +96,7 @@ def http_sender(url: str, campaign: str, token: str) -> Send:
         connection = connect(parsed.netloc, timeout=CONNECT_SECONDS)
         try:
             connection.connect()
-            with _shut_down_in_time(connection.sock):
+            with _shut_down_after_send_seconds(connection.sock):
                 connection.request("PUT", path, document, headers)
                 reply = connection.getresponse()
                 confirmed = reply.read(1_000)
@@ -106,14 +106,14 @@ def http_sender(url: str, campaign: str, token: str) -> Send:
             connection.close()
         if reply.status != 200:
             raise OSError(f"status {reply.status}")
-        if confirmed != confirmation_body(name):
+        if confirmed != stored_batch_reply(name):
             raise OSError("another confirmation")
 
     return send
 
 
 @contextmanager
-def _shut_down_in_time(connection: socket.socket) -> Iterator[None]:
+def _shut_down_after_send_seconds(connection: socket.socket) -> Iterator[None]:
     """Context in which a connection is shut down after `SEND_SECONDS`."""
     timer = Timer(SEND_SECONDS, connection.shutdown, (socket.SHUT_RDWR,))
     connection.settimeout(SEND_SECONDS)
@@ -124,9 +124,9 @@ def _shut_down_in_time(connection: socket.socket) -> Iterator[None]:
         timer.cancel()
 
 
-def confirmation_body(name: str) -> bytes:
+def stored_batch_reply(batch_sha256: str) -> bytes:
     """Return the reply to a batch that is stored."""
-    return b'{"stored_sha256":"%s"}' % name.encode("ascii")
+    return b'{"stored_sha256":"%s"}' % batch_sha256.encode("ascii")
 
 
 class Forwarder:
@@ -143,7 +143,7 @@ class Forwarder:
         self._ends = Event()
         self._held_back = False
         self._last = store.campaign(digest).purge_day
-        self._thread = Thread(target=self._run, name="crowdveil-relay", daemon=True)
+        self._thread = Thread(target=self._forward_until_purged, name="crowdveil-relay", daemon=True)
         self._thread.start()
 
     def close(self) -> None:
@@ -151,11 +151,11 @@ class Forwarder:
         self._ends.set()
         self._thread.join()
 
-    def _run(self) -> None:
+    def _forward_until_purged(self) -> None:
         pause, purged = PAUSE_SECONDS, False
         while not self._ends.is_set():
             try:
-                self._forward()
+                self._close_when_due_and_send_batches()
                 pause = PAUSE_SECONDS
             except (OSError, SQLAlchemyError, SettingsError) as error:
                 logger.error(
@@ -171,13 +171,13 @@ class Forwarder:
                 return
             self._ends.wait(pause if done else MOST_PAUSE_SECONDS)
 
-    def _forward(self) -> None:
+    def _close_when_due_and_send_batches(self) -> None:
         store, digest = self._store, self._digest
         campaign = store.campaign(digest)
         if store.state(digest) == "open":
             if campaign.state_on(store.today()) != "closed":
                 return
-            store.close_campaign(digest)
+            store.close_and_count_reports(digest)
         formed = form_batches(store, digest)
         if not formed and not self._held_back:
             self._held_back = True

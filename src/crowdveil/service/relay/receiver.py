@@ -25,17 +25,23 @@ from crowdveil.campaign.report import NAME, SUFFIX, most_batch_bytes, parse_batc
 from crowdveil.errors import CampaignError, SettingsError
 from crowdveil.files.atomic_write import PRIVATE_FOLDER, folder_errors
 from crowdveil.service.app import NOT_STORED, content_length, create_app, read_body
-from crowdveil.service.campaign_registration import campaign_folder_of, prepare_database, read_or_make_secret
+from crowdveil.service.campaign_registration import (
+    folder_of_campaign_json,
+    read_or_make_token,
+    register_campaign_in_database,
+)
 from crowdveil.service.problems import BATCH_MEDIA_TYPE, Problem, on_http_error, on_problem
 from crowdveil.service.rate_limit import RateLimit
-from crowdveil.service.relay.forwarder import Forwarder, Send, confirmation_body, http_sender
+from crowdveil.service.relay.forwarder import Forwarder, Send, batch_sender_over_http, stored_batch_reply
 from crowdveil.service.security import RequestGuard
 from crowdveil.service.server import ServerSettings, serve_app
 from crowdveil.service.store import Store
 from crowdveil.standalone.checks import URL, fits
 
 
-def create_receiver(campaign: Campaign, folder: Path, token: str, *, rate: RateLimit | None = None) -> Starlette:
+def create_app_storing_relay_batches(
+    campaign: Campaign, folder: Path, token: str, *, rate: RateLimit | None = None
+) -> Starlette:
     """Return the application that stores the batches of a campaign in a folder.
 
     Args:
@@ -55,7 +61,7 @@ def create_receiver(campaign: Campaign, folder: Path, token: str, *, rate: RateL
             raise Problem("media-type")
         data = await read_body(request, content_length(request, most_batch_bytes(campaign)))
         await run_in_threadpool(store_batch_file, campaign, folder, name, data)
-        return Response(confirmation_body(name), headers=NOT_STORED, media_type="application/json")
+        return Response(stored_batch_reply(name), headers=NOT_STORED, media_type="application/json")
 
     app = Starlette(
         routes=[Route("/v1/campaigns/{hash}/batches/{name}", put, methods=["PUT"])],
@@ -104,13 +110,13 @@ def prepare_relay(database: str, campaign_file: Path) -> tuple[Campaign, list[in
         SettingsError: no relay, a private key in the folder, or as `register`.
         CampaignError, CertificateError: the folder is damaged.
     """
-    folder = campaign_folder_of(campaign_file)
+    folder = folder_of_campaign_json(campaign_file)
     keys = [path.name for path in folder.path.rglob(KEY_PATTERN)]
     if keys:
         raise SettingsError(
             "the relay must not hold the curator's private key", value=keys[0], hint="Leave it with the curator."
         )
-    return prepare_database(database, campaign_file, relay=True)
+    return register_campaign_in_database(database, campaign_file, relay=True)
 
 
 def run_relay(settings: ServerSettings, listening: socket.socket, campaign: Campaign, send: Send) -> None:
@@ -136,7 +142,7 @@ def url_sender(campaign: Campaign, url: str, token_file: Path) -> Send:
         raise SettingsError(
             "the curator's address must be https, or on this computer", value=url, hint="It gets the token in a header."
         )
-    return http_sender(url, campaign.name, read_or_make_secret(token_file, make=False))
+    return batch_sender_over_http(url, campaign.name, read_or_make_token(token_file, make=False))
 
 
 def private_folder(folder: Path) -> Path:
@@ -148,5 +154,5 @@ def private_folder(folder: Path) -> Path:
 
 def run_receiver(settings: ServerSettings, listening: socket.socket, campaign: Campaign, folder: Path) -> None:
     """Store the batches that the relay sends, until SIGTERM or SIGINT."""
-    token = read_or_make_secret(folder / TOKEN_FILE, make=True)
-    serve_app(create_receiver(campaign, folder, token, rate=settings.rate_limit), settings, listening)
+    token = read_or_make_token(folder / TOKEN_FILE, make=True)
+    serve_app(create_app_storing_relay_batches(campaign, folder, token, rate=settings.rate_limit), settings, listening)

@@ -26,19 +26,18 @@ ENTRIES_AT_ONCE = 1 << 21
 """Scores per block of tasks, to bound memory."""
 
 
-def exponential_weights(score: Integers, *, epsilon: float, largest: int) -> Integers:
+def exponential_weights(score: Integers, *, epsilon: float, score_sensitivity: int) -> Integers:
     """Return round(max(TOP exp(-rate gap), BOTTOM)), gap to the row's best score, rate = epsilon / (2 largest).
 
-    `ROUNDING` is subtracted from epsilon. Selection in proportion to these integers is
-    epsilon-private if no score changes by more than `largest` between neighbours, and epsilon / 2 private if all
-    changes have one sign.
+    `ROUNDING` is subtracted from epsilon. Selection in proportion to these integers is epsilon-private if no score
+    changes by more than `score_sensitivity` between neighbours, and epsilon / 2 private if all changes have one sign.
 
     Args:
         score: shape (rows, candidates).
         epsilon: privacy loss of one selection; at most `ROUNDING` gives equal weights.
         largest: sensitivity of a score.
     """
-    rate = max(epsilon - ROUNDING, 0.0) / (2.0 * largest)
+    rate = max(epsilon - ROUNDING, 0.0) / (2.0 * score_sensitivity)
     if rate == 0.0:
         return np.full(score.shape, TOP)
     gap = np.minimum(score.max(axis=1, keepdims=True) - score, math.ceil(math.log(TOP / BOTTOM) / rate))
@@ -63,14 +62,14 @@ SPREAD_COVERAGE = 0.9
 weather_temperature and population_tf (experiments/synthesis/README.md)."""
 
 
-def largest_range_counts(claims: ScaledClaims) -> Integers:
+def claims_in_fullest_range_per_level(claims: ScaledClaims) -> Integers:
     """Return, per level 1 .. `LEVELS`, the claims in the fullest range of each task, summed over tasks; (LEVELS,).
 
     Ranges of level k are 2**-k wide, at all multiples of half their width. A replaced, added or removed claim changes
     each of these numbers by at most 1.
     """
     total, steps = np.zeros(LEVELS, dtype=np.int64), 2 << LEVELS
-    for block in _blocks(claims, max(1, ENTRIES_AT_ONCE // steps)):
+    for block in _claims_in_task_blocks(claims, max(1, ENTRIES_AT_ONCE // steps)):
         halves = _cell_counts(block, steps)
         for level in range(LEVELS, 0, -1):
             total[level - 1] += (halves[:, :-1] + halves[:, 1:]).max(axis=1).sum()
@@ -84,14 +83,14 @@ def _cell_counts(claims: ScaledClaims, cells: int) -> Integers:
     return np.bincount(claims.task * cells + cell, minlength=claims.tasks * cells).reshape(claims.tasks, cells)
 
 
-def select_finest_level(claims: ScaledClaims, epsilon: Fraction, source: Source) -> int:
+def select_level_of_common_spread(claims: ScaledClaims, epsilon: Fraction, source: Source) -> int:
     """Return the level of the common spread, epsilon-private: each level's count changes by at most 1 per claim."""
     noise = sample_discrete_laplace_array(LEVELS / epsilon, LEVELS, source)
-    covered = largest_range_counts(claims) + noise >= SPREAD_COVERAGE * claims.claims_per_task.sum()
+    covered = claims_in_fullest_range_per_level(claims) + noise >= SPREAD_COVERAGE * claims.claims_per_task.sum()
     return int(np.flatnonzero(covered).max(initial=-1)) + 1
 
 
-def information_groups(information: Floats, finest: int) -> tuple[Integers, Integers]:
+def group_and_spread_level_per_task(information: Floats, finest: int) -> tuple[Integers, Integers]:
     """Return the group and the spread level of every task; tasks of one group have similar information.
 
     A score raised by n claims gains n epsilon / 2 nats, enough to select among 2**level times as many locations.
@@ -105,7 +104,7 @@ def information_groups(information: Floats, finest: int) -> tuple[Integers, Inte
     return group - (group.min() if len(group) else 0), np.clip(affordable, 0, finest)
 
 
-def select_locations(claims: ScaledClaims, level: int, epsilon: float, source: Source) -> Floats:
+def select_private_locations(claims: ScaledClaims, level: int, epsilon: float, source: Source) -> Floats:
     """Return a location in the unit interval for every task, epsilon-private for one claim; shape (tasks,).
 
     Args:
@@ -116,13 +115,15 @@ def select_locations(claims: ScaledClaims, level: int, epsilon: float, source: S
     """
     cells = CELLS_PER_SPREAD << level
     selected = [np.zeros(0, dtype=np.int64)]
-    for block in _blocks(claims, max(1, ENTRIES_AT_ONCE // cells)):
-        weight = exponential_weights(location_scores(block, cells), epsilon=epsilon, largest=CELLS_PER_SPREAD)
+    for block in _claims_in_task_blocks(claims, max(1, ENTRIES_AT_ONCE // cells)):
+        weight = exponential_weights(
+            triangular_kernel_scores(block, cells), epsilon=epsilon, score_sensitivity=CELLS_PER_SPREAD
+        )
         selected.append(sample_proportional(weight, source))
     return (np.concatenate(selected) + 0.5) / cells
 
 
-def location_scores(claims: ScaledClaims, cells: int) -> Integers:
+def triangular_kernel_scores(claims: ScaledClaims, cells: int) -> Integers:
     """Return the score of every location, shape (tasks, cells): the sum of a triangular kernel over the claims.
 
     A claim adds `CELLS_PER_SPREAD` to its own cell and one less per cell of distance. A changed claim changes no score
@@ -138,7 +139,7 @@ def location_scores(claims: ScaledClaims, cells: int) -> Integers:
     return padded[:, 2 * width - 1 : 2 * width - 1 + cells]
 
 
-def _blocks(claims: ScaledClaims, size: int) -> list[ScaledClaims]:
+def _claims_in_task_blocks(claims: ScaledClaims, size: int) -> list[ScaledClaims]:
     """Return the claims of consecutive blocks of at most `size` tasks."""
     firsts = np.arange(0, claims.tasks, size)
     ends = np.searchsorted(claims.task, np.append(firsts, claims.tasks))

@@ -14,9 +14,14 @@ from crowdveil.channels.guarantee import Participation
 from crowdveil.errors import SettingsError
 from crowdveil.randomness import Source
 from crowdveil.synthesis.budgets import TaskBudgets
-from crowdveil.synthesis.claims import Claims, Floats, ScaledClaims, scale_claims
+from crowdveil.synthesis.claims import Claims, Floats, ScaledClaims, used_claims_in_unit_interval
 from crowdveil.synthesis.discrete_noise import Integers, noisy_counts
-from crowdveil.synthesis.private.histogram_density import BIN_CHOICES, CELLS, HistogramDensities, smoothed_masses
+from crowdveil.synthesis.private.histogram_density import (
+    BIN_CHOICES,
+    CELLS,
+    HistogramDensities,
+    density_masses_by_cosine_series,
+)
 from crowdveil.synthesis.private.method import PrivateMethod, Progress
 from crowdveil.synthesis.release import SECURE
 
@@ -64,18 +69,18 @@ class Histogram(PrivateMethod):
     ) -> tuple[HistogramDensities, TaskBudgets]:
         """Return the densities of the records, covered by the same epsilon, and the budgets; errors as `release`."""
         budgets, used = self._prepared(claims, source, self.participation)
-        expected, protected = self._expected(claims, used), self.participation == "protected"
+        expected, protected = self._claims_expected_per_task(claims, used), self.participation == "protected"
         queries = np.stack((_numbers_of_bins(expected * budgets.task_epsilon), budgets.divisor), axis=1)
         released = (claims.per_task >= self.least_claims) | protected
         mass, done, whole = np.zeros((len(queries), CELLS + 2)), 0, int(released.sum())
         for query in np.unique(queries[released], axis=0):
             rows = np.flatnonzero(released & (queries == query).all(axis=1))
             for part in (rows[first : first + TASKS_AT_ONCE] for first in range(0, len(rows), TASKS_AT_ONCE)):
-                exact = bin_counts(scale_claims(claims, part, used), int(query[0]))
-                counts, variance = noisy_counts(exact, budgets.exact_epsilon[int(query[1])], source)
+                exact = bin_counts(used_claims_in_unit_interval(claims, part, used), int(query[0]))
+                counts, variance = noisy_counts(exact, budgets.exact_task_epsilon_by_divisor[int(query[1])], source)
                 total = counts.sum(axis=1) if protected else expected[part]
                 released[part] = kept = total >= self.least_claims if protected else np.ones(len(part), dtype=bool)
-                mass[part[kept], 1:-1] = smoothed_masses(counts[kept], variance, total[kept])
+                mass[part[kept], 1:-1] = density_masses_by_cosine_series(counts[kept], variance, total[kept])
                 done += len(part)
                 if progress is not None:
                     progress(done, whole)
@@ -84,12 +89,12 @@ class Histogram(PrivateMethod):
         densities = HistogramDensities(task=tasks, low=low, high=high, range_low=low, range_high=high, mass=mass[tasks])
         return densities, budgets
 
-    def _expected(self, claims: Claims, used: NDArray[np.bool_]) -> Floats:
+    def _claims_expected_per_task(self, claims: Claims, used: NDArray[np.bool_]) -> Floats:
         """Return the public or expected number of used claims of each task, at least 1 if public; shape (tasks,)."""
         if self.participation == "protected":
             assert self.expected_claims is not None  # checked by __post_init__
             return np.full(len(claims.tasks), float(self.expected_claims))
-        return np.maximum(np.bincount(claims.task[used], minlength=len(claims.tasks)), 1.0)
+        return np.maximum(np.bincount(claims.task_of_each_claim[used], minlength=len(claims.tasks)), 1.0)
 
 
 def _numbers_of_bins(information: Floats) -> Integers:

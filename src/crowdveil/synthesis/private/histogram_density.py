@@ -46,18 +46,18 @@ class HistogramDensities:
     mass: Floats
 
     @property
-    def cells(self) -> int:
+    def cell_count(self) -> int:
         """Number of equal cells inside a range."""
         return self.mass.shape[1] - 2
 
-    def edges(self, rows: slice = slice(None)) -> Floats:
+    def cell_edges(self, rows: slice = slice(None)) -> Floats:
         """Return the edges of all cells, ascending, shape (tasks, cells + 3); outer cells may have width 0."""
         low, high = self.range_low[rows, None], self.range_high[rows, None]
-        inner = low + (high - low) * (np.arange(self.cells + 1) / self.cells)
+        inner = low + (high - low) * (np.arange(self.cell_count + 1) / self.cell_count)
         inner[:, -1:] = high
         return np.concatenate((self.low[rows, None], inner, self.high[rows, None]), axis=1)
 
-    def sample(self, records: int, source: Source) -> Floats:
+    def stratified_samples(self, records: int, source: Source) -> Floats:
         """Return a stratified sample of each density in random order, shape (tasks, records).
 
         One number is drawn in each of `records` parts of equal probability. Every number has the density as its
@@ -72,11 +72,11 @@ class HistogramDensities:
         block = max(1, SAMPLED_AT_ONCE // (records + self.mass.shape[1]))
         for first in range(0, len(drawn), block):
             rows = slice(first, first + block)
-            drawn[rows] = self._sample_rows(rows, records, source)
+            drawn[rows] = self._sample_records_per_task(rows, records, source)
         return drawn
 
-    def _sample_rows(self, rows: slice, records: int, source: Source) -> Floats:
-        mass, edges = self.mass[rows], self.edges(rows)
+    def _sample_records_per_task(self, rows: slice, records: int, source: Source) -> Floats:
+        mass, edges = self.mass[rows], self.cell_edges(rows)
         tasks = len(mass)
         cumulative = np.concatenate((np.zeros((tasks, 1)), np.cumsum(mass, axis=1)), axis=1)
         cumulative /= cumulative[:, -1:]
@@ -100,7 +100,7 @@ class HistogramDensities:
         return np.take_along_axis(drawn, order, axis=1)
 
 
-def smoothed_masses(counts: Floats, variance: float | Floats, total: Floats) -> Floats:
+def density_masses_by_cosine_series(counts: Floats, variance: float | Floats, total: Floats) -> Floats:
     """Return a density estimated from noisy counts, as masses of equal cells, shape (tasks, CELLS); rows sum to one.
 
     Args:
@@ -110,15 +110,15 @@ def smoothed_masses(counts: Floats, variance: float | Floats, total: Floats) -> 
     """
     bins = counts.shape[1]
     order = np.arange(bins)
-    coefficients = (counts / total[:, None]) @ _cosines(order, bins)
+    coefficients = (counts / total[:, None]) @ _orthonormal_cosines_at_cell_centres(order, bins)
     # Bins are equal, so noise of variance s2 in each gives every coefficient the variance bins * s2.
     error = bins * variance / total**2 + 1.0 / total
     # No coefficient of a density exceeds sqrt(2), so noise of larger variance is shrunk further.
     bounded = np.minimum(LARGEST_SQUARE / error, 1.0)[:, None]
-    kept = coefficients[:, 1:] * _shrinkage(coefficients[:, 1:], error) * bounded
+    kept = coefficients[:, 1:] * _shrinkage_factors(coefficients[:, 1:], error) * bounded
     # Bins and cells hold means of each cosine over their widths.
     blur = np.sinc(order / (2 * CELLS)) / np.sinc(order / (2 * bins))
-    series = 1.0 + (kept * blur[1:]) @ _cosines(order, CELLS)[:, 1:].T
+    series = 1.0 + (kept * blur[1:]) @ _orthonormal_cosines_at_cell_centres(order, CELLS)[:, 1:].T
     return project_onto_simplex(series / CELLS)
 
 
@@ -130,7 +130,7 @@ def project_onto_simplex(rows: Floats) -> Floats:
     return np.maximum(rows - excess[np.arange(len(rows)), last][:, None], 0.0)
 
 
-def _shrinkage(coefficients: Floats, error: Floats) -> Floats:
+def _shrinkage_factors(coefficients: Floats, error: Floats) -> Floats:
     """Return the shrinkage factor of every coefficient but the constant one, shape as `coefficients`.
 
     The estimated risk of w is sum_j (1 - w_j)**2 theta_j**2 + (2 w_j - 1) v, unbiased up to a constant.
@@ -142,7 +142,7 @@ def _shrinkage(coefficients: Floats, error: Floats) -> Floats:
     return weight @ family / weight.sum(axis=1, keepdims=True)
 
 
-def _cosines(order: NDArray[np.int64], points: int) -> Floats:
+def _orthonormal_cosines_at_cell_centres(order: NDArray[np.int64], points: int) -> Floats:
     """Return the orthonormal cosines at the centres of equal cells of (0, 1), shape (points, orders)."""
     centres = (np.arange(points) + 0.5) / points
     return np.cos(np.pi * centres[:, None] * order) * np.where(order == 0, 1.0, np.sqrt(2.0))

@@ -94,7 +94,7 @@ class PrivateMethod(ABC):
             SettingsError: with protected participation, a list of tasks that depends on the claims.
         """
         densities, budgets = self.private_densities(claims, source, progress=progress)
-        value = densities.sample(self.records, source)
+        value = densities.stratified_samples(self.records, source)
         missing = len(claims.tasks) - len(densities.task)
         if budgets.participation == "protected":
             reason = f"noisy number of claims below {self.least_claims}"

@@ -11,7 +11,7 @@ import numpy as np
 from numba import njit
 
 from crowdveil.em.kernels.numba_loops.layout import INDEX
-from crowdveil.jit import kernel
+from crowdveil.jit import compile_with_numba
 
 TILE_TRUTHS = 16
 """Truths are padded to a multiple of this."""
@@ -24,8 +24,8 @@ EXPONENT_BIAS = np.int64(1023)
 EXPONENT_OF_ONE = np.uint64(1023 << 52)
 
 
-@kernel(fastmath=FAST)
-def pass_messages(
+@compile_with_numba(fastmath=FAST)
+def pass_messages_between_tasks_and_workers(
     reports: Any,
     sigma_weights: Any,
     participation: Any,
@@ -60,18 +60,20 @@ def pass_messages(
         for report in range(INDEX(pointers[task]), INDEX(pointers[task + 1])):
             row, sender = components[INDEX(symbol[report])], INDEX(worker[report])
             if len(belief):
-                _mix_components(weights[report], row, limits[0], message)
-                _cavity_likelihoods(belief[task], known[task], message, row, limits[0], likelihoods)
-            _cavity_weights(sigma_weights[sender], participation[sender], likelihoods, limits[1], weights[report])
-            _mix_components(weights[report], row, limits[0], message)
+                _fill_message_with_floored_mixture(weights[report], row, limits[0], message)
+                _component_likelihoods_under_cavity(belief[task], known[task], message, row, limits[0], likelihoods)
+            _fill_worker_cavity_weights(
+                sigma_weights[sender], participation[sender], likelihoods, limits[1], weights[report]
+            )
+            _fill_message_with_floored_mixture(weights[report], row, limits[0], message)
             _multiply(message, product[task])
             if (report - INDEX(pointers[task])) % run == run - INDEX(1):
                 _rescale(product[task], power[task])
         _rescale(product[task], power[task])
 
 
-@kernel(fastmath=FAST)
-def update_workers(
+@compile_with_numba(fastmath=FAST)
+def multiply_cavity_likelihoods_into_workers(
     reports: Any,
     components: Any,
     belief: Any,
@@ -86,7 +88,7 @@ def update_workers(
     """Multiply the cavity likelihoods of reports into each worker's product * 2^power, [worker, class], padded.
 
     `mixing` is indexed [component, class], padded; `counts` holds the factors so far, shape (workers,); other arguments
-    as in `pass_messages`.
+    as in `pass_messages_between_tasks_and_workers`.
     """
     pointers, worker, symbol = reports
     likelihoods, message, classes = (
@@ -97,9 +99,9 @@ def update_workers(
     for task in range(len(pointers) - 1):
         for report in range(INDEX(pointers[task]), INDEX(pointers[task + 1])):
             row, sender = components[INDEX(symbol[report])], INDEX(worker[report])
-            _mix_components(weights[report], row, limits[0], message)
-            _cavity_likelihoods(belief[task], known[task], message, row, limits[0], likelihoods)
-            _mix_components(likelihoods, mixing, limits[0], classes)
+            _fill_message_with_floored_mixture(weights[report], row, limits[0], message)
+            _component_likelihoods_under_cavity(belief[task], known[task], message, row, limits[0], likelihoods)
+            _fill_message_with_floored_mixture(likelihoods, mixing, limits[0], classes)
             _multiply(classes, product[sender])
             counts[sender] += 1
             if counts[sender] % limits[2] == 0:
@@ -107,7 +109,7 @@ def update_workers(
 
 
 @njit(nogil=True, fastmath=FAST)
-def _mix_components(weights: Any, components: Any, least: Any, message: Any) -> None:
+def _fill_message_with_floored_mixture(weights: Any, components: Any, least: Any, message: Any) -> None:
     """Fill message, shape (truths,), with max(sum_k weights[k] components[k, truth], least)."""
     truths = INDEX(len(message))
     for lane in range(truths):
@@ -126,7 +128,9 @@ def _mix_components(weights: Any, components: Any, least: Any, message: Any) -> 
 
 
 @njit(nogil=True, fastmath=FAST)
-def _cavity_likelihoods(belief: Any, known: Any, message: Any, components: Any, least: Any, likelihoods: Any) -> None:
+def _component_likelihoods_under_cavity(
+    belief: Any, known: Any, message: Any, components: Any, least: Any, likelihoods: Any
+) -> None:
     """Fill likelihoods, shape (components,), of the report under its task's cavity distribution.
 
     `message` is replaced by that distribution: belief / message, or the belief of a gold task.
@@ -158,7 +162,9 @@ def _cavity_likelihoods(belief: Any, known: Any, message: Any, components: Any, 
 
 
 @njit(nogil=True, fastmath=FAST)
-def _cavity_weights(sigma_weights: Any, participation: Any, likelihoods: Any, least: Any, weights: Any) -> None:
+def _fill_worker_cavity_weights(
+    sigma_weights: Any, participation: Any, likelihoods: Any, least: Any, weights: Any
+) -> None:
     """Fill weights, shape (components,), from the worker's posterior without this report (the cavity)."""
     total, answered, unanswered = 0.0, 0.0, likelihoods[0]
     for k in range(INDEX(len(sigma_weights))):

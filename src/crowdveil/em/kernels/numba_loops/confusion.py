@@ -18,22 +18,22 @@ from crowdveil.em.kernels.numba_loops.special_functions import (
     FAST,
     LANE_STRIDE,
     UNCHECKED_DIVISION,
-    clamp_gold,
-    gold_scores,
+    exp_of_nonpositive_number,
     log_normalizer_sum,
-    negative_exp,
+    set_gold_probabilities,
     softmax_batch,
-    write_posteriors,
+    sum_of_known_label_scores,
+    write_posteriors_and_largest_change,
 )
-from crowdveil.jit import kernel
+from crowdveil.jit import compile_with_numba
 
 
 @cache
-def confusion_e_step(static_labels: int) -> Any:
+def compiled_confusion_e_step(static_labels: int) -> Any:
     """Return the compiled E-step of a block."""
-    lanes_of_row = _lanes_of_row(static_labels)
+    lanes_of_row = _zero_per_label_after_first(static_labels)
 
-    @kernel(fastmath=FAST)
+    @compile_with_numba(fastmath=FAST)
     def step(
         layout: Any, codes: Any, interleaved: Any, initial: Any, group: Any, gold: Any, exponents: Any, outputs: Any
     ) -> Any:
@@ -62,7 +62,9 @@ def confusion_e_step(static_labels: int) -> Any:
         for start in range(0, len(order), BATCH):
             size = min(BATCH, len(order) - start)
             _fill_batch_with_initial_scores(start, size, order, initial, group, batch, others)
-            after = _gather(start, size, lengths, codes, offset, interleaved, batch, others, lanes_of_row)
+            after = _add_log_odds_of_batch(
+                start, size, lengths, codes, offset, interleaved, batch, others, lanes_of_row
+            )
             for b in range(size if len(exponents) else 0):
                 for k in range(others):
                     batch[b * others + k] *= exponents[start + b]
@@ -71,17 +73,19 @@ def confusion_e_step(static_labels: int) -> Any:
                 for k in range(others):
                     lanes[(k + 1) * LANE_STRIDE + b] = batch[b * others + k]
             if len(gold):
-                likelihood += gold_scores(start, size, positions, gold, lanes)
+                likelihood += sum_of_known_label_scores(start, size, positions, gold, lanes)
             softmax_batch(lanes, others + 1, maximum, total, inverse)
             likelihood += log_normalizer_sum(start, size, order, gold, maximum, total)
             if len(gold):
-                clamp_gold(start, size, positions, gold, lanes, others + 1)
-            max_change = max(max_change, write_posteriors(start, size, positions, lanes, outputs[0], others + 1))
-            _add_group_sums(start, size, order, group, lanes, outputs[1], others + 1)
+                set_gold_probabilities(start, size, positions, gold, lanes, others + 1)
+            max_change = max(
+                max_change, write_posteriors_and_largest_change(start, size, positions, lanes, outputs[0], others + 1)
+            )
+            _add_posteriors_by_task_group(start, size, order, group, lanes, outputs[1], others + 1)
             for b in range(BATCH):
                 for k in range(others):
                     batch[b * others + k] = lanes[(k + 1) * LANE_STRIDE + b]
-            _scatter(start, size, lengths, codes, offset, batch, interleaved, others, lanes_of_row)
+            _add_posteriors_to_rows(start, size, lengths, codes, offset, batch, interleaved, others, lanes_of_row)
             offset = after
         return likelihood, max_change
 
@@ -89,11 +93,11 @@ def confusion_e_step(static_labels: int) -> Any:
 
 
 @cache
-def confusion_sums(static_labels: int) -> Any:
+def compiled_confusion_sums(static_labels: int) -> Any:
     """Return the compiled sums of given posteriors."""
-    lanes_of_row = _lanes_of_row(static_labels)
+    lanes_of_row = _zero_per_label_after_first(static_labels)
 
-    @kernel(fastmath=FAST)
+    @compile_with_numba(fastmath=FAST)
     def sums_of(layout: Any, codes: Any, posterior: Any, interleaved: Any) -> None:
         """Add each task's posterior, [task, label], to the sums of its reports' rows in `interleaved`."""
         others = static_labels - 1 if static_labels > 0 else posterior.shape[1] - 1
@@ -106,18 +110,22 @@ def confusion_sums(static_labels: int) -> Any:
             for b in range(size):
                 for k in range(others):
                     batch[b * others + k] = posterior[start + order[start + b], k + 1]
-            offset = _scatter(start, size, lengths, codes, offset, batch, interleaved, others, lanes_of_row)
+            offset = _add_posteriors_to_rows(
+                start, size, lengths, codes, offset, batch, interleaved, others, lanes_of_row
+            )
 
     return sums_of
 
 
-def _lanes_of_row(static_labels: int) -> tuple[int, ...]:
+def _zero_per_label_after_first(static_labels: int) -> tuple[int, ...]:
     """Return a tuple as long as a row of `interleaved` if that is known when code is compiled, else an empty one."""
     return (0,) * max(static_labels - 1, 0)
 
 
-@kernel()
-def squared_scores(layout: Any, codes: Any, table: Any, posterior: Any, labels: Any, squares: Any) -> None:
+@compile_with_numba()
+def add_squared_mean_scores_of_rows(
+    layout: Any, codes: Any, table: Any, posterior: Any, labels: Any, squares: Any
+) -> None:
     """Add to each row the squared posterior mean of the table's row over its reports; arguments flat, [..., label]."""
     order, _, lengths = layout
     width, offset = INDEX(labels), INDEX(0)
@@ -145,7 +153,7 @@ def _fill_batch_with_initial_scores(
 
 
 @njit(nogil=True, fastmath=FAST, forceinline=True)
-def _gather(
+def _add_log_odds_of_batch(
     start: Any,
     size: Any,
     lengths: Any,
@@ -181,7 +189,7 @@ def _prefetch_batch(
 
 
 @njit(nogil=True, fastmath=FAST, forceinline=True)
-def _scatter(
+def _add_posteriors_to_rows(
     start: Any,
     size: Any,
     lengths: Any,
@@ -204,7 +212,9 @@ def _scatter(
 
 
 @njit(nogil=True, fastmath=FAST, forceinline=True)
-def _add_group_sums(start: Any, size: Any, order: Any, group: Any, lanes: Any, group_sums: Any, labels: Any) -> None:
+def _add_posteriors_by_task_group(
+    start: Any, size: Any, order: Any, group: Any, lanes: Any, group_sums: Any, labels: Any
+) -> None:
     """Add the posteriors of a batch to the sums by group of tasks."""
     for b in range(size if len(group) else 0):
         for k in range(labels):
@@ -217,10 +227,10 @@ def _add_group_sums(start: Any, size: Any, order: Any, group: Any, lanes: Any, g
 
 
 @cache
-def interleave_log_odds(static_labels: int) -> Any:
+def compiled_fill_of_log_odds(static_labels: int) -> Any:
     """Return the compiled loop that fills `interleaved` before a step."""
 
-    @kernel()
+    @compile_with_numba()
     def fill(table: Any, counts: Any, labels: Any, interleaved: Any) -> Any:
         """Fill `interleaved` with log-odds and zero sums; return the first label's logarithms, summed over reports.
 
@@ -247,7 +257,7 @@ def interleave_log_odds(static_labels: int) -> Any:
     return fill
 
 
-@kernel()
+@compile_with_numba()
 def clear_sums(counts: Any, others: Any, interleaved: Any) -> None:
     """Set the sums of `interleaved` to zero in rows with reports."""
     width = INDEX(others)
@@ -257,10 +267,10 @@ def clear_sums(counts: Any, others: Any, interleaved: Any) -> None:
 
 
 @cache
-def restore_first_label(static_labels: int) -> Any:
+def compiled_restore_of_first_label(static_labels: int) -> Any:
     """Return the compiled loop that reads the sums of `interleaved` after a step."""
 
-    @kernel()
+    @compile_with_numba()
     def end(counts: Any, interleaved: Any, labels: Any, full: Any) -> None:
         """Fill `full`, flat [row, label], with the sums of rows with reports, and zeros.
 
@@ -284,10 +294,10 @@ def restore_first_label(static_labels: int) -> Any:
 
 
 @cache
-def squared_slopes(static_labels: int) -> Any:
+def compiled_squared_derivative_sums(static_labels: int) -> Any:
     """Return the compiled sums of squared slopes, see `kernels.Slopes`."""
 
-    @kernel(fastmath=FAST)
+    @compile_with_numba(fastmath=FAST)
     def add_up(columns: Any, posterior: Any, rows: Any, labels: Any, first: Any, stop: Any, squares: Any) -> None:
         """Add the squared slopes of the reports on tasks first .. stop-1 to `squares`, shape (workers,).
 
@@ -316,7 +326,7 @@ def squared_slopes(static_labels: int) -> Any:
 def normalize_confusion(static_labels: int) -> Any:
     """Return the compiled M-step of confusion matrices; `static_labels` truths as well."""
 
-    @kernel(error_model=UNCHECKED_DIVISION)
+    @compile_with_numba(error_model=UNCHECKED_DIVISION)
     def normalize(counts: Any, pseudo: Any, weights: Any, parts: Any, size: Any, shares: Any) -> None:
         """Fill shares with counts plus pseudo-counts over their sum by label; flat [worker, label, truth].
 
@@ -356,7 +366,7 @@ def normalize_confusion(static_labels: int) -> Any:
 def softmax_by_label(static_labels: int) -> Any:
     """Return the compiled soft-max of confusion matrices; `static_labels` truths as well."""
 
-    @kernel(fastmath=FAST, error_model=UNCHECKED_DIVISION)
+    @compile_with_numba(fastmath=FAST, error_model=UNCHECKED_DIVISION)
     def fill(scores: Any, size: Any, shares: Any) -> None:
         """Fill shares with the soft-max by label of scores; flat [worker, label, truth]."""
         labels = INDEX(static_labels if static_labels > 0 else size[0])
@@ -374,7 +384,7 @@ def softmax_by_label(static_labels: int) -> Any:
                     for truth in range(truths):
                         shares[cell + truth] = scores[cell + truth] - most[truth]
             for cell in range(first, stop):
-                shares[cell] = negative_exp(shares[cell])
+                shares[cell] = exp_of_nonpositive_number(shares[cell])
             for row in range(first, stop, cells):
                 for truth in range(truths):
                     total[truth] = 0.0

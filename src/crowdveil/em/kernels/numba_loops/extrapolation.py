@@ -3,10 +3,10 @@
 from typing import Any
 
 from crowdveil.em.kernels.numba_loops.special_functions import FAST
-from crowdveil.jit import kernel
+from crowdveil.jit import compile_with_numba
 
 
-@kernel(fastmath={"reassoc", *FAST})
+@compile_with_numba(fastmath={"reassoc", *FAST})
 def squared_changes(first: Any, second: Any, third: Any) -> tuple[float, float]:
     """Return the squared lengths of r = second - first and of (third - second) - r."""
     change = change_of_change = 0.0
@@ -18,7 +18,7 @@ def squared_changes(first: Any, second: Any, third: Any) -> tuple[float, float]:
     return change, change_of_change
 
 
-@kernel(fastmath=FAST)
+@compile_with_numba(fastmath=FAST)
 def extrapolate(first: Any, second: Any, third: Any, length: Any, found: Any) -> None:
     """Fill `found` with first + 2 length r + length^2 v, see `squared_changes`."""
     square = length * length

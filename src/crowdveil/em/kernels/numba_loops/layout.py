@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from crowdveil.jit import kernel, memory_intrinsics, row_additions
+from crowdveil.jit import compile_with_numba, prefetch_and_load_word_intrinsics, row_addition_intrinsics
 
 INDEX = np.uintp
 """Unsigned index type: numba then emits no code for negative indices."""
@@ -19,12 +19,12 @@ LENGTH_CLASSES = 256
 """Classes of the sort; tasks with LENGTH_CLASSES - 1 reports or more share the last one."""
 PREFETCH_DISTANCE = 128
 """Reports between the one whose row is prefetched and the one that is added up."""
-prefetch, _ = memory_intrinsics()
-add_row, add_product = row_additions()
+prefetch, _ = prefetch_and_load_word_intrinsics()
+add_row, add_product = row_addition_intrinsics()
 
 
-@kernel()
-def order_by_length(pointers: Any, order: Any, positions: Any, lengths: Any) -> None:
+@compile_with_numba()
+def fill_batch_order_by_report_count(pointers: Any, order: Any, positions: Any, lengths: Any) -> None:
     """Fill the task at each position, the position of each task, and the reports at each position; shapes (tasks,).
 
     Tasks and positions are relative to the start of their batch.
@@ -48,7 +48,7 @@ def order_by_length(pointers: Any, order: Any, positions: Any, lengths: Any) -> 
             position[length] += 1
 
 
-@kernel()
+@compile_with_numba()
 def table_codes(order: Any, pointers: Any, worker: Any, symbol: Any, symbols: Any, codes: Any) -> None:
     """Fill `codes`, shape (reports,), with worker * symbols + symbol, in the order of positions."""
     width, offset = INDEX(symbols), INDEX(0)
@@ -59,7 +59,7 @@ def table_codes(order: Any, pointers: Any, worker: Any, symbol: Any, symbols: An
             offset += INDEX(1)
 
 
-@kernel()
+@compile_with_numba()
 def count_codes(codes: Any, counts: Any) -> None:
     """Count the reports of each table row into `counts`, shape (workers * symbols,)."""
     for report in range(len(codes)):

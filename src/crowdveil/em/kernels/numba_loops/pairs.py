@@ -7,7 +7,7 @@ import numpy as np
 
 from crowdveil.em.kernels.numba_loops.layout import INDEX, add_product, prefetch
 from crowdveil.em.kernels.numba_loops.special_functions import FAST, UNCHECKED_DIVISION
-from crowdveil.jit import kernel
+from crowdveil.jit import compile_with_numba
 
 TABLES_AHEAD = 16
 """Answers between the one whose table is prefetched and the one that is read."""
@@ -15,11 +15,11 @@ CACHE_LINE_NUMBERS = 8
 
 
 @cache
-def agreement_of_pairs(static_labels: int) -> Any:
+def compiled_pair_agreement_sums(static_labels: int) -> Any:
     """Return the compiled loop for `static_labels` labels, or for any number if that is 0."""
     lanes = (0,) * static_labels
 
-    @kernel(fastmath=FAST, error_model=UNCHECKED_DIVISION)
+    @compile_with_numba(fastmath=FAST, error_model=UNCHECKED_DIVISION)
     def add_up(columns: Any, tables: Any, prior: Any, least: Any, lags: Any, sums: Any) -> None:
         """Fill `sums`, [task, 3], with the numbers of pairs of answers, of equal pairs, and of those predicted.
 
@@ -73,8 +73,8 @@ def agreement_of_pairs(static_labels: int) -> Any:
     return add_up
 
 
-@kernel()
-def count_equal_pairs(pointers: Any, worker: Any, label: Any, workers: Any, counts: Any) -> None:
+@compile_with_numba()
+def count_equal_answers_by_pair_bucket(pointers: Any, worker: Any, label: Any, workers: Any, counts: Any) -> None:
     """Count pairs of workers with equal answers to a task by the last bits of first * workers + second.
 
     Args:

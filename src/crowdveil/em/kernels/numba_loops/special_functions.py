@@ -27,7 +27,7 @@ MAX_FACTORS = 32
 
 
 @njit(nogil=True, fastmath=FAST, forceinline=True)
-def negative_exp(x: Any) -> Any:
+def exp_of_nonpositive_number(x: Any) -> Any:
     """Return e^x for x <= 0, accurate to the last digit but one.
 
     x = n log 2 + r with |r| <= log(2) / 2; e^r by its Taylor series, 2^n by setting the exponent bits.
@@ -63,7 +63,7 @@ def softmax_batch(lanes: Any, labels: Any, maximum: Any, total: Any, inverse: An
             maximum[b] = max(maximum[b], lanes[k * LANE_STRIDE + b])
     for k in range(labels):
         for b in range(BATCH):
-            exponential = negative_exp(lanes[k * LANE_STRIDE + b] - maximum[b])
+            exponential = exp_of_nonpositive_number(lanes[k * LANE_STRIDE + b] - maximum[b])
             lanes[k * LANE_STRIDE + b] = exponential
             total[b] += exponential
     for b in range(BATCH):
@@ -74,7 +74,7 @@ def softmax_batch(lanes: Any, labels: Any, maximum: Any, total: Any, inverse: An
 
 
 @njit(nogil=True, fastmath=FAST, forceinline=True)
-def gold_scores(start: Any, size: Any, positions: Any, gold: Any, lanes: Any) -> float:
+def sum_of_known_label_scores(start: Any, size: Any, positions: Any, gold: Any, lanes: Any) -> float:
     """Return the sum over the batch's gold tasks of their known label's score; call before `softmax_batch`."""
     total = 0.0
     for task in range(start, start + size):
@@ -84,7 +84,7 @@ def gold_scores(start: Any, size: Any, positions: Any, gold: Any, lanes: Any) ->
 
 
 @njit(nogil=True, fastmath=FAST, forceinline=True)
-def clamp_gold(start: Any, size: Any, positions: Any, gold: Any, lanes: Any, labels: Any) -> None:
+def set_gold_probabilities(start: Any, size: Any, positions: Any, gold: Any, lanes: Any, labels: Any) -> None:
     """Set the probabilities of gold tasks to 1 for the known label and 0 for others."""
     for task in range(start, start + size):
         if gold[task] >= 0:
@@ -115,7 +115,9 @@ def log_normalizer_sum(start: Any, size: Any, order: Any, gold: Any, maximum: An
 
 
 @njit(nogil=True, fastmath={"nsz"}, forceinline=True)
-def write_posteriors(start: Any, size: Any, positions: Any, lanes: Any, posterior: Any, labels: Any) -> float:
+def write_posteriors_and_largest_change(
+    start: Any, size: Any, positions: Any, lanes: Any, posterior: Any, labels: Any
+) -> float:
     """Replace the posteriors of a batch, flat [task, label]; return the largest change, nan ignored."""
     largest = 0.0
     for task in range(INDEX(start), INDEX(start + size)):

@@ -15,20 +15,20 @@ from crowdveil.em.kernels.numba_loops.layout import BATCH, INDEX, PREFETCH_DISTA
 from crowdveil.em.kernels.numba_loops.special_functions import (
     FAST,
     LANE_STRIDE,
-    clamp_gold,
-    gold_scores,
     log_normalizer_sum,
+    set_gold_probabilities,
     softmax_batch,
-    write_posteriors,
+    sum_of_known_label_scores,
+    write_posteriors_and_largest_change,
 )
-from crowdveil.jit import kernel
+from crowdveil.jit import compile_with_numba
 
 
 @cache
-def one_coin_step(static_labels: int) -> Any:
+def compiled_one_coin_e_step(static_labels: int) -> Any:
     """Return the compiled E-step of the one-coin model for a block."""
 
-    @kernel(fastmath=FAST)
+    @compile_with_numba(fastmath=FAST)
     def step(layout: Any, codes: Any, bits: Any, interleaved: Any, initial: Any, gold: Any, posterior: Any) -> Any:
         """Fill the posterior with the soft-max of weighted votes, and add it to the agreement.
 
@@ -55,22 +55,26 @@ def one_coin_step(static_labels: int) -> Any:
         likelihood, max_change, offset = 0.0, 0.0, INDEX(0)
         for start in range(0, len(order), BATCH):
             size = min(BATCH, len(order) - start)
-            after = _gather(start, size, lengths, codes, offset, bits, interleaved, initial, lanes, labels, posterior)
+            after = _add_up_votes_of_batch(
+                start, size, lengths, codes, offset, bits, interleaved, initial, lanes, labels, posterior
+            )
             if len(gold):
-                likelihood += gold_scores(start, size, positions, gold, lanes)
+                likelihood += sum_of_known_label_scores(start, size, positions, gold, lanes)
             softmax_batch(lanes, labels, maximum, total, inverse)
             likelihood += log_normalizer_sum(start, size, order, gold, maximum, total)
             if len(gold):
-                clamp_gold(start, size, positions, gold, lanes, labels)
-            max_change = max(max_change, write_posteriors(start, size, positions, lanes, posterior, labels))
-            _scatter(start, size, lengths, codes, offset, bits, lanes, interleaved)
+                set_gold_probabilities(start, size, positions, gold, lanes, labels)
+            max_change = max(
+                max_change, write_posteriors_and_largest_change(start, size, positions, lanes, posterior, labels)
+            )
+            _add_posteriors_to_agreement(start, size, lengths, codes, offset, bits, lanes, interleaved)
             offset = after
         return likelihood, max_change
 
     return step
 
 
-@kernel()
+@compile_with_numba()
 def interleave_zeros(weight: Any, interleaved: Any) -> None:
     """Fill `interleaved` with weights and zero sums."""
     for worker in range(INDEX(len(weight))):
@@ -78,8 +82,10 @@ def interleave_zeros(weight: Any, interleaved: Any) -> None:
         interleaved[INDEX(2) * worker + INDEX(1)] = 0.0
 
 
-@kernel()
-def vote_totals(pointers: Any, worker: Any, symbol: Any, weight: Any, symbols: Any, totals: Any) -> None:
+@compile_with_numba()
+def add_weights_by_task_and_symbol(
+    pointers: Any, worker: Any, symbol: Any, weight: Any, symbols: Any, totals: Any
+) -> None:
     """Add the weights of the workers who sent each symbol to `totals`, flat [task, symbol], in the reports' order."""
     for task in range(len(pointers) - 1):
         row = INDEX(task) * INDEX(symbols)
@@ -87,8 +93,10 @@ def vote_totals(pointers: Any, worker: Any, symbol: Any, weight: Any, symbols: A
             totals[row + INDEX(symbol[report])] += weight[INDEX(worker[report])]
 
 
-@kernel()
-def agreement_sums(pointers: Any, worker: Any, symbol: Any, posterior: Any, symbols: Any, agreement: Any) -> None:
+@compile_with_numba()
+def add_posterior_to_worker_agreement(
+    pointers: Any, worker: Any, symbol: Any, posterior: Any, symbols: Any, agreement: Any
+) -> None:
     """Add the posterior, flat [task, symbol], of each report's symbol to its worker's agreement, shape (workers,)."""
     for task in range(len(pointers) - 1):
         row = INDEX(task) * INDEX(symbols)
@@ -96,8 +104,8 @@ def agreement_sums(pointers: Any, worker: Any, symbol: Any, posterior: Any, symb
             agreement[INDEX(worker[report])] += posterior[row + INDEX(symbol[report])]
 
 
-@kernel()
-def mean_step(
+@compile_with_numba()
+def weighted_means_and_squared_residuals(
     pointers: Any, worker: Any, value: Any, weight: Any, gold: Any, rounding: Any, truth: Any, squares: Any
 ) -> float:
     """Fill the tasks' weighted means and add up the workers' squared residuals; return the largest change.
@@ -132,7 +140,7 @@ def mean_step(
 
 
 @njit(nogil=True, forceinline=True)
-def _gather(
+def _add_up_votes_of_batch(
     start: Any,
     size: Any,
     lengths: Any,
@@ -162,7 +170,7 @@ def _gather(
 
 
 @njit(nogil=True, forceinline=True)
-def _scatter(
+def _add_posteriors_to_agreement(
     start: Any, size: Any, lengths: Any, codes: Any, offset: Any, bits: Any, lanes: Any, interleaved: Any
 ) -> None:
     """Add the posteriors of a batch's symbols to the agreement of the workers who sent them."""
