@@ -157,7 +157,9 @@ def command_pairs(case: Case) -> Iterator[list[Pair]]:
     """
     with _folder() as work:
         box = _box(case.commands, work)
-        with patch.object(crowdveil.folder.synthesis, "release_errors", lambda *_, **__: ReleaseErrors(None, None)):
+        with patch.object(
+            crowdveil.folder.synthesis, "expected_errors_of_release", lambda *_, **__: ReleaseErrors(None, None)
+        ):
             yield [box.pair_of_inputs(Path(one), Path(two)) for one, two in case.pairs]
 
 

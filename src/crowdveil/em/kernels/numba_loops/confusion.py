@@ -62,9 +62,7 @@ def compiled_confusion_e_step(static_labels: int) -> Any:
         for start in range(0, len(order), BATCH):
             size = min(BATCH, len(order) - start)
             _fill_batch_with_initial_scores(start, size, order, initial, group, batch, others)
-            after = _add_log_odds_of_batch(
-                start, size, lengths, codes, offset, interleaved, batch, others, lanes_of_row
-            )
+            after = _add_batch_log_odds(start, size, lengths, codes, offset, interleaved, batch, others, lanes_of_row)
             for b in range(size if len(exponents) else 0):
                 for k in range(others):
                     batch[b * others + k] *= exponents[start + b]
@@ -153,7 +151,7 @@ def _fill_batch_with_initial_scores(
 
 
 @njit(nogil=True, fastmath=FAST, forceinline=True)
-def _add_log_odds_of_batch(
+def _add_batch_log_odds(
     start: Any,
     size: Any,
     lengths: Any,
