@@ -69,7 +69,7 @@ DONE: dict[str, tuple[list[Words], Words]] = {
     "perturb": ([], (*PERTURB[1:], "--out", "sent")),
     "data encode": ([(*PERTURB, "--out", "sent")], ("sent/reports.csv", "--out", "blocks")),
     "infer": ([(*PERTURB, "--out", "sent")], ("sent/reports.csv", "--score", "labels-gold.csv", "--out", "found")),
-    "export": (
+    "data export": (
         [("infer", STUDIO, *QUESTION, "--out", "found")],
         ("label-studio", "found", "--tasks", STUDIO, *QUESTION, "--out", "predictions.json"),
     ),

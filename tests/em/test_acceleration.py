@@ -88,4 +88,4 @@ def test_a_refused_step_goes_back_to_the_last_plain_one() -> None:
     assert 0.1 == state.remaining
     assert not state.last_extrapolation_lost([-2.0, -1.0])
     assert state.last_extrapolation_lost([-1.0, -2.0])
-    assert 0.75 == state.parameters_before_refused_step([-1.0, -2.0])
+    assert 0.75 == state.undo_refused_step([-1.0, -2.0])

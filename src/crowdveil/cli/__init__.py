@@ -17,7 +17,6 @@ import click
 
 from crowdveil.cli.campaign import campaign
 from crowdveil.cli.data import data
-from crowdveil.cli.data.export_results import export_results
 from crowdveil.cli.data.import_answers import import_answers
 from crowdveil.cli.demo import demo
 from crowdveil.cli.display import error_document, error_line, has_json_flag, json_text, printable
@@ -48,7 +47,7 @@ from crowdveil.errors import (
 from crowdveil.jit import MIN_BYTES_TO_START, free_address_space
 
 SECTIONS: dict[str, tuple[click.Command, ...]] = {
-    "Answers to truths": (infer, share, report, import_answers, export_results),
+    "Answers to truths": (infer, share, report, import_answers),
     "Quality and the next answers": (agreement, review, conclude, next_answers),
     "Ask a crowd": (plan, perturb, campaign),
     "Privacy": (account, statement, verify, audit),

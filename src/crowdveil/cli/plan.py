@@ -441,10 +441,10 @@ def expected_by_settings(source: CampaignSettings) -> tuple[dict[str, Any], list
     from crowdveil.channels.rounding import format_three_decimals
     from crowdveil.planning.plan_sentences import error_with_interval_text
     from crowdveil.planning.settings.alternatives import is_error_well_below_constant
-    from crowdveil.planning.settings.chosen_mechanism import choose_mechanism
+    from crowdveil.planning.settings.chosen_mechanism import mechanism_of_campaign_settings
     from crowdveil.planning.settings.expected_error import predict_error_with_and_without_protection
 
-    chosen = choose_mechanism(source)
+    chosen = mechanism_of_campaign_settings(source)
     mechanism, tasks = chosen.mechanism_at_epsilon_or_budget_share, chosen.most_tasks
     error = predict_error_with_and_without_protection(chosen.source, mechanism, method=chosen.method)
     cell, all_tasks = mechanism.guarantee, mechanism.guarantee.per_worker(tasks)

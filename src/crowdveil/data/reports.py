@@ -402,7 +402,7 @@ class Reports:
             names=names, delimiter=delimiter, encoding=encoding, decimal=decimal, question=question, tool=tool
         )
         with open_source([str(source) for source in sources], layout) as source:
-            columns, _ = source.read()
+            columns, _ = source.read_columns_and_notes()
         return cls.from_columns(columns, ReadOptions(**options))
 
     @classmethod

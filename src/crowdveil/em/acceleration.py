@@ -61,7 +61,7 @@ class Acceleration(Generic[P]):
         """Return whether the last step was extrapolated and lost; the last objective is that of this step."""
         return self._fallback is not None and not objectives[-1] >= objectives[-2]
 
-    def parameters_before_refused_step(self, objectives: list[float]) -> P:
+    def undo_refused_step(self, objectives: list[float]) -> P:
         """Return the parameters to go on from after a refused step, whose objective is removed."""
         assert self._fallback is not None
         objectives.pop()

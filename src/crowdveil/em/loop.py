@@ -54,7 +54,7 @@ def run_em(
             if progress is not None:
                 progress(number, change)
             if acceleration.last_extrapolation_lost(log_likelihoods):
-                parameters = acceleration.parameters_before_refused_step(log_likelihoods)
+                parameters = acceleration.undo_refused_step(log_likelihoods)
                 continue
             if (stopped := _stop_reason(model, data, number, change, acceleration.remaining)) is None:
                 parameters = acceleration.next_or_extrapolated_parameters(

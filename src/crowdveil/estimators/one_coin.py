@@ -38,7 +38,7 @@ from crowdveil.estimators.confusion.parameters import (
     TINY,
     CrowdParameters,
     candidate_mean_abilities_with_expected,
-    log_joint_ability_density,
+    log_density_of_mean_and_worker_abilities,
     most_likely_crowd_ability_index,
 )
 
@@ -285,7 +285,7 @@ class OneCoin(ConfusionEstimator):
         mean_ability = candidate_mean_abilities_with_expected(self.anchor_ability)[current]
         right, wrong = right_and_wrong_pseudo_counts(parameters.dirichlet_prior)
         return float(
-            log_joint_ability_density(
+            log_density_of_mean_and_worker_abilities(
                 mean_ability, self.anchor_ability, abilities_with_reports(parameters), right, wrong
             )
         )

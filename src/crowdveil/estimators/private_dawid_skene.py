@@ -22,7 +22,7 @@ from crowdveil.em.saddle_points import jittered_mostly_in_one_number
 from crowdveil.errors import SettingsError
 from crowdveil.estimators.confusion.parameters import (
     candidate_mean_abilities_with_expected,
-    log_joint_ability_density,
+    log_density_of_mean_and_worker_abilities,
     most_likely_crowd_ability_index,
 )
 from crowdveil.estimators.weighted_vote import log_odds_weight, share_of_right_reports_per_worker
@@ -163,7 +163,7 @@ class PrivateDawidSkene(Estimator[DawidSkeneParameters, DawidSkeneStatistics]):
         informative, right, wrong = self._right_and_wrong_pseudo_reports(
             parameters, np.array([parameters.crowd_ability])
         )
-        density = log_joint_ability_density(
+        density = log_density_of_mean_and_worker_abilities(
             parameters.crowd_ability,
             EXPECTED_ABILITY,
             parameters.right[informative],

@@ -131,7 +131,7 @@ def read_answers(
     numeric = isinstance(alphabet, Scale)
     if public_participation or (tasks is not None and workers is not None):
         opened = replace(opened, private=True)
-    columns, notes = opened.read(progress)
+    columns, notes = opened.read_columns_and_notes(progress)
     found = Reports.from_columns(
         columns,
         ReadOptions(

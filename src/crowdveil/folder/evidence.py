@@ -192,7 +192,7 @@ def read_evidence(
         channel=channel,
         certificate=certificate_path,
         no_channel_reason="" if channel is not None else _no_channel_reason(crowd, reading.use_certificate),
-        assignment=None if path is None else _read_assignment(path, reports, crowd),
+        assignment=None if path is None else _read_assignment_named_by_crowd(path, reports, crowd),
         notes=notes,
         skipped=skipped,
         merge_labels=reading.merge_labels,
@@ -347,7 +347,7 @@ def _read_report_file(
             hint="Leave --question out, and keep the files of each collection in a folder of its own.",
         )
     options: Any = {"duplicates": reading.duplicates or "error", "merge_labels": reading.merge_labels}
-    columns, notes = source.read(progress)
+    columns, notes = source.read_columns_and_notes(progress)
     rows = columns.null_rows
     if protected and len(rows):
         raise ReportsError(
@@ -369,7 +369,7 @@ def _read_report_file(
     return reports, notes + changed + warning_of_unread_weight_columns(source), skipped
 
 
-def _read_assignment(path: Path, reports: Reports, crowd: Crowd | None) -> Assignment | None:
+def _read_assignment_named_by_crowd(path: Path, reports: Reports, crowd: Crowd | None) -> Assignment | None:
     """Return the assignment that the crowd names, after a check of its digest; None without one."""
     if crowd is None or crowd["assignment_sha256"] is None:
         return None

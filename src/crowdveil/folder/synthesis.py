@@ -102,7 +102,7 @@ def _read_numeric_claims(
         ), left_out
     if opened.is_block_folder:
         raise ReportsError("encoded blocks hold reports, not claims", source=opened.name, hint="Give the claims.")
-    columns, notes = opened.read()
+    columns, notes = opened.read_columns_and_notes()
     # With a list of tasks an empty file is accepted: a refusal would show that there is no claim.
     workers = () if listed is not None and not len(columns.task) else None
     options = ReadOptions(kind="numeric", tasks=listed, workers=workers, duplicates=duplicates or "error")

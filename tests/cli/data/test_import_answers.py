@@ -121,7 +121,7 @@ def test_a_round_trip_gives_each_task_its_truth(run: Run, run_json: RunJson) -> 
     """Each task comes back with its data, the inferred truth, and the confidence as score; no answer comes back."""
     run("infer", STUDIO, "--question", "sentiment", "--out", "found")
 
-    words = ("export", "label-studio", "found", "--tasks", STUDIO, "--question", "sentiment", "--out", "p.json")
+    words = ("data", "export", "label-studio", "found", "--tasks", STUDIO, "--question", "sentiment", "--out", "p.json")
     data = run_json(*words)
 
     text = Path("p.json").read_text()
@@ -147,7 +147,7 @@ def test_a_round_trip_gives_each_task_its_truth(run: Run, run_json: RunJson) -> 
 def test_ratings_come_back_as_numbers(run: Run) -> None:
     """A truth of a rating is a whole number."""
     run("infer", STUDIO, "--question", "stars", "--kind", "numeric", "--out", "found")
-    run("export", "label-studio", "found", "--tasks", STUDIO, "--question", "stars", "--out", "p.json")
+    run("data", "export", "label-studio", "found", "--tasks", STUDIO, "--question", "stars", "--out", "p.json")
 
     found = [record["predictions"][0]["result"][0]["value"] for record in json.loads(Path("p.json").read_text())]
 
@@ -158,7 +158,18 @@ def test_several_choices_come_back_together(run: Run, run_json: RunJson) -> None
     """Yes/no truths of the choices of a task become one prediction with the smallest confidence; none if undecided."""
     export = EXPORTS / "label-studio-several.json"
     run("infer", export, "--out", "found")
-    words = ("export", "label-studio", "found/animals", "--tasks", export, "--question", "animals", "--out", "p.json")
+    words = (
+        "data",
+        "export",
+        "label-studio",
+        "found/animals",
+        "--tasks",
+        export,
+        "--question",
+        "animals",
+        "--out",
+        "p.json",
+    )
     data = run_json(*words)
 
     found = {record["id"]: record["predictions"][0] for record in json.loads(Path("p.json").read_text())}
@@ -179,13 +190,13 @@ def test_several_choices_come_back_together(run: Run, run_json: RunJson) -> None
 def test_exports_that_cannot_be_are_refused(run: Run, refusal: Refusal) -> None:
     """The question must be known, the tasks must be the tool's own, and an input is not replaced."""
     run("infer", STUDIO, "--question", "sentiment", "--out", "found")
-    words = ("export", "label-studio", "found", "--out", "p.json", "--tasks")
+    words = ("data", "export", "label-studio", "found", "--out", "p.json", "--tasks")
 
     assert "'sentiment', 'stars'. Choose it with --question" in refusal(*words, STUDIO)
     assert "must be Label Studio's own JSON" in refusal(*words, EXPORTS / "argilla.json")
     assert "must be numbers. Found: 'Positive'" in refusal(*words, STUDIO, "--question", "stars")
     Path("tasks.json").write_bytes(STUDIO.read_bytes())
-    assert "must not replace an input" in refusal(*words[:4], "tasks.json", "--tasks", "tasks.json")
+    assert "must not replace an input" in refusal(*words[:5], "tasks.json", "--tasks", "tasks.json")
 
 
 def test_tasks_without_a_truth_are_left_out_and_counted(run: Run, run_json: RunJson) -> None:
@@ -194,14 +205,16 @@ def test_tasks_without_a_truth_are_left_out_and_counted(run: Run, run_json: RunJ
     Path("more.csv").write_text("\n".join(["task,worker,label", *answers, "1,c,Negative"]))
     run("infer", "more.csv", "--out", "found")
 
-    data = run_json("export", "label-studio", "found", "--tasks", STUDIO, "--question", "sentiment", "--out", "p.json")
+    data = run_json(
+        "data", "export", "label-studio", "found", "--tasks", STUDIO, "--question", "sentiment", "--out", "p.json"
+    )
 
     assert (2, 18) == (data["predictions"], data["missing"])
 
 
 def exported(run: Run) -> dict[int, tuple[object, float | None]]:
     """Content and score by task of the truths in `found`."""
-    run("export", "label-studio", "found", "--tasks", "tasks.json", "--out", "p.json")
+    run("data", "export", "label-studio", "found", "--tasks", "tasks.json", "--out", "p.json")
     predictions = {record["id"]: record["predictions"][0] for record in json.loads(Path("p.json").read_text())}
     return {task: (one["result"][0]["value"], one.get("score")) for task, one in predictions.items()}
 
@@ -251,7 +264,7 @@ def test_truths_of_another_question_are_refused(run: Run, refusal: Refusal) -> N
     Path("other.csv").write_text("task,worker,label\n0,a,sport\n0,b,sport\n1,a,news\n")
     run("infer", "other.csv", "--out", "found")
 
-    message = refusal("export", "label-studio", "found", "--tasks", "tasks.json", "--out", "p.json")
+    message = refusal("data", "export", "label-studio", "found", "--tasks", "tasks.json", "--out", "p.json")
 
     assert "must be choices that annotations made for 'q'. Found: 'news', 'sport'" in message
 

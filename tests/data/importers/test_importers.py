@@ -77,7 +77,7 @@ def test_all_questions_are_read_but_free_text() -> None:
     """Each question of labels or numbers has its answers; texts and regions are named as not read."""
     with open_source([str(EXPORTS / "label-studio-several.json")]) as source:
         every = source.by_question()
-        notes = " ".join(every["animals"].read()[1])
+        notes = " ".join(every["animals"].read_columns_and_notes()[1])
 
     assert ["animals"] == list(every)
     assert "several choices: each choice of a task is a task TASK|CHOICE, yes or no (cat, dog, bird)" in notes
@@ -169,7 +169,7 @@ def test_what_cannot_be_read_is_refused_with_the_reason(write: Write, case: str)
     content, name, message = REFUSED[case]
 
     with pytest.raises(ReportsError, match=message) as caught, open_source([str(write(content, name))]) as source:
-        source.read()
+        source.read_columns_and_notes()
 
     assert caught.value.hint
 
@@ -263,7 +263,7 @@ def test_stated_columns_of_a_wide_table_are_its_workers(write: Write) -> None:
     with pytest.raises(ReportsError, match=r"'note'.*--worker-column"):
         Reports.from_source(path, tool="wide")
     with open_source([str(path)], Layout(tool="wide", names=ColumnNames(worker="ann, bob"))) as source:
-        read, notes = source.read()
+        read, notes = source.read_columns_and_notes()
 
     assert ["ann", "bob"] == read.worker.names.tolist()
     assert "column 'task'; 2 columns are workers: 'ann', 'bob'." in " ".join(notes)

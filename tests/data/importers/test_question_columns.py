@@ -46,7 +46,7 @@ def test_the_order_of_keys_does_not_say_what_is_a_question(write: Write, order: 
     found = imported(path)
     with open_source([str(path)]) as source:
         assert {} == source.by_question()
-        notes = " ".join(source.read()[1])
+        notes = " ".join(source.read_columns_and_notes()[1])
 
     assert (("mood",), {"text", "ticket_id", "sure"}) == (found.questions, {*found.data})
     assert [("1", "1", "g"), ("1", "2", "b"), ("2", "1", "g"), ("2", "2", "b")] == cells(found)

@@ -32,7 +32,7 @@ HALVES = TABLE.slice(0, 2), TABLE.slice(2)
 def read(*sources: str | Path, layout: Layout | None = None, **options: object) -> list[tuple]:
     """Rows of the reports of a source."""
     with open_source([str(source) for source in sources], layout) as source:
-        columns, _ = source.read()
+        columns, _ = source.read_columns_and_notes()
     return cells(Reports.from_columns(columns, ReadOptions(**options)))  # type: ignore[arg-type]
 
 
@@ -96,7 +96,7 @@ def test_null_is_no_answer(tmp_path: Path) -> None:
     path.write_text("task,worker,label\na,v,x\nb,w,NULL\na,w,y\n")
 
     with open_source([str(path)]) as source:
-        columns, notes = source.read()
+        columns, notes = source.read_columns_and_notes()
     found = Reports.from_columns(columns, ReadOptions())
 
     assert [("a", "v", "x"), ("a", "w", "y")] == cells(found)
@@ -270,7 +270,7 @@ def test_empty_standard_input_is_named_as_such(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"")))
 
     with pytest.raises(ReportsError, match="standard input: the input must not be empty"), open_source(["-"]) as source:
-        source.read()
+        source.read_columns_and_notes()
 
 
 @pytest.mark.parametrize("name", ["label-studio.json", "labels.csv"])

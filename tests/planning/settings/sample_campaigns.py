@@ -13,7 +13,7 @@ from crowdveil.campaign.settings.settings_file import CampaignSettings, read_set
 from crowdveil.channels.channel import Channel
 from crowdveil.data.assignment import Assignment
 from crowdveil.evaluation.metrics import score
-from crowdveil.planning.settings.chosen_mechanism import choose_mechanism
+from crowdveil.planning.settings.chosen_mechanism import mechanism_of_campaign_settings
 from crowdveil.planning.settings.creation import write_template
 from crowdveil.planning.settings.expected_error import planned_campaign
 from crowdveil.randomness import seeded
@@ -55,7 +55,7 @@ def simulated_errors(source: CampaignSettings, runs: int) -> np.ndarray:
 
     Every run has a crowd as the settings expect, its own assignment, and its own reports.
     """
-    chosen = choose_mechanism(source)
+    chosen = mechanism_of_campaign_settings(source)
     found = []
     for seed in range(FIRST_SEED, FIRST_SEED + runs):
         _, parts, (mechanism,) = build_campaign(chosen.source, seeded(seed + 1_000_000), build=chosen.build)

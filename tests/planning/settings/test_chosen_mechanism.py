@@ -12,7 +12,7 @@ from crowdveil.campaign.settings.privacy_request import PLAN, PrivacyRequest
 from crowdveil.campaign.settings.settings_file import ExpectedCrowd, read_settings
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.mechanisms import QuantizedResponse
-from crowdveil.planning.settings.chosen_mechanism import choose_mechanism
+from crowdveil.planning.settings.chosen_mechanism import mechanism_of_campaign_settings
 from crowdveil.planning.settings.creation import create_campaign
 from crowdveil.planning.settings.expected_error import planned_campaign
 from crowdveil.planning.worker_budget import plan_of_worker_budgets
@@ -32,7 +32,7 @@ def test_the_choice_is_that_of_the_command():
     source = replace(SOURCE, excluded=(frozenset(),) * 12)
     planned = plan_of_worker_budgets(planned_campaign(source), (5.0,)).results[0]
 
-    chosen = choose_mechanism(source)
+    chosen = mechanism_of_campaign_settings(source)
     made = chosen.build(planned.mechanism.epsilon)
 
     assert planned.mechanism == made
@@ -68,7 +68,7 @@ def test_a_plan_keeps_what_the_settings_state(changes):
     """Given tasks, exclusions and a relay bind the plan; the certified loss of a worker is within the budget."""
     source = replace(SOURCE, **changes)
 
-    chosen = choose_mechanism(source)
+    chosen = mechanism_of_campaign_settings(source)
     campaign, parts, _ = build_campaign(chosen.source, seeded(1), build=chosen.build)
 
     each = chosen.source.per_worker
@@ -95,7 +95,7 @@ def test_a_plan_chooses_what_a_campaign_can_ask(alphabet, privacy, participation
     """Whatever the answers, the choice becomes a campaign over exactly these answers that every check accepts."""
     source = replace(SOURCE, alphabet=alphabet, privacy=privacy, participation=participation)
 
-    chosen = choose_mechanism(source)
+    chosen = mechanism_of_campaign_settings(source)
     campaign, _, (mechanism,) = build_campaign(chosen.source, seeded(1), build=chosen.build)
 
     assert alphabet == mechanism.alphabet == campaign.alphabet
@@ -107,7 +107,7 @@ def test_labels_of_a_long_scale_are_blocks_of_neighbours():
     """A plan on a coarser scale is asked on all labels: every number belongs to the block of its nearest label."""
     source = replace(SOURCE, alphabet=Scale(0, 100), per_worker=1, privacy=replace(BUDGET, budget_per_worker=40.0))
 
-    made = choose_mechanism(source).build(40.0)
+    made = mechanism_of_campaign_settings(source).build(40.0)
 
     assert isinstance(made, QuantizedResponse)
     assert 8.0 == made.epsilon

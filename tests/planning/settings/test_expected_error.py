@@ -9,7 +9,7 @@ from crowdveil.campaign.settings.privacy_request import PrivacyRequest
 from crowdveil.campaign.settings.settings_file import ExpectedCrowd
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.mechanisms import QuantizedResponse, RandomizedResponse
-from crowdveil.planning.settings.chosen_mechanism import choose_mechanism
+from crowdveil.planning.settings.chosen_mechanism import mechanism_of_campaign_settings
 from crowdveil.planning.settings.expected_error import (
     mechanism_on_plan_scale,
     predict_error_with_and_without_protection,
@@ -84,7 +84,7 @@ def test_privacy_does_not_improve_the_answers_of_small_campaigns(tasks: int) -> 
 
     A vote of the same answers, simulated apart, errs on .088 of 6 tasks: one simulation said .050, and .14 unprotected.
     """
-    chosen = choose_mechanism(template(tasks))
+    chosen = mechanism_of_campaign_settings(template(tasks))
     found = predict_error_with_and_without_protection(
         chosen.source, chosen.mechanism_at_epsilon_or_budget_share, method=chosen.method
     )

@@ -5,7 +5,7 @@ import pytest
 from crowdveil.campaign.settings.settings_file import CampaignSettings
 from crowdveil.planning import predict_campaign_error
 from crowdveil.planning.prediction import FIRST_SEED as FIRST_SEED_OF_PLANS
-from crowdveil.planning.settings.chosen_mechanism import choose_mechanism
+from crowdveil.planning.settings.chosen_mechanism import mechanism_of_campaign_settings
 from crowdveil.planning.settings.expected_error import planned_campaign
 from tests.planning.settings.sample_campaigns import FIRST_SEED, former_sample, sample, simulated_errors, template
 
@@ -18,7 +18,7 @@ MOST = 0.8
 @pytest.mark.parametrize("source", [sample(), template(10), template(40)], ids=["sample", "template 10", "template 40"])
 def test_the_expected_error_is_well_below_that_of_the_constant(source: CampaignSettings) -> None:
     """By the plan the error is at most eight tenths of that of the best public constant."""
-    chosen = choose_mechanism(source)
+    chosen = mechanism_of_campaign_settings(source)
     campaign = planned_campaign(chosen.source, chosen.method)
     budget = source.privacy.budget_per_worker
     assert budget is not None

@@ -29,7 +29,7 @@ def export(file: Path, database: str | None, out: Path, replace: bool) -> None:
     CAMPAIGN is its campaign.json. The folder has reports.csv, certificate.json, assignment.csv, crowd.json and a copy
     of campaign.json. Workers are named by their slots, w0017; only those that sent a report are listed. With several
     questions each has such a folder inside, question-1 and so on. Below the campaign's least number of reports nothing
-    is written. Truths: `crowdveil export`.
+    is written. Truths: `crowdveil data export`.
     """
     with open_campaign(file, database) as (store, campaign):
         from crowdveil.data.write_reports import warning_of_names_read_as_formulas

@@ -1,4 +1,4 @@
-"""`crowdveil export`: inferred truths in the form that a labelling tool imports."""
+"""`crowdveil data export`: inferred truths in the form that a labelling tool imports."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from crowdveil.cli.verb import Verb
 @click.command(
     "export",
     cls=Verb,
-    example="crowdveil export label-studio found --tasks export.json\n          --out predictions.json",
+    example="crowdveil data export label-studio found --tasks export.json\n          --out predictions.json",
     main_options=("question", "as_json"),
     short_help="Write truths as predictions for a labelling tool.",
 )

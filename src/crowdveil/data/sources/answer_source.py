@@ -207,7 +207,7 @@ class AnswerSource:
     def _export_files_with_delimiter(self, importer: Importer) -> list[ExportFile]:
         return [with_delimiter_the_importer_recognises(file, importer, self.layout) for file in self.files]
 
-    def read(self, progress: Progress | None = None) -> tuple[ReportColumns, tuple[str, ...]]:
+    def read_columns_and_notes(self, progress: Progress | None = None) -> tuple[ReportColumns, tuple[str, ...]]:
         """Return the columns of answers, and notes on how they were read.
 
         Raises:

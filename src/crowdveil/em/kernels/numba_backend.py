@@ -165,7 +165,7 @@ class NumbaBlock(EncodedBlock):
     ) -> MeanStep:
         """Return weighted means of numbers."""
         truth, squares = np.empty(self.block.tasks) if previous is None else previous, np.zeros(self.workers)
-        reports = self.block.pointers, self.block.worker, self.number_of_each_report
+        reports = self.block.pointers, self.block.worker, self.numeric_value_of_each_report
         change = votes.weighted_means_and_squared_residuals(*reports, weight, gold, rounding, truth, squares)
         return MeanStep(truth, squares, change if truth is previous else None)
 

@@ -65,7 +65,7 @@ class NumbaMessages:
         self.truths = len(kept)
         self.components = _padded_to_multiples(self.components[:, :, kept], loops.UNROLLED_COMPONENTS)
 
-    def first(self) -> NDArray[np.float64]:
+    def log_product_of_first_messages(self) -> NDArray[np.float64]:
         """Return the logarithm of the first messages to tasks, indexed [task, truth]."""
         return self.pass_messages(np.empty((0, self.truths)))
 

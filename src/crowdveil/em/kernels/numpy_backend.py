@@ -107,7 +107,7 @@ class EncodedBlock:
     points: NDArray[np.float64] | None = None
 
     @cached_property
-    def number_of_each_report(self) -> NDArray[np.float64]:
+    def numeric_value_of_each_report(self) -> NDArray[np.float64]:
         """Value of each report, shape (reports,): the number, or the grid point or position of its symbol."""
         return self.block.value if self.points is None else self.points[self.block.value]
 
@@ -199,14 +199,14 @@ class EncodedBlock:
         total = weight_totals_by_code(task, shares, self.block.tasks)
         truth = np.full(self.block.tasks, np.nan)
         np.divide(
-            weight_totals_by_code(task, shares * self.number_of_each_report, self.block.tasks),
+            weight_totals_by_code(task, shares * self.numeric_value_of_each_report, self.block.tasks),
             total,
             out=truth,
             where=total > 0,
         )
         truth = np.where(np.isnan(gold), truth, gold)
-        difference = self.number_of_each_report - truth[task]
-        difference[np.abs(difference) <= rounding * np.abs(self.number_of_each_report)] = 0.0
+        difference = self.numeric_value_of_each_report - truth[task]
+        difference[np.abs(difference) <= rounding * np.abs(self.numeric_value_of_each_report)] = 0.0
         return MeanStep(truth, weight_totals_by_code(self.block.worker, difference**2, self.workers))
 
 

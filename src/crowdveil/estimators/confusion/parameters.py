@@ -151,7 +151,7 @@ def candidate_mean_abilities_with_expected(expected: float) -> NDArray[np.float6
     return np.unique(np.append(np.arange(N_CANDIDATES) / N_CANDIDATES, expected))
 
 
-def log_joint_ability_density(
+def log_density_of_mean_and_worker_abilities(
     mean: NDArray[np.float64] | float,
     expected: float,
     share: NDArray[np.float64],
@@ -177,9 +177,9 @@ def log_joint_ability_density(
 def most_likely_crowd_ability_index(
     expected: float, share: NDArray[np.float64], right: NDArray[np.float64], wrong: NDArray[np.float64]
 ) -> int:
-    """Return the index of the candidate with the highest `log_joint_ability_density`."""
+    """Return the index of the candidate with the highest `log_density_of_mean_and_worker_abilities`."""
     return int(
-        log_joint_ability_density(
+        log_density_of_mean_and_worker_abilities(
             candidate_mean_abilities_with_expected(expected), expected, share, right, wrong
         ).argmax()
     )

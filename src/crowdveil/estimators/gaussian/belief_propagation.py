@@ -250,7 +250,7 @@ class _NumpyMessages:
         """Restrict the grid to the truths with indices `kept`."""
         self.components, self.messages = np.ascontiguousarray(self.components[:, :, kept]), self.messages[:, kept]
 
-    def first(self) -> NDArray[np.float64]:
+    def log_product_of_first_messages(self) -> NDArray[np.float64]:
         """Return the log-product of the first messages to tasks, indexed [task, truth]."""
         return self.reports.log_message_product_per_task(self.messages)
 
@@ -298,7 +298,7 @@ def _propagate_chunk(
     known = ~np.isnan(gold)
     masses = point_masses(points, gold[known])
     messages = workers.messages_of_task_chunk(part, known)
-    scores = null_scores + messages.first()
+    scores = null_scores + messages.log_product_of_first_messages()
     posterior = priors.posterior_from_log_likelihoods(scores)
     posterior[known] = masses
     kept = np.flatnonzero(posterior.max(axis=0) > NEGLIGIBLE_PROBABILITY)

@@ -364,7 +364,7 @@ def _unbiased_task_medians(block: GoldBlock, parameters: StudentParameters) -> N
 
 def _unbiased_numbers(block: GoldBlock, parameters: StudentParameters) -> NDArray[np.float64]:
     """Return the value of each report, less the bias of its worker; shape (reports,)."""
-    numbers, biases = block.coded.number_of_each_report, parameters.biases
+    numbers, biases = block.coded.numeric_value_of_each_report, parameters.biases
     return numbers if biases is None else numbers - biases.mean[block.block.worker]
 
 
@@ -381,7 +381,7 @@ def _squared_scales(block: GoldBlock, parameters: StudentParameters) -> NDArray[
 
 def _residual_moments_over_tasks(block: GoldBlock, median: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the sums of `StudentStatistics.moments`; residuals about a mean are scaled by sqrt(n / (n - 1))."""
-    numbers, task = block.coded.number_of_each_report, block.block.task
+    numbers, task = block.coded.numeric_value_of_each_report, block.block.task
     count = np.diff(block.block.pointers).astype(float)
     mean = weight_totals_by_code(task, numbers, block.block.tasks) / np.maximum(count, 1)
     squares = ((numbers - mean[task]) ** 2 * (count / np.maximum(count - 1, 1))[task])[count[task] > 1]

@@ -101,7 +101,7 @@ class Crh(WeightedTruths):
     def e_step(self, block: GoldBlock, parameters: WeightParameters) -> EStep[Distances]:
         """Return the medians, and each worker's normalized absolute distance from them."""
         summary = parameters.summary
-        numbers = block.coded.number_of_each_report
+        numbers = block.coded.numeric_value_of_each_report
         weight = np.ones(summary.workers) if parameters.weight is None else parameters.weight
         truth = with_gold_truths_replaced(weighted_medians(block.block, numbers, weight), block.gold)
         unit = standard_deviation_per_task(block.block, numbers)[block.block.task]
@@ -145,7 +145,7 @@ class Catd(WeightedTruths):
             step = block.coded.weighted_means_and_residual_sums(parameters.weight, ROUNDING, block.gold, block.before)
             return EStep(Distances(step.squares), step.truth, change=step.change)
         summary = parameters.summary
-        numbers = block.coded.number_of_each_report
+        numbers = block.coded.numeric_value_of_each_report
         truth = with_gold_truths_replaced(weighted_medians(block.block, numbers, np.ones(summary.workers)), block.gold)
         squares = number_minus_truth_without_rounding(block, numbers, truth) ** 2
         return EStep(distances_summed_by_worker(block, squares, summary), truth)

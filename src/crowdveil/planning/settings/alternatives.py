@@ -11,7 +11,7 @@ from crowdveil.planning import Prediction, predict_campaign_error
 from crowdveil.planning.bayes_error import SEARCH_CROWDS
 from crowdveil.planning.plan_sentences import expected_error_text
 from crowdveil.planning.prediction import predict_from_bayes_errors
-from crowdveil.planning.settings.chosen_mechanism import choose_mechanism
+from crowdveil.planning.settings.chosen_mechanism import mechanism_of_campaign_settings
 from crowdveil.planning.settings.expected_error import ExpectedError, mechanism_on_plan_scale, planned_campaign
 from crowdveil.planning.worker_budget import task_loads_per_worker_to_compare
 from crowdveil.standalone.checks import MAX_SLOTS
@@ -90,7 +90,7 @@ def _prediction_if_worth(source: CampaignSettings) -> Prediction | None:
 
     A campaign that is not worth asking even with known worker classes is not simulated.
     """
-    chosen = choose_mechanism(source)
+    chosen = mechanism_of_campaign_settings(source)
     campaign = planned_campaign(chosen.source, chosen.method)
     mechanism = mechanism_on_plan_scale(campaign.crowd.alphabet, chosen.mechanism_at_epsilon_or_budget_share)
     most = WORTH_ASKING * campaign.crowd.constant_error

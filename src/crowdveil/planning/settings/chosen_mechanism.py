@@ -63,7 +63,7 @@ class ChosenMechanism:
         )
 
 
-def choose_mechanism(source: CampaignSettings) -> ChosenMechanism:
+def mechanism_of_campaign_settings(source: CampaignSettings) -> ChosenMechanism:
     """Return the mechanism of a campaign; of levels the tasks per worker are those of the most private one.
 
     What the settings expect is public, so a table that is chosen for it costs no privacy; the table is in the
@@ -81,7 +81,7 @@ def choose_mechanism(source: CampaignSettings) -> ChosenMechanism:
 
 
 def _chosen_mechanism_of_one_channel(source: CampaignSettings) -> ChosenMechanism:
-    """Return the mechanism of one channel; errors as `choose_mechanism`."""
+    """Return the mechanism of one channel; errors as `mechanism_of_campaign_settings`."""
     privacy = source.privacy
     if privacy.mechanism == PLAN:
         return _best_within_budget(source) if privacy.epsilon_per_answer is None else _best_at_epsilon(source)

@@ -32,7 +32,7 @@ from crowdveil.files.filesystem import temporary_folder
 from crowdveil.folder.campaign.curator_key import key_path, new_curator_key
 from crowdveil.mechanisms import ChannelMechanism, Designed
 from crowdveil.planning.settings.alternatives import WORTH_ASKING, require_worth_asking
-from crowdveil.planning.settings.chosen_mechanism import ChosenMechanism, choose_mechanism
+from crowdveil.planning.settings.chosen_mechanism import ChosenMechanism, mechanism_of_campaign_settings
 from crowdveil.planning.settings.expected_error import (
     ExpectedError,
     OnSimulation,
@@ -112,7 +112,7 @@ def create_campaign(
     require_absent_or_empty_folder(folder)
     source = read_settings(settings)
     prior = _prior_bytes(source)
-    chosen = [choose_mechanism(one) for one in source.by_question]
+    chosen = [mechanism_of_campaign_settings(one) for one in source.by_question]
     first, *others = chosen
     source = replace(first.source, others=tuple(one.source for one in others), budget=source.budget)
     with new_curator_key(source, folder) as relay:
