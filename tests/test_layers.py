@@ -19,7 +19,7 @@ FLOORS = {
     "arguments": 0,
     "errors": 0,
     "jit": 0,
-    "figures": 0,
+    "matplotlib_plots": 0,
     "presentation": 0,
     "randomness": 0,
     "registry": 0,

@@ -35,7 +35,7 @@ from crowdveil.inference.methods import (
     estimator_of_method_or_default,
     warning_if_fit_is_slow,
 )
-from crowdveil.inference.truths_on_another_scale import fit_panel, truths_as_ordered_labels
+from crowdveil.inference.truths_of_other_labels_than_answers import fit_panel, truths_as_ordered_labels
 from crowdveil.registry import ESTIMATOR_ENTRIES
 
 Frame = TypeVar("Frame")

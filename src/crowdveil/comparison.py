@@ -24,15 +24,15 @@ from crowdveil.errors import SettingsError
 from crowdveil.estimators.factorization_mean import FactorizationMean
 from crowdveil.estimators.weighted_mean import WeightedMean
 from crowdveil.evaluation.metrics import ErrorName, score
-from crowdveil.figures import line_plot
 from crowdveil.folder.evidence import Evidence
 from crowdveil.inference.methods import AnyEstimator, Method, estimator_of_method_or_default
+from crowdveil.matplotlib_plots import line_plot
 from crowdveil.mechanisms import MatrixFactorization, MatrixFactorizationPublished, Mechanism
 from crowdveil.presentation.html import notebook_card, table
 from crowdveil.presentation.progress import ProgressDisplay
 from crowdveil.presentation.svg_pictures import line_chart
 from crowdveil.privacy.accounting import account
-from crowdveil.privacy.mechanism_settings import MechanismSettings, build_mechanism
+from crowdveil.privacy.mechanism_from_settings import MechanismSettings, build_mechanism
 from crowdveil.randomness import seeded
 from crowdveil.simulate import perturb
 from crowdveil.simulate.perturbation import dense_reports

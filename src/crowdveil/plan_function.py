@@ -20,7 +20,7 @@ from crowdveil.planning.expected_campaign import expected_campaign
 from crowdveil.planning.plan import EPSILONS, Plan, Progress
 from crowdveil.planning.plan import plan as plan_campaign
 from crowdveil.planning.settings.alternatives import WORTH_ASKING
-from crowdveil.privacy.mechanism_settings import Expectation
+from crowdveil.privacy.mechanism_from_settings import Expectation
 
 
 @with_known_arguments("plan(Categories(('no', 'yes')), workers=100, tasks=50, participation_rate=0.5, target=0.1)")

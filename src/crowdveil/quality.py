@@ -24,7 +24,7 @@ from crowdveil.em.gold import as_gold, gold_and_seed_of_draw
 from crowdveil.errors import SettingsError
 from crowdveil.folder.evidence import Evidence
 from crowdveil.inference.methods import AnyEstimator
-from crowdveil.inference.truths_on_another_scale import fit_panel
+from crowdveil.inference.truths_of_other_labels_than_answers import fit_panel
 
 
 def agreement(

@@ -11,7 +11,7 @@ from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.folder.evidence import Evidence
-from crowdveil.inference.truths_on_another_scale import fit_panel
+from crowdveil.inference.truths_of_other_labels_than_answers import fit_panel
 from crowdveil.mechanisms import RandomizedResponse
 from crowdveil.randomness import seeded
 

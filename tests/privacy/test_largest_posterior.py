@@ -23,7 +23,7 @@ from crowdveil.channels.rounding import percent_rounded_up
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.mechanisms import Designed, Laplace, QuantizedResponse, RandomizedResponse
 from crowdveil.privacy.largest_posterior import picture_rows_of_largest_posteriors, sentences_on_adversary_certainty
-from crowdveil.privacy.mechanism_settings import (
+from crowdveil.privacy.mechanism_from_settings import (
     Expectation,
     MechanismSettings,
     build_mechanism,

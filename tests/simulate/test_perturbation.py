@@ -21,7 +21,7 @@ from crowdveil.mechanisms.matrix_factorization import MatrixFactorization
 from crowdveil.mechanisms.randomized_response import RandomizedResponse
 from crowdveil.mechanisms.two_layer import TwoLayer
 from crowdveil.privacy.accounting import account_channel_table
-from crowdveil.privacy.mechanism_settings import MechanismSettings
+from crowdveil.privacy.mechanism_from_settings import MechanismSettings
 from crowdveil.randomness import secure, seeded
 from crowdveil.simulate import (
     bernoulli,

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from crowdveil.data.sources.answer_source import AnswerSource
     from crowdveil.files.atomic_write import Outputs
     from crowdveil.folder.evidence import Evidence, EvidenceOptions
-    from crowdveil.folder.named_reports import NamedReports
+    from crowdveil.folder.recorded_reading_options import NamedReports
     from crowdveil.inference.inference import Inference, Resources, SavedFits
     from crowdveil.inference.methods import Method
 

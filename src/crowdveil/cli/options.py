@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from crowdveil.channels.alphabet import Alphabet
     from crowdveil.channels.guarantee import Participation
     from crowdveil.inference.inference import Resources
-    from crowdveil.privacy.mechanism_settings import MechanismSettings
+    from crowdveil.privacy.mechanism_from_settings import MechanismSettings
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 MAX_COUNT = 10**12
@@ -343,7 +343,7 @@ def mechanism_settings(
     own: MechanismOptions,
 ) -> MechanismSettings:
     """Return the requested mechanism from `mechanism_options`; a contradiction ends with wrong usage."""
-    from crowdveil.privacy.mechanism_settings import Expectation, MechanismSettings
+    from crowdveil.privacy.mechanism_from_settings import Expectation, MechanismSettings
 
     expected = {name: getattr(own, name) for name in ("prior", "participation_rate", "ability", "sigmas")}
     stated = {name: value for name, value in expected.items() if value is not None}

@@ -39,11 +39,11 @@ from crowdveil.presentation.counts import crowd_text
 if TYPE_CHECKING:
     from crowdveil.channels.alphabet import Alphabet
     from crowdveil.data.assignment import Assignment
-    from crowdveil.data.ingest.coded_columns import Duplicates
+    from crowdveil.data.ingest.checked_column_codes import Duplicates
     from crowdveil.data.sources.layout import Layout
     from crowdveil.folder.answers import AnswersRead, CampaignLists
     from crowdveil.folder.write_collection import Form
-    from crowdveil.privacy.mechanism_settings import MechanismSettings
+    from crowdveil.privacy.mechanism_from_settings import MechanismSettings
     from crowdveil.simulate.perturbed_collection import PerturbedCollection
 
 SHOWN_DIGITS = 4
@@ -212,7 +212,7 @@ def _read(asked: PerturbOptions, lists: CampaignLists) -> tuple[AnswersRead, Seq
 
 def _within_budget(asked: PerturbOptions, read: AnswersRead, cells: int) -> MechanismSettings:
     """Return the settings, with the epsilon of a cell that a budget allows."""
-    from crowdveil.privacy.mechanism_settings import settings_within_budget
+    from crowdveil.privacy.mechanism_from_settings import settings_within_budget
 
     tasks = len(read.answers.tasks)
     return settings_within_budget(asked.requested, read.alphabet, tasks=tasks, cells=cells, delta=asked.delta)
@@ -251,7 +251,7 @@ def _composed_losses_as_json(collection: PerturbedCollection, cells: int, delta:
 
 def _data(collection: PerturbedCollection) -> dict[str, Any]:
     from crowdveil.folder.evidence import GUARANTEE_SCOPE
-    from crowdveil.privacy.mechanism_settings import mechanism_parameters_by_name
+    from crowdveil.privacy.mechanism_from_settings import mechanism_parameters_by_name
 
     answers, mechanism, alphabet = collection.answers, collection.mechanism, collection.answers.alphabet
     public = mechanism.participation == "public"
@@ -280,7 +280,7 @@ def _data(collection: PerturbedCollection) -> dict[str, Any]:
 
 def _mechanism_and_settings_text(collection: PerturbedCollection, channels: Path | None) -> str:
     """Return the mechanism with the settings in use; settings that a file gives are named by the file."""
-    from crowdveil.privacy.mechanism_settings import short_description
+    from crowdveil.privacy.mechanism_from_settings import short_description
 
     table, mechanism = collection.setup.table, collection.mechanism
     if channels is not None:

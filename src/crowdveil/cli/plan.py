@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from crowdveil.channels.guarantee import Participation
     from crowdveil.cli.display import Bar
     from crowdveil.planning import Campaign, Pilot, Plan
-    from crowdveil.privacy.mechanism_settings import Expectation
+    from crowdveil.privacy.mechanism_from_settings import Expectation
 
 EXAMPLE = """crowdveil plan --labels no,yes --tasks 500 --workers 100
           --participation-rate 0.3 --target-error 0.05"""
@@ -228,7 +228,7 @@ def plan(asked: PlanOptions) -> None:
 def _expected(asked: PlanOptions) -> tuple[Expectation, Campaign]:
     """Return what is expected of the answers, and the campaign."""
     from crowdveil.planning.expected_campaign import expected_campaign
-    from crowdveil.privacy.mechanism_settings import Expectation
+    from crowdveil.privacy.mechanism_from_settings import Expectation
 
     shown: Any = {name: getattr(asked, name) for name in ("prior", "participation_rate", "ability")}
     expected = Expectation(sigmas=asked.sigmas or (), **shown)

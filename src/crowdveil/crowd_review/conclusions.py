@@ -34,7 +34,7 @@ from crowdveil.folder.answers import kind_of_truths, read_drawn_gold
 from crowdveil.folder.evidence import Evidence, channel_or_raise_if_unknown
 from crowdveil.inference.inference import infer
 from crowdveil.inference.methods import Method
-from crowdveil.inference.truths_on_another_scale import warning_if_order_contradicts_gold
+from crowdveil.inference.truths_of_other_labels_than_answers import warning_if_order_contradicts_gold
 
 MIN_GOLD, MIN_GOLD_ANSWERS = 10, 5
 """Fewest gold tasks for prevalences, and fewest gold tasks that a worker has answered for the worker's accuracy."""

@@ -21,7 +21,7 @@ from crowdveil.folder.answers import read_task_or_worker_column
 from crowdveil.folder.evidence import Evidence
 from crowdveil.inference.inference import infer
 from crowdveil.inference.methods import AnyEstimator, Method, estimator_of_method_or_default
-from crowdveil.inference.truths_on_another_scale import refuse_if_gold_cannot_map_answers
+from crowdveil.inference.truths_of_other_labels_than_answers import refuse_if_gold_cannot_map_answers
 from crowdveil.planning.next_answers import FIRST_REPORTS, CrowdState, NextAnswers, next_answers
 
 EVEN_SHARES = 3

@@ -30,7 +30,7 @@ from crowdveil.evaluation.copies import find_copies
 from crowdveil.folder.evidence import Evidence
 from crowdveil.inference.inference import infer
 from crowdveil.inference.methods import Method
-from crowdveil.inference.truths_on_another_scale import fit_panel
+from crowdveil.inference.truths_of_other_labels_than_answers import fit_panel
 
 RARE = 1e-3
 """Probability of equal answers below which they count as constant."""

@@ -18,7 +18,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from crowdveil.data.ingest.coded_columns import encode_array, encode_ids
+from crowdveil.data.ingest.checked_column_codes import encode_array, encode_ids
 from crowdveil.data.ingest.column_readers import read_csv_by_role
 from crowdveil.data.ingest.csv_files import csv_row, text_source
 from crowdveil.errors import ReportsError, SettingsError

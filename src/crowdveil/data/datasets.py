@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 
 from crowdveil.channels.alphabet import Alphabet, Categories, Scale
-from crowdveil.data.ingest.coded_columns import Duplicates, parse_numbers
+from crowdveil.data.ingest.checked_column_codes import Duplicates, parse_numbers
 from crowdveil.data.ingest.column_readers import ReportColumns, read_columns
 from crowdveil.data.ingest.gold_files import load_gold_with_draw_seed
 from crowdveil.data.read_options import IdentifierList, ReadOptions

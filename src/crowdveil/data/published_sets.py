@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from crowdveil.data.datasets import META_FILE, VARIABLE
-from crowdveil.data.ingest.coded_columns import parse_numbers
+from crowdveil.data.ingest.checked_column_codes import parse_numbers
 from crowdveil.data.ingest.csv_files import csv_text
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.files.atomic_write import Outputs

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from crowdveil.arguments import require_choice, require_instance, require_list
 from crowdveil.channels.alphabet import Alphabet, Categories, Scale
-from crowdveil.data.ingest.coded_columns import (
+from crowdveil.data.ingest.checked_column_codes import (
     Duplicates,
     Grid,
     Missing,

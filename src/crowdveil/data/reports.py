@@ -26,7 +26,7 @@ from crowdveil.data.columnar_store import MappedRows, ReportChunk, open_encoded,
 from crowdveil.data.frames import OriginalColumns, coded_and_original_columns
 from crowdveil.data.identifiers import Identifiers, lazy_or_read_only_identifiers
 from crowdveil.data.ingest.canonical_order import sort_by_task_worker_value, sort_packed
-from crowdveil.data.ingest.coded_columns import (
+from crowdveil.data.ingest.checked_column_codes import (
     CodedColumn,
     Duplicates,
     Grid,

@@ -11,7 +11,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 
 from crowdveil.channels.alphabet import Scale
-from crowdveil.data.ingest.coded_columns import number_or_nan
+from crowdveil.data.ingest.checked_column_codes import number_or_nan
 from crowdveil.data.ingest.csv_files import csv_row
 from crowdveil.data.reports import Reports
 

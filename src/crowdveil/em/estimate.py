@@ -20,7 +20,7 @@ from crowdveil.em.fit_state import FitState
 from crowdveil.em.gold import CrossValidation
 from crowdveil.em.kernels.numpy_backend import row_maxima
 from crowdveil.errors import SettingsError
-from crowdveil.figures import bar_plot, confusion_plot, histogram_of_shares, interval_plot
+from crowdveil.matplotlib_plots import bar_plot, confusion_plot, histogram_of_shares, interval_plot
 from crowdveil.presentation.counts import number_of
 from crowdveil.presentation.html import Html, notebook_card, table
 from crowdveil.presentation.svg_pictures import count_bars, interval_chart, share_histogram

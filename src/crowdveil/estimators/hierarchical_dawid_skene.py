@@ -34,7 +34,7 @@ from crowdveil.em.estimate import NORMAL_QUANTILE, WorkerTable
 from crowdveil.em.fit_state import FitState, StateField
 from crowdveil.em.gold import one_hot_gold
 from crowdveil.em.kernels.numpy_backend import Discount, row_maxima, row_sums, softmax
-from crowdveil.em.kernels.reductions import CHUNK_NUMBERS, floored_log, normalize_confusion
+from crowdveil.em.kernels.table_and_report_reductions import CHUNK_NUMBERS, floored_log, normalize_confusion
 from crowdveil.em.model import EStep, FitInput, FitResult, GoldBlock, Summary
 from crowdveil.estimators.confusion.model import (
     M_STEPS,

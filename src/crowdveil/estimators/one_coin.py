@@ -18,7 +18,7 @@ from crowdveil.em.estimate import WorkerTable
 from crowdveil.em.estimator import Estimator
 from crowdveil.em.fit_state import FitState, StateField
 from crowdveil.em.gold import one_hot_gold
-from crowdveil.em.kernels.reductions import map_row_chunks
+from crowdveil.em.kernels.table_and_report_reductions import map_row_chunks
 from crowdveil.em.model import Coordinates, EStep, FitResult, GoldBlock, Summary
 from crowdveil.em.saddle_points import jittered_mostly_in_one_number
 from crowdveil.estimators.confusion.credible_intervals import (

@@ -29,7 +29,7 @@ from crowdveil.em.estimator import require_null_reports_countable
 from crowdveil.em.observation_model import observation_model
 from crowdveil.errors import ReportsError
 from crowdveil.evaluation.agreement import NORMAL_QUANTILE, refuse_repeats
-from crowdveil.evaluation.agreement_through_channel import symbol_and_null_counts_by_range
+from crowdveil.evaluation.agreement_corrected_for_channel import symbol_and_null_counts_by_range
 
 PSEUDO_COUNT = 1e-6
 """Pseudo-reports of each input symbol, with which the solver stays inside the simplex."""

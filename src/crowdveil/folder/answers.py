@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from crowdveil.channels.alphabet import Alphabet, Categories, Scale
 from crowdveil.data import datasets
 from crowdveil.data.assignment import Assignment
-from crowdveil.data.ingest.coded_columns import Duplicates
+from crowdveil.data.ingest.checked_column_codes import Duplicates
 from crowdveil.data.ingest.column_readers import ReportColumns, delimiter_and_roles, match_columns, read_csv_by_role
 from crowdveil.data.ingest.csv_files import Progress, read_csv_table, read_header, text_source
 from crowdveil.data.ingest.gold_files import load_gold_with_draw_seed

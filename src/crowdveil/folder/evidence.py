@@ -16,7 +16,7 @@ from crowdveil.channels.channel_table import ChannelTable, is_channel_table
 from crowdveil.data import datasets
 from crowdveil.data.assignment import Assignment
 from crowdveil.data.columnar_store import STORE_FILES, has_repeated_pairs, read_seal_of_encoded_blocks
-from crowdveil.data.ingest.coded_columns import EXAMPLES_SHOWN, Duplicates, Grid
+from crowdveil.data.ingest.checked_column_codes import EXAMPLES_SHOWN, Duplicates, Grid
 from crowdveil.data.ingest.column_readers import ReportColumns
 from crowdveil.data.ingest.csv_files import Progress, content_digest
 from crowdveil.data.ingest.labels import with_known_spellings

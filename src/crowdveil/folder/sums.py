@@ -16,7 +16,7 @@ from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.folder.crowd import Crowd
 from crowdveil.mechanisms import MatrixFactorization
-from crowdveil.privacy.mechanism_settings import description_with_parameters, mechanism_parameters_by_name
+from crowdveil.privacy.mechanism_from_settings import description_with_parameters, mechanism_parameters_by_name
 from crowdveil.randomness import Seeded, Source
 from crowdveil.standalone.checks import fits
 from crowdveil.standalone.verification import parse_json

@@ -14,7 +14,7 @@ import numpy as np
 
 from crowdveil.channels.guarantee import Guarantee, Participation, Unit
 from crowdveil.data import datasets
-from crowdveil.data.ingest.coded_columns import Duplicates
+from crowdveil.data.ingest.checked_column_codes import Duplicates
 from crowdveil.data.read_options import ReadOptions
 from crowdveil.data.reports import Reports
 from crowdveil.data.sources.answer_source import AnswerSource, local_source
@@ -35,8 +35,8 @@ from crowdveil.synthesis.expected_error import (
     first_unless_second_clearly_better,
 )
 from crowdveil.synthesis.private.histogram import Histogram
-from crowdveil.synthesis.private.method import PrivateMethod, Progress
 from crowdveil.synthesis.private.pooled_shape import PooledShape
+from crowdveil.synthesis.private.private_method import PrivateMethod, Progress
 from crowdveil.synthesis.release import Release
 
 LEFT_OUT = (

@@ -48,7 +48,7 @@ from crowdveil.inference.methods import (
     noise_model_sentence,
     warning_if_channel_unread,
 )
-from crowdveil.inference.truths_on_another_scale import fit_panel, warning_if_order_contradicts_gold
+from crowdveil.inference.truths_of_other_labels_than_answers import fit_panel, warning_if_order_contradicts_gold
 from crowdveil.presentation.counts import number_of, verb_of
 from crowdveil.registry import ENGINE_ENTRIES
 

@@ -11,7 +11,7 @@ from crowdveil.planning.campaign import Campaign
 from crowdveil.planning.population import LabelCrowd, NumberCrowd, beta_abilities, coarsen_prior, coarsen_scale
 from crowdveil.planning.prediction import with_crowd_of_pilot
 from crowdveil.planning.shared_mistakes import Pilot
-from crowdveil.privacy.mechanism_settings import USUAL_ABILITY, Expectation
+from crowdveil.privacy.mechanism_from_settings import USUAL_ABILITY, Expectation
 
 DEFAULT_SIGMAS = (0.1, 0.5)
 """Default standard deviations of two halves of the workers, as shares of the range of a scale."""

@@ -9,7 +9,7 @@ from crowdveil.mechanisms import Designed, QuantizedResponse
 from crowdveil.planning.campaign import Campaign
 from crowdveil.planning.plan import PlanRow
 from crowdveil.planning.population import NumberCrowd
-from crowdveil.privacy.mechanism_settings import Expectation
+from crowdveil.privacy.mechanism_from_settings import Expectation
 
 TASK_OPTION = ("--tasks", "tasks.csv")
 

@@ -12,7 +12,7 @@ from crowdveil.planning.plan_sentences import (
 )
 from crowdveil.planning.population import LabelCrowd, NumberCrowd
 from crowdveil.planning.prediction import Prediction, sentence_on_predictions_for_real_sets
-from crowdveil.privacy.mechanism_settings import Expectation, mechanism_parameters_by_name
+from crowdveil.privacy.mechanism_from_settings import Expectation, mechanism_parameters_by_name
 
 
 def plan_data(plan: Plan, expected: Expectation, *, participation_given: bool) -> dict[str, Any]:

@@ -31,7 +31,7 @@ from crowdveil.planning.settings.alternatives import WORTH_ASKING
 from crowdveil.planning.settings.expected_error import mechanism_on_plan_scale
 from crowdveil.planning.worker_budget import LARGEST_CELL_EPSILON, RANKING_EXCESS
 from crowdveil.presentation.counts import number_of
-from crowdveil.privacy.mechanism_settings import Expectation
+from crowdveil.privacy.mechanism_from_settings import Expectation
 from crowdveil.privacy.statement import PrivacyStatement
 from crowdveil.release.result_files import expected_error_without_gold, has_truth, tasks_without_gold_text
 

@@ -41,7 +41,7 @@ from crowdveil.folder.evidence import (
     question_number_of,
     read_evidence,
 )
-from crowdveil.folder.named_reports import recorded_reports
+from crowdveil.folder.recorded_reading_options import recorded_reports
 from crowdveil.folder.write_collection import REPORTS_FILES
 from crowdveil.privacy.accounting import account_channel_table
 from crowdveil.privacy.campaign_sentences import (

@@ -15,7 +15,7 @@ from crowdveil.data.ingest.csv_files import read_csv_table
 from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.mechanisms import Mechanism
-from crowdveil.privacy.mechanism_settings import MechanismSettings, build_mechanism
+from crowdveil.privacy.mechanism_from_settings import MechanismSettings, build_mechanism
 
 UNPROTECTED = "unprotected"
 """Text in place of an epsilon: these cells are sent without randomization. It must be explicit."""

@@ -31,7 +31,7 @@ from crowdveil.folder.sums import Sums, sum_reports_of_all_devices, sums_text
 from crowdveil.folder.write_collection import REPORTS_FILES, Form, write_reports, write_sums
 from crowdveil.mechanisms import MatrixFactorization, MatrixFactorizationPublished, Mechanism
 from crowdveil.privacy.accounting import Account, account, account_channel_table
-from crowdveil.privacy.mechanism_settings import description_with_parameters
+from crowdveil.privacy.mechanism_from_settings import description_with_parameters
 from crowdveil.randomness import Source, secure, seeded
 from crowdveil.simulate import MAX_REPORTS, perturb, perturb_cells, report_count_from_public_information
 from crowdveil.simulate.channel_assignment import ChannelAssignment

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from crowdveil.channels.alphabet import MAX_MAGNITUDE, Scale
-from crowdveil.data.ingest.coded_columns import Duplicates
+from crowdveil.data.ingest.checked_column_codes import Duplicates
 from crowdveil.data.read_options import IdentifierList
 from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError, SettingsError

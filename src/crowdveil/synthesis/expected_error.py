@@ -16,7 +16,7 @@ from crowdveil.channels.guarantee import MIN_EPSILON
 from crowdveil.randomness import seeded
 from crowdveil.synthesis.claims import Claims, Floats
 from crowdveil.synthesis.private.histogram import Histogram
-from crowdveil.synthesis.private.method import PrivateMethod
+from crowdveil.synthesis.private.private_method import PrivateMethod
 from crowdveil.synthesis.release import Release
 
 SCATTER = 0.05

@@ -274,7 +274,7 @@ def test_empty_standard_input_is_named_as_such(monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.parametrize("name", ["label-studio.json", "labels.csv"])
-@pytest.mark.parametrize("way", ["read", "answers_of_tool_export", "by_question"])
+@pytest.mark.parametrize("way", ["read_columns_and_notes", "answers_of_tool_export", "by_question"])
 def test_progress_is_in_bytes_of_all_files_from_the_first_call(name: str, way: str) -> None:
     """A bar has its total before a file is parsed, JSON too, and is full at the end."""
     path, calls = SAMPLES / name, list[tuple[int, int]]()

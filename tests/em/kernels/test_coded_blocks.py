@@ -10,7 +10,11 @@ from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.em.kernels import dispatch, reductions
 from crowdveil.em.kernels.dispatch import encoded_block_for_kernels
 from crowdveil.em.kernels.numpy_backend import EncodedBlock, ScoreTables, largest_change, softmax
-from crowdveil.em.kernels.reductions import Slopes, normalize_confusion, squared_derivative_sums_per_worker
+from crowdveil.em.kernels.table_and_report_reductions import (
+    Slopes,
+    normalize_confusion,
+    squared_derivative_sums_per_worker,
+)
 from tests.estimators.dense import LABELS, random_reports
 
 REPORTS = random_reports(np.random.default_rng(0), LABELS, tasks=9, workers=6, share=0.5)

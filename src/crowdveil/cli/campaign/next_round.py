@@ -85,7 +85,7 @@ def _folder_of_inferred_reports(results: Path) -> Path:
     """Return the folder of the reports from which results were inferred."""
     from crowdveil.folder.crowd import report_directory
     from crowdveil.folder.estimate_files import INFER_AGAIN
-    from crowdveil.folder.named_reports import recorded_reports
+    from crowdveil.folder.recorded_reading_options import recorded_reports
 
     recorded = recorded_reports(results)
     if recorded is None or len(recorded.sources) > 1:

@@ -23,7 +23,7 @@ from crowdveil.cli.verb import Verb
 from crowdveil.presentation.counts import crowd_text
 
 if TYPE_CHECKING:
-    from crowdveil.folder.named_reports import NamedReports
+    from crowdveil.folder.recorded_reading_options import NamedReports
 
 
 @click.command(

@@ -12,7 +12,7 @@ from crowdveil.cli.display import progress_bar
 from crowdveil.cli.options import Command, Parsed, option_group
 
 if TYPE_CHECKING:
-    from crowdveil.data.ingest.coded_columns import Missing
+    from crowdveil.data.ingest.checked_column_codes import Missing
     from crowdveil.data.sources.answer_source import AnswerSource
     from crowdveil.data.sources.layout import Layout
 

@@ -15,7 +15,7 @@ from crowdveil.presentation.counts import number_of, verb_of
 
 if TYPE_CHECKING:
     from crowdveil.evaluation.agreement import Agreement
-    from crowdveil.folder.named_reports import NamedReports
+    from crowdveil.folder.recorded_reading_options import NamedReports
 
 SHOWN_WORKERS = 5
 NAMES = {"agreement": "equal answers", "difference": "difference"}

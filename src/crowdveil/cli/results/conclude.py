@@ -14,7 +14,7 @@ from crowdveil.cli.verb import Verb
 from crowdveil.presentation.counts import number_of
 
 if TYPE_CHECKING:
-    from crowdveil.folder.named_reports import NamedReports
+    from crowdveil.folder.recorded_reading_options import NamedReports
 
 SHOWN_ROWS = 20
 

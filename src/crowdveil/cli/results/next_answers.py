@@ -17,7 +17,7 @@ from crowdveil.registry import METHOD_NAMES
 
 if TYPE_CHECKING:
     from crowdveil.crowd_review.next_answers import Purchase
-    from crowdveil.folder.named_reports import NamedReports
+    from crowdveil.folder.recorded_reading_options import NamedReports
 
 SHOWN_ANSWERS = 5
 FEW_TRUTHS = 0.01

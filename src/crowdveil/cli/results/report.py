@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from crowdveil.campaign.document import Campaign
     from crowdveil.data.sources.answer_source import AnswerSource
     from crowdveil.folder.evidence import EvidenceOptions
-    from crowdveil.folder.named_reports import NamedReports
+    from crowdveil.folder.recorded_reading_options import NamedReports
     from crowdveil.privacy.statement import PrivacyStatement
     from crowdveil.release.conclusion import Conclusion
     from crowdveil.release.results_page import PageText, QuestionResults

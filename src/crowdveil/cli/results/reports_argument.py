@@ -35,12 +35,12 @@ from crowdveil.cli.options import (
 if TYPE_CHECKING:
     from crowdveil.channels.alphabet import Alphabet
     from crowdveil.data.identifiers import Identifiers
-    from crowdveil.data.ingest.coded_columns import Duplicates
+    from crowdveil.data.ingest.checked_column_codes import Duplicates
     from crowdveil.data.read_options import Kind
     from crowdveil.data.sources.layout import Layout
     from crowdveil.files.atomic_write import Outputs
     from crowdveil.folder.evidence import Evidence, EvidenceOptions
-    from crowdveil.folder.named_reports import NamedReports
+    from crowdveil.folder.recorded_reading_options import NamedReports
 
 NOT_OF_PANELS = (
     *("method", "max_steps", "tolerance", "prior", "history", "start_from", "save_fit"),
@@ -100,7 +100,7 @@ def evidence_options_of(
 
 def named_reports(reports: tuple[str, ...], layout: Layout, reading: EvidenceOptions) -> NamedReports:
     """Return the reports that the argument names, with the options that say how they are read."""
-    from crowdveil.folder.named_reports import NamedReports
+    from crowdveil.folder.recorded_reading_options import NamedReports
 
     return NamedReports(sources=reports, layout=layout, options=reading)
 
@@ -204,7 +204,7 @@ def recorded_reports_of_results_folder(sources: Sequence[str]) -> NamedReports |
         ReportsError: a folder that only has folders of results, one for each question.
     """
     from crowdveil.folder.estimate_files import refuse_question_folders
-    from crowdveil.folder.named_reports import recorded_reports
+    from crowdveil.folder.recorded_reading_options import recorded_reports
 
     folder = Path(sources[0]) if len(sources) == 1 else None
     recorded = None if folder is None else recorded_reports(folder)

@@ -16,7 +16,7 @@ from crowdveil.presentation.counts import number_of
 from crowdveil.registry import METHOD_NAMES
 
 if TYPE_CHECKING:
-    from crowdveil.folder.named_reports import NamedReports
+    from crowdveil.folder.recorded_reading_options import NamedReports
 
 SHOWN_WORKERS = 10
 RULE = ": who is below it by the whole 90 % interval is listed (default: halfway from 1 / labels to the median ability)"

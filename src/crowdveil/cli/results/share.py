@@ -15,7 +15,7 @@ from crowdveil.presentation.counts import number_of
 
 if TYPE_CHECKING:
     from crowdveil.evaluation.shares import Shares
-    from crowdveil.folder.named_reports import NamedReports
+    from crowdveil.folder.recorded_reading_options import NamedReports
 
 SHOWN_TASKS = 20
 

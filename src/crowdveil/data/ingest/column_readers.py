@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from crowdveil.channels.alphabet import NULL
-from crowdveil.data.ingest.coded_columns import (
+from crowdveil.data.ingest.checked_column_codes import (
     COMMA_NUMBER,
     MISSING,
     CodedColumn,

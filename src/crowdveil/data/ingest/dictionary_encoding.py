@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from crowdveil.data.ingest.coded_columns import MISSING, CodedColumn
+from crowdveil.data.ingest.checked_column_codes import MISSING, CodedColumn
 from crowdveil.jit import use_compiled_by_environment_or_size
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.data.ingest.coded_columns import (
+from crowdveil.data.ingest.checked_column_codes import (
     MISSING,
     CodedColumn,
     encode_ids,

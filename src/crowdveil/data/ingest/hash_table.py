@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from numba import njit
 from numpy.typing import NDArray
 
-from crowdveil.data.ingest.coded_columns import CodedColumn
+from crowdveil.data.ingest.checked_column_codes import CodedColumn
 from crowdveil.jit import compile_with_numba, prefetch_and_load_word_intrinsics
 
 prefetch, load_word = prefetch_and_load_word_intrinsics()

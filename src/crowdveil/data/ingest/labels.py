@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.channels.alphabet import MAX_LABELS, NULL, Categories, first_names_and_count_of_others
-from crowdveil.data.ingest.coded_columns import (
+from crowdveil.data.ingest.checked_column_codes import (
     MISSING,
     TEXT_RULE,
     CodedColumn,

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.data.ingest.coded_columns import CodedColumn, encode_ids
+from crowdveil.data.ingest.checked_column_codes import CodedColumn, encode_ids
 from crowdveil.data.ingest.column_readers import ReportColumns
 from crowdveil.errors import ReportsError
 

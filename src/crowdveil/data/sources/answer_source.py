@@ -23,7 +23,7 @@ from crowdveil.data.importers.imported_answers import (
 )
 from crowdveil.data.importers.importer import Importer
 from crowdveil.data.importers.registry import TOOLS, find_importer, importer_of
-from crowdveil.data.ingest.coded_columns import with_decimal_points
+from crowdveil.data.ingest.checked_column_codes import with_decimal_points
 from crowdveil.data.ingest.column_readers import (
     QUESTION,
     ReportColumns,
@@ -46,6 +46,7 @@ from crowdveil.data.sources.layout import (
     with_delimiter,
     with_delimiter_the_importer_recognises,
 )
+from crowdveil.data.sources.local_copies_of_sources import copy_duckdb_table_as_parquet, copy_remote_files, copy_stdin
 from crowdveil.data.sources.location import (
     COMPANIONS,
     DATASET,
@@ -56,7 +57,6 @@ from crowdveil.data.sources.location import (
     refuse_files_beside_companions,
     scheme_of,
 )
-from crowdveil.data.sources.staging import copy_duckdb_table_as_parquet, copy_remote_files, copy_stdin
 from crowdveil.errors import ReportsError
 from crowdveil.files.filesystem import temporary_folder
 from crowdveil.presentation.counts import number_of

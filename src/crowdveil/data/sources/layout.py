@@ -11,7 +11,7 @@ from crowdveil.arguments import require_choice
 from crowdveil.data.importers.export_file import ExportFile
 from crowdveil.data.importers.importer import Importer
 from crowdveil.data.importers.registry import TOOLS, find_importer
-from crowdveil.data.ingest.coded_columns import Missing
+from crowdveil.data.ingest.checked_column_codes import Missing
 from crowdveil.data.ingest.column_readers import NO_NAMES, ColumnNames, delimiter_and_roles
 from crowdveil.data.ingest.csv_files import COMMA, DELIMITERS, ENCODINGS, Progress, read_csv_table
 from crowdveil.errors import ReportsError, SettingsError

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.special import betaincinv, gammaln
 
 from crowdveil.em.estimate import WorkerTable
-from crowdveil.em.kernels.reductions import Slopes, for_row_ranges, squared_derivative_sums_per_worker
+from crowdveil.em.kernels.table_and_report_reductions import Slopes, for_row_ranges, squared_derivative_sums_per_worker
 from crowdveil.em.model import FitResult, GoldBlock, Summary
 from crowdveil.em.worker_history import EarlierAnswers
 from crowdveil.estimators.confusion.model import (

@@ -28,7 +28,11 @@ from crowdveil.em.estimator import Estimator
 from crowdveil.em.fit_state import FitState, StateField
 from crowdveil.em.gold import one_hot_gold
 from crowdveil.em.kernels.numpy_backend import TableStep
-from crowdveil.em.kernels.reductions import confusion_from_unnormalized_logs, floored_log, normalize_confusion
+from crowdveil.em.kernels.table_and_report_reductions import (
+    confusion_from_unnormalized_logs,
+    floored_log,
+    normalize_confusion,
+)
 from crowdveil.em.model import Coordinates, EStep, GoldBlock, MemoryUse, Summary
 from crowdveil.em.saddle_points import jittered_mostly_in_one_number
 from crowdveil.estimators.confusion.parameters import TINY, CrowdParameters, participation_prior

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.em.deconvolution import AnswerFrequencies
-from crowdveil.em.kernels.reductions import OwnCounts, map_row_chunks, normalize_confusion
+from crowdveil.em.kernels.table_and_report_reductions import OwnCounts, map_row_chunks, normalize_confusion
 
 OWN_ANSWERS = 2.0
 """Pseudo-answers of the crowd's ability in a worker's own."""

@@ -14,7 +14,7 @@ from scipy.special import betaln
 
 from crowdveil.em.deconvolution import AnswerFrequencies
 from crowdveil.em.kernels.numpy_backend import Discount, ScoreTables
-from crowdveil.em.kernels.reductions import floored_log
+from crowdveil.em.kernels.table_and_report_reductions import floored_log
 from crowdveil.em.model import Summary
 from crowdveil.estimators.confusion.own_ability import OwnPrior
 

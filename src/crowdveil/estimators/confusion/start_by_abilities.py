@@ -18,7 +18,7 @@ from scipy.special import gammaln
 from crowdveil.data.reports import Block, Reports
 from crowdveil.em.estimator import Estimator, coded_and_summarized
 from crowdveil.em.gold import Gold
-from crowdveil.em.kernels.reductions import floored_log
+from crowdveil.em.kernels.table_and_report_reductions import floored_log
 from crowdveil.em.loop import run_em
 from crowdveil.em.model import FitInput, FitResult
 from crowdveil.estimators.confusion.model import CrowdStatistics

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.em.fit_state import StateField
-from crowdveil.em.kernels.reductions import normalize_confusion
+from crowdveil.em.kernels.table_and_report_reductions import normalize_confusion
 from crowdveil.em.model import Summary
 from crowdveil.em.saddle_points import jittered_mostly_in_one_number
 from crowdveil.estimators.confusion.model import (

@@ -15,7 +15,7 @@ from crowdveil.planning import Campaign, NumberCrowd, Prediction, predict_campai
 from crowdveil.planning.expected_campaign import expected_campaign
 from crowdveil.planning.plan_document import prediction_data_with_printed_texts
 from crowdveil.planning.prediction import default_simulation_count
-from crowdveil.privacy.mechanism_settings import Expectation
+from crowdveil.privacy.mechanism_from_settings import Expectation
 
 OnSimulation = Callable[[float, float | None], None]
 """Callback with the number of finished simulations and the expected total."""

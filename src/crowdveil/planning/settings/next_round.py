@@ -43,7 +43,7 @@ from crowdveil.planning.settings.creation import (
     require_absent_or_empty_folder,
     write_new_campaign_folder,
 )
-from crowdveil.privacy.mechanism_settings import Expectation
+from crowdveil.privacy.mechanism_from_settings import Expectation
 from crowdveil.randomness import secure
 from crowdveil.standalone.checks import MAX_CHANNELS
 

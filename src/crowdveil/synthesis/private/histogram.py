@@ -22,7 +22,7 @@ from crowdveil.synthesis.private.histogram_density import (
     HistogramDensities,
     density_masses_by_cosine_series,
 )
-from crowdveil.synthesis.private.method import PrivateMethod, Progress
+from crowdveil.synthesis.private.private_method import PrivateMethod, Progress
 from crowdveil.synthesis.release import SECURE
 
 TASKS_AT_ONCE = 4096

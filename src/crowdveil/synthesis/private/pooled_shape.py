@@ -20,7 +20,7 @@ from crowdveil.synthesis.private.exponential_mechanism import (
     select_private_locations,
 )
 from crowdveil.synthesis.private.histogram_density import CELLS, HistogramDensities, density_masses_by_cosine_series
-from crowdveil.synthesis.private.method import PrivateMethod, Progress
+from crowdveil.synthesis.private.private_method import PrivateMethod, Progress
 from crowdveil.synthesis.release import SECURE
 
 SPREAD_SHARE, SHAPE_SHARE = 0.05, 0.15

@@ -6,7 +6,7 @@ import pytest
 from experiments.figure_files import drawn_svg, has_matplotlib
 
 from crowdveil.errors import SettingsError
-from crowdveil.figures import bar_plot
+from crowdveil.matplotlib_plots import bar_plot
 
 
 def test_a_plot_names_the_missing_package(monkeypatch: pytest.MonkeyPatch) -> None:
