@@ -305,7 +305,7 @@ def test_named_programs_and_records_exist() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "matplotlib_plots"),
+    ("text", "figures"),
     [
         ("| a | 0.5 |\n| b | 0.25 |\n", True),
         ("| a | .5 |\n| b | 12 % |\n", True),
