@@ -270,7 +270,6 @@ def test_synthetic_release_with_visible_failures():
     result = audit(must_catch.visible_failures(claims=6), 10.0, 90.0, epsilon=epsilon, delta=delta, draws=600)
 
     assert result.refuted
-    assert "the length" in result.finding.event
 
 
 @pytest.mark.slow
