@@ -11,7 +11,7 @@ import time
 import numpy as np
 
 from crowdveil.randomness import secure
-from crowdveil.synthesis.claims import Claims
+from crowdveil.synthesis.original_claims import Claims
 from crowdveil.synthesis.private.histogram import Histogram
 from crowdveil.synthesis.private.pooled_shape import PooledShape
 

@@ -28,8 +28,8 @@ from crowdveil.privacy.audit.black_box import Pair
 from crowdveil.privacy.audit.exact_loss import Neighbours
 from crowdveil.privacy.audit.stated_claims import Audit, audit_claim_by_draws, audit_mechanism
 from crowdveil.randomness import secure
-from crowdveil.synthesis.claims import Claims, used_claims_in_unit_interval
 from crowdveil.synthesis.discrete_noise import noisy_counts
+from crowdveil.synthesis.original_claims import Claims, used_claims_in_unit_interval
 from crowdveil.synthesis.private.histogram import Histogram, bin_counts
 from crowdveil.synthesis.private.pooled_shape import PooledShape
 

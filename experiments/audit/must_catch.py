@@ -25,7 +25,7 @@ from crowdveil.privacy.audit.stated_claims import audit_claim_by_draws
 from crowdveil.privacy.loss_distribution import channel_profile, composed_epsilon
 from crowdveil.privacy.shuffling import shuffled_cell_guarantee
 from crowdveil.randomness import seeded
-from crowdveil.synthesis.claims import Claims
+from crowdveil.synthesis.original_claims import Claims
 from crowdveil.synthesis.private.histogram import Histogram
 
 SOURCE = seeded(secrets.randbits(63))

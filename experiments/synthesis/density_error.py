@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from crowdveil.data.reports import Reports
 from crowdveil.estimators import WeightedMean
 from crowdveil.randomness import Seeded
-from crowdveil.synthesis.claims import Claims
+from crowdveil.synthesis.original_claims import Claims
 from crowdveil.synthesis.private.histogram_density import HistogramDensities
 
 Floats = NDArray[np.float64]

@@ -19,8 +19,8 @@ from experiments.synthesis.density_error import (
 from numpy.typing import NDArray
 
 from crowdveil.randomness import seeded
-from crowdveil.synthesis.claims import Claims, used_claims_in_unit_interval
 from crowdveil.synthesis.discrete_noise import SENSITIVITY, epsilon_rounded_down_to_binary_fraction, noisy_counts
+from crowdveil.synthesis.original_claims import Claims, used_claims_in_unit_interval
 from crowdveil.synthesis.private.histogram import Histogram, bin_counts
 from crowdveil.synthesis.private.histogram_density import HistogramDensities
 from crowdveil.synthesis.private.pooled_shape import PooledShape

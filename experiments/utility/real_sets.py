@@ -19,7 +19,7 @@ from crowdveil import Categories, DawidSkene, Gaussian, RandomizedResponse, Repo
 from crowdveil.channel_design import normal_worker_model, one_coin_answer_given_truth
 from crowdveil.channels.guarantee import Participation
 from crowdveil.data.datasets import Dataset, load
-from crowdveil.demo.crowds import every_nth_task
+from crowdveil.demo.crowds_and_trials import every_nth_task
 from crowdveil.evaluation.metrics import score
 from crowdveil.mechanisms import DesignObjective
 from crowdveil.planning import Campaign, LabelCrowd, NumberCrowd, beta_abilities, predict_campaign_error

@@ -36,7 +36,7 @@ from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.data.assignment import Assignment
 from crowdveil.data.datasets import load
-from crowdveil.demo.crowds import every_nth_task
+from crowdveil.demo.crowds_and_trials import every_nth_task
 from crowdveil.estimators import Estimator, WeightedVote
 from crowdveil.estimators.gaussian.discretization import normal_log_prior
 from crowdveil.evaluation.metrics import score

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crowdveil.campaign.assignment_part import AssignmentPart
-from crowdveil.campaign.canonical import canonical_bytes, parse_canonical
+from crowdveil.campaign.canonical_json import canonical_bytes, parse_canonical
 from crowdveil.campaign.document import Campaign, spaced_name_to_compare
 from crowdveil.campaign.report import make_receipt
 from crowdveil.campaign.token import Link, Token, token_hash

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from crowdveil.campaign.canonical import canonical_bytes
+from crowdveil.campaign.canonical_json import canonical_bytes
 from crowdveil.campaign.document import Campaign, Groups, Picture, Question, Task, digest_of_name
 from crowdveil.campaign.report import decode_body, level_in_body
 from crowdveil.channels.alphabet import Categories, Scale

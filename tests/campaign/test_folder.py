@@ -12,7 +12,7 @@ from jsonschema import Draft202012Validator
 
 from crowdveil.campaign import report as module
 from crowdveil.campaign.assignment_part import AssignmentPart, split_assignment
-from crowdveil.campaign.canonical import canonical_bytes
+from crowdveil.campaign.canonical_json import canonical_bytes
 from crowdveil.campaign.document import Campaign, Groups, Relay
 from crowdveil.campaign.folder import CampaignFolder, TokenEntry, parse_tokens, tokens_bytes
 from crowdveil.campaign.report import make_batches, parse_batch, part_bytes

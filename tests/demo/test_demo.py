@@ -12,7 +12,7 @@ from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.comparison import Trial, compare_with_unprotected, run_trial
 from crowdveil.data.reports import Reports
 from crowdveil.demo import Demo, run_demo
-from crowdveil.demo.crowds import (
+from crowdveil.demo.crowds_and_trials import (
     POINTS_PER_STEP,
     VOTES,
     DemoCrowd,

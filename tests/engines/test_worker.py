@@ -15,7 +15,14 @@ from crowdveil import DawidSkene, Gaussian, OneCoin, Reports
 from crowdveil.em.executor import FitTask, Step
 from crowdveil.engines import worker
 from crowdveil.engines.dask import DaskExecutor, check_versions, require_extra
-from crowdveil.engines.worker import StoredFolder, drop_cache, dump, load, run_step, shared_parts
+from crowdveil.engines.worker import (
+    StoredFolder,
+    drop_cache,
+    dump,
+    load,
+    shared_parts,
+    statistics_and_largest_change_of_block,
+)
 from crowdveil.errors import EngineError, ReportsError
 from crowdveil.estimators import ESTIMATORS
 from tests.engines.crowds import GOLD, REPORTS, assert_same, in_blocks, stored
@@ -48,7 +55,10 @@ class LocalClient:
         arguments = [self._arrived(value) for value in values]
         if function is bytes:
             self.sent.append(arguments[0])
-        elif (arguments[0].step, arguments[0].block if function is run_step else -1) in self.clear:
+        elif (
+            arguments[0].step,
+            arguments[0].block if function is statistics_and_largest_change_of_block else -1,
+        ) in self.clear:
             drop_cache(arguments[0].fit_id)
         done = function(*arguments)
         return SimpleNamespace(result=lambda timeout: done, release=lambda: None, content=done)
@@ -125,7 +135,7 @@ def test_an_outdated_posterior_is_not_reused() -> None:
             whole = list(first.map(step))
             second._send_parameters_of_step(step)
             if number != 3:
-                away = next(second._run_on_each_block(run_step))
+                away = next(second._run_on_each_block(statistics_and_largest_change_of_block))
             sums = [sum(parts) for parts in zip(*(statistics for statistics, _ in whole), strict=True)]
             parameters = work.model.m_step(type(whole[0][0])(*sums), step.parameters)
             step = Step(work.model, number + 1, parameters)

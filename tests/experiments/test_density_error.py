@@ -24,7 +24,7 @@ from scipy.stats import kstest
 from crowdveil import Scale
 from crowdveil.data.reports import Reports
 from crowdveil.randomness import seeded
-from crowdveil.synthesis.claims import Claims
+from crowdveil.synthesis.original_claims import Claims
 from crowdveil.synthesis.private.histogram_density import HistogramDensities
 
 

@@ -32,7 +32,7 @@ from crowdveil.randomness import Secure, seeded
 from crowdveil.simulate import numeric_crowd
 from crowdveil.simulate.channel_assignment import ChannelAssignment
 from crowdveil.simulate.perturbed_collection import perturb_collection, write_collection
-from crowdveil.synthesis.claims import Claims
+from crowdveil.synthesis.original_claims import Claims
 from crowdveil.synthesis.private.histogram import Histogram
 from crowdveil.synthesis.private.pooled_shape import PooledShape
 from tests.real_data import load_or_skip

@@ -19,7 +19,7 @@ from crowdveil.evaluation.agreement import Agreement, Interval, agreement
 from crowdveil.files.output_record import RECORD_FILE
 from crowdveil.randomness import seeded
 from crowdveil.release.result_files import least_certain_tasks, read_results
-from crowdveil.release.review_sentences import _agreement_or_difference_sentence
+from crowdveil.release.sentences_on_crowd_review import _agreement_or_difference_sentence
 from crowdveil.simulate import Crowd, categorical_crowd
 from tests.release.conftest import LABELS, TASKS, Folder, command, write_answers, write_results
 

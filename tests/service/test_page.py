@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from crowdveil.campaign.canonical import canonical_bytes
+from crowdveil.campaign.canonical_json import canonical_bytes
 from crowdveil.campaign.document import Picture, Task, base64url_of_digest
 from crowdveil.campaign.report import NOT_ANSWERED, decode_body
 from crowdveil.channels.alphabet import Scale

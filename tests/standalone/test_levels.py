@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from crowdveil.campaign.canonical import canonical_bytes
+from crowdveil.campaign.canonical_json import canonical_bytes
 from crowdveil.campaign.document import EarlierRound, Groups
 from crowdveil.campaign.report import level_in_body
 from crowdveil.channels.alphabet import Categories

@@ -15,13 +15,13 @@ from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.mechanisms import discrete_laplace as device
 from crowdveil.randomness import seeded
 from crowdveil.synthesis.budgets import allocated_budgets
-from crowdveil.synthesis.claims import Claims
 from crowdveil.synthesis.discrete_noise import (
     discrete_laplace_variance,
     epsilon_rounded_down_to_binary_fraction,
     sample_discrete_laplace_array,
     uniform_below,
 )
+from crowdveil.synthesis.original_claims import Claims
 from tests.chi_square import chi_square_p_value
 from tests.strategies import small_numeric_reports
 

@@ -13,7 +13,6 @@ from crowdveil.errors import SettingsError
 from crowdveil.randomness import seeded
 from crowdveil.synthesis import expected_error as module
 from crowdveil.synthesis.budgets import TaskBudgets, allocated_budgets
-from crowdveil.synthesis.claims import Claims, used_claims_in_unit_interval
 from crowdveil.synthesis.discrete_noise import SENSITIVITY, epsilon_rounded_down_to_binary_fraction
 from crowdveil.synthesis.expected_error import (
     PrivateMethod,
@@ -24,6 +23,7 @@ from crowdveil.synthesis.expected_error import (
     mean_record_share_of_bounds_per_task,
     simulated_task_mean_error,
 )
+from crowdveil.synthesis.original_claims import Claims, used_claims_in_unit_interval
 from crowdveil.synthesis.private.exponential_mechanism import (
     claims_in_fullest_range_per_level,
     exponential_weights,

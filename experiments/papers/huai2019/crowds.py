@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from crowdveil.data import datasets
 from crowdveil.data.reports import Reports
-from crowdveil.synthesis.claims import Claims
+from crowdveil.synthesis.original_claims import Claims
 
 Floats = NDArray[np.float64]
 FLOORPLAN = "floorplan (simulated)"

@@ -6,7 +6,7 @@ from experiments.papers.huai2019.algorithm1.kernel_density import GaussianKernel
 from experiments.synthesis.density_error import DensityCurve, histogram_curve, integrated_squared_error, kernel_curve
 
 from crowdveil.randomness import seeded
-from crowdveil.synthesis.claims import Claims
+from crowdveil.synthesis.original_claims import Claims
 from crowdveil.synthesis.private.histogram import Histogram
 
 POINTS, BOUNDS = (5.0, 6.5, 8.0, 10.0, 11.5), (2.0, 14.0)

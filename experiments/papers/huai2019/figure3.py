@@ -9,7 +9,7 @@ from experiments.synthesis.density_error import DensityCurve, histogram_curve, i
 from numpy.typing import NDArray
 
 from crowdveil.randomness import seeded
-from crowdveil.synthesis.claims import Claims
+from crowdveil.synthesis.original_claims import Claims
 from crowdveil.synthesis.private.histogram import Histogram
 from crowdveil.synthesis.private.histogram_density import HistogramDensities
 

@@ -22,7 +22,7 @@ from experiments.synthesis.density_error import (
 from numpy.typing import NDArray
 
 from crowdveil.data.reports import Reports
-from crowdveil.synthesis.claims import Claims
+from crowdveil.synthesis.original_claims import Claims
 
 Floats = NDArray[np.float64]
 Reference = Literal["combined", "uniform"]

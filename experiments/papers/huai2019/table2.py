@@ -16,7 +16,7 @@ from experiments.synthesis.density_error import BASIC_EPSILONS, basic_release
 
 from crowdveil.data.reports import Reports
 from crowdveil.randomness import seeded
-from crowdveil.synthesis.claims import Claims
+from crowdveil.synthesis.original_claims import Claims
 from crowdveil.synthesis.private.histogram import Histogram
 from crowdveil.synthesis.private.pooled_shape import PooledShape
 

@@ -8,7 +8,7 @@ from hashlib import sha256
 from typing import Any
 
 from crowdveil.campaign.assignment_part import AssignmentPart, split_assignment
-from crowdveil.campaign.canonical import canonical_bytes
+from crowdveil.campaign.canonical_json import canonical_bytes
 from crowdveil.campaign.document import Campaign, CampaignTerms, EarlierRound, Groups, Relay, Task
 from crowdveil.channels.channel import Channel
 from crowdveil.standalone.checks import CAMPAIGN_FORMAT, PICTURE, symbol_bytes

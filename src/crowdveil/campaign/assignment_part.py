@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from crowdveil.campaign.canonical import canonical_bytes
+from crowdveil.campaign.canonical_json import canonical_bytes
 from crowdveil.campaign.document import Campaign
 from crowdveil.channels.certificate import refusals_as
 from crowdveil.errors import CampaignError

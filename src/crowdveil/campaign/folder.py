@@ -12,7 +12,7 @@ from os import PathLike
 from pathlib import Path
 
 from crowdveil.campaign.assignment_part import AssignmentPart
-from crowdveil.campaign.canonical import canonical_bytes, parse_canonical
+from crowdveil.campaign.canonical_json import canonical_bytes, parse_canonical
 from crowdveil.campaign.document import Campaign
 from crowdveil.errors import CampaignError
 from crowdveil.standalone.checks import HEX, MAX_BYTES, MAX_PICTURE_BYTES, SLOTS_PER_PART, fits

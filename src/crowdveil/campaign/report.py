@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Self
 
-from crowdveil.campaign.canonical import canonical_bytes, parse_canonical
+from crowdveil.campaign.canonical_json import canonical_bytes, parse_canonical
 from crowdveil.campaign.document import Campaign, Relay
 from crowdveil.campaign.token import Token
 from crowdveil.channels.certificate import refusals_as

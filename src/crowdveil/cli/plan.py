@@ -341,7 +341,7 @@ def print_candidates(made: Plan) -> None:
     from rich.table import Table
 
     console = Console(highlight=False)
-    rows = _budget_rows(made) if made.by_budget else _candidate_rows(made)
+    rows = _best_rows_by_budget_and_participation(made) if made.by_budget else _candidate_rows(made)
     least = BUDGET_LEAST_WIDTHS if made.by_budget else LEAST_WIDTHS
     hidden = [name for name, width in least.items() if console.width < width]
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 1))
@@ -376,7 +376,7 @@ def _candidate_rows(made: Plan) -> list[dict[str, str]]:
     return rows
 
 
-def _budget_rows(made: Plan) -> list[dict[str, str]]:
+def _best_rows_by_budget_and_participation(made: Plan) -> list[dict[str, str]]:
     """Return the best choice for each budget and participation, by column."""
     from crowdveil.planning.plan_sentences import expected_error_text, real_crowd_interval_rounded_outwards
 

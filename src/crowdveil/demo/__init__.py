@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from crowdveil.comparison import Row, Trial, compare_with_unprotected, run_trial
-from crowdveil.demo.crowds import DemoCrowd, demo_crowds, trials_of_demo_crowd
+from crowdveil.demo.crowds_and_trials import DemoCrowd, demo_crowds, trials_of_demo_crowd
 from crowdveil.demo.page import page_html
 from crowdveil.files.atomic_write import Outputs, write_outputs
 

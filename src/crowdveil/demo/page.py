@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from crowdveil.channels.rounding import format_bound
 from crowdveil.comparison import CHANNEL_SUFFIX, Row, sampling_error_sentence
-from crowdveil.demo.crowds import DemoCrowd
+from crowdveil.demo.crowds_and_trials import DemoCrowd
 from crowdveil.mechanisms import RandomizedResponse
 from crowdveil.presentation.html import Html
 from crowdveil.presentation.svg_pictures import line_chart

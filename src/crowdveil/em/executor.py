@@ -155,7 +155,7 @@ class BlockWorker(Generic[P, S]):
             before: returns the previous step; called if the block's posterior was lost.
         """
         model, first = self.work.model, self.work.blocks.ranges[index][0]
-        block = self._cached_block(index)
+        block = self._cached_else_stored_block(index)
         old = self.posteriors.pop_stored_step_of_block(first, step.number - 1)
         if old is None and step.number > 1 and before is not None:
             old = model.e_step(block, before().precomputed_parameters)
@@ -178,14 +178,14 @@ class BlockWorker(Generic[P, S]):
         held = self.posteriors.stored_step_of_block(self.work.blocks.ranges[index][0], step.number)
         if held is not None:
             return held
-        found: EStep[Any] = self.work.model.e_step(self._cached_block(index), step.precomputed_parameters)
+        found: EStep[Any] = self.work.model.e_step(self._cached_else_stored_block(index), step.precomputed_parameters)
         return found._replace(statistics=None)
 
     def blocks(self) -> Iterator[GoldBlock]:
         """Yield every block, in order."""
-        return map(self._cached_block, range(len(self.work.blocks)))
+        return map(self._cached_else_stored_block, range(len(self.work.blocks)))
 
-    def _cached_block(self, index: int) -> GoldBlock:
+    def _cached_else_stored_block(self, index: int) -> GoldBlock:
         cached = self._cache.get(index)
         return self.work.blocks[index] if cached is None else cached[0]
 

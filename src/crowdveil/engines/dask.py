@@ -20,8 +20,8 @@ from crowdveil.engines.worker import (
     dump,
     dump_context,
     posterior_of_block_after_step,
-    run_step,
     shared_parts,
+    statistics_and_largest_change_of_block,
 )
 from crowdveil.errors import EngineError, SettingsError
 
@@ -189,7 +189,7 @@ class DaskExecutor:
         """Yield the statistics of each block, in order."""
         with _dask_errors():
             self._send_parameters_of_step(step)
-            yield from self._run_on_each_block(run_step)
+            yield from self._run_on_each_block(statistics_and_largest_change_of_block)
 
     def collect_last_step(self) -> EStep[Any]:
         """Return the posterior of all tasks after the last step."""

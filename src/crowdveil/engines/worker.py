@@ -173,7 +173,9 @@ class WorkerCache:
             return self._steps[number]
 
 
-def run_step(at: BlockStep, context: bytes, parameters: bytes, previous: bytes | None) -> tuple[Any, float]:
+def statistics_and_largest_change_of_block(
+    at: BlockStep, context: bytes, parameters: bytes, previous: bytes | None
+) -> tuple[Any, float]:
     """Return the statistics of a block in a step.
 
     Args:
@@ -191,7 +193,7 @@ def run_step(at: BlockStep, context: bytes, parameters: bytes, previous: bytes |
 def posterior_of_block_after_step(
     at: BlockStep, context: bytes, parameters: bytes, previous: bytes | None
 ) -> EStep[Any]:
-    """Return the posterior of a block after the last step; arguments as `run_step`."""
+    """Return the posterior of a block after the last step; arguments as `statistics_and_largest_change_of_block`."""
     cache = _cache_of_fit(at, context)
     return cache.block_worker.last_step_result_of_block(
         at.block, cache.step_loaded_and_prepared_once(at.step, parameters)

@@ -24,9 +24,9 @@ from crowdveil.em.saddle_points import jittered_mostly_in_one_number
 from crowdveil.estimators.confusion.credible_intervals import (
     AbilityTangent,
     CompleteDataSummary,
-    ability_information_if_reports_are_answers,
     confusion_intervals,
     with_intervals,
+    worker_ability_information_of_plain_answers,
 )
 from crowdveil.estimators.confusion.model import (
     ConfusionEstimator,
@@ -169,7 +169,7 @@ class CoinModel(Estimator[CoinParameters, CoinStatistics]):
         pseudo = labels * self.smoothing + labels * self.shrinkage * mean_ability
         share = (right + pseudo) / (number + labels**2 * self.smoothing + labels * self.shrinkage)
         every = np.repeat(share[:, None], labels, axis=1)
-        data = ability_information_if_reports_are_answers(
+        data = worker_ability_information_of_plain_answers(
             AbilityTangent(every, np.ones_like(every), None), summary, blocks, posterior
         )
         complete = right / share**2 + (number - right) / (1 - share) ** 2

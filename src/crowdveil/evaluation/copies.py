@@ -145,11 +145,11 @@ def _equal_answer_counts_by_pair_bucket(reports: Reports, buckets: int) -> NDArr
 
     By a compiled loop, which takes a ninth of the time of a list of all pairs.
     """
-    from crowdveil.em.kernels.numba_loops.pairs import count_equal_answers_by_pair_bucket
+    from crowdveil.em.kernels.numba_loops.pairs import count_equal_answers_by_hash_of_pair
 
     counts = np.zeros(buckets, dtype=np.uint8)
     for block in reports.blocks(LISTED_REPORTS):
-        count_equal_answers_by_pair_bucket(block.pointers, block.worker, block.value, len(reports.workers), counts)
+        count_equal_answers_by_hash_of_pair(block.pointers, block.worker, block.value, len(reports.workers), counts)
     return counts
 
 

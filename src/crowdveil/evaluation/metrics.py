@@ -112,7 +112,9 @@ def score(estimate: Estimate, gold: Any, *, error: ErrorName | None = None) -> S
         constant=best.constant,
         correlation=pearson_correlation(aligned),
         log_loss=mean_log_loss(aligned) if has_confidence else None,
-        calibration_error=calibration_error(confidence_bins(aligned), len(aligned.at)) if has_confidence else None,
+        calibration_error=calibration_error(confidence_and_right_sums_by_bin(aligned), len(aligned.at))
+        if has_confidence
+        else None,
         scored=len(aligned.at),
         missing=count_without_reports(aligned),
         unknown=aligned.unknown,
@@ -151,7 +153,7 @@ def best_constant(truths: Sequence[Any] | NDArray[Any], error: ErrorName) -> Bes
     return BestConstant(f"{numbers.mean():g}", float(numbers.std()))
 
 
-def confidence_bins(aligned: AlignedGold) -> NDArray[np.float64]:
+def confidence_and_right_sums_by_bin(aligned: AlignedGold) -> NDArray[np.float64]:
     """Return sums of confidences and of right answers (ties split) by bin of confidence; [bin, (confidence, right)]."""
     posterior, places = aligned.estimate.posterior[aligned.at], np.arange(len(aligned.at))
     confidence, right = posterior.max(axis=1), tied_label_weights(aligned)[places, gold_codes(aligned)]

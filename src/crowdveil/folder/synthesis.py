@@ -28,12 +28,12 @@ from crowdveil.folder.answers import (
     warning_of_unread_weight_columns,
 )
 from crowdveil.randomness import secure, seeded
-from crowdveil.synthesis.claims import Claims, Outside
 from crowdveil.synthesis.expected_error import (
     ReleaseErrors,
     expected_errors_of_release,
     first_unless_second_clearly_better,
 )
+from crowdveil.synthesis.original_claims import Claims, Outside
 from crowdveil.synthesis.private.histogram import Histogram
 from crowdveil.synthesis.private.pooled_shape import PooledShape
 from crowdveil.synthesis.private.private_method import PrivateMethod, Progress

@@ -11,13 +11,13 @@ from crowdveil.em.estimator import Estimator
 from crowdveil.em.kernels.dispatch import encoded_block_for_kernels, use_compiled
 from crowdveil.em.kernels.numpy_backend import row_maxima
 from crowdveil.estimators.hierarchical_dawid_skene import HierarchicalDawidSkene
+from crowdveil.evaluation.agreement_beyond_model import Dependence, measure_dependence
 from crowdveil.evaluation.copies import (
     Copies,
     extend_estimate_to_copied_workers,
     find_copies,
     one_answer_per_copying_group,
 )
-from crowdveil.evaluation.dependence import Dependence, measure_dependence
 from crowdveil.folder.evidence import Evidence
 from crowdveil.inference.gold_stack import MIN_GOLD, estimate_stacked_with_gold
 

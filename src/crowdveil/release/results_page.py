@@ -39,7 +39,7 @@ from crowdveil.release.result_files import (
     tasks_without_gold_text,
     truth_texts,
 )
-from crowdveil.release.review_sentences import sentences_on_agreement_tasks_workers
+from crowdveil.release.sentences_on_crowd_review import sentences_on_agreement_tasks_workers
 
 MAX_TASKS = 2_000
 """Largest number of tasks and of workers in the tables; the files have all."""

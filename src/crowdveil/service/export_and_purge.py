@@ -11,7 +11,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from crowdveil.campaign.document import Campaign
 from crowdveil.errors import SettingsError
 from crowdveil.folder.campaign.campaign_reports import ExportedQuestion, read_accepted_report, write_questions
-from crowdveil.folder.campaign.reports_of_rounds import CollectedReports
+from crowdveil.folder.campaign.collection_of_all_rounds import CollectedReports
 from crowdveil.service.problems import Problem
 from crowdveil.service.store import Purged, Store
 

@@ -118,9 +118,9 @@ def _reports_of_all_cells(answers: Reports, table: ChannelTable, source: Source,
     return _non_null_reports(answers, table, *(np.concatenate(column) for column in zip(*parts, strict=True)))
 
 
-def _perturbed_part(part: Reports, table: ChannelTable, index: int, source: Source) -> Reports:
+def _perturbed_part(part: Reports, table: ChannelTable, channel_index: int, source: Source) -> Reports:
     """Return the reports of a part of the crowd; the identity leaves answers unchanged."""
-    channel = table.channels[index]
+    channel = table.channels[channel_index]
     if channel.is_identity or not (len(part.tasks) and len(part.workers)):
         return part
     return perturb(part, Designed.from_channel(channel), source)

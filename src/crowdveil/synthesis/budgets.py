@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from crowdveil.channels.guarantee import Guarantee, Participation, Unit
 from crowdveil.channels.rounding import float_rounded_up
 from crowdveil.randomness import Source
-from crowdveil.synthesis.claims import Claims
 from crowdveil.synthesis.discrete_noise import EPSILON_BITS, Integers, epsilon_rounded_down_to_binary_fraction
+from crowdveil.synthesis.original_claims import Claims
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

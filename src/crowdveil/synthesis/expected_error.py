@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from crowdveil.channels.guarantee import MIN_EPSILON
 from crowdveil.randomness import seeded
-from crowdveil.synthesis.claims import Claims, Floats
+from crowdveil.synthesis.original_claims import Claims, Floats
 from crowdveil.synthesis.private.histogram import Histogram
 from crowdveil.synthesis.private.private_method import PrivateMethod
 from crowdveil.synthesis.release import Release

@@ -340,10 +340,10 @@ def test_too_many_workers_and_tasks_are_refused_before_anybody_is_asked(
     run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The table of all rounds has an entry for every worker and task: a later round that cannot be read is not made."""
-    from crowdveil.folder.campaign import reports_of_rounds
+    from crowdveil.folder.campaign import collection_of_all_rounds
 
     ask(run, "labels")
-    monkeypatch.setattr(reports_of_rounds, "MOST_ENTRIES", WORKERS * TASKS - 1)
+    monkeypatch.setattr(collection_of_all_rounds, "MOST_ENTRIES", WORKERS * TASKS - 1)
 
     assert "pairs of a worker and a task" in refused(next_round(run, "one", "two", code=1))
     assert not Path("two").exists()

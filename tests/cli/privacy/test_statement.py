@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from crowdveil.campaign.canonical import canonical_bytes
+from crowdveil.campaign.canonical_json import canonical_bytes
 from tests.campaign.builders import build_campaign, response
 from tests.cli.conftest import Refusal, Run
 from tests.service.browser import chromium, needs_chromium

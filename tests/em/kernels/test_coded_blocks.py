@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from crowdveil.channels.alphabet import Categories, Scale
-from crowdveil.em.kernels import dispatch, reductions
+from crowdveil.em.kernels import dispatch, table_and_report_reductions
 from crowdveil.em.kernels.dispatch import encoded_block_for_kernels
 from crowdveil.em.kernels.numpy_backend import EncodedBlock, ScoreTables, largest_change, softmax
 from crowdveil.em.kernels.table_and_report_reductions import (
@@ -134,7 +134,7 @@ def test_every_answer_adds_its_squared_slope(labels: int, compiled: bool, monkey
         expected[worker] += (slope + posterior[task, label] * right[worker, label]) ** 2
 
     whole = squared_derivative_sums_per_worker(block, posterior, Slopes(right, wrong), compiled=compiled)
-    monkeypatch.setattr(reductions, "CHUNK_REPORTS", 16)
+    monkeypatch.setattr(table_and_report_reductions, "CHUNK_REPORTS", 16)
     found = []
     for threads in ("1", "3"):
         monkeypatch.setenv(dispatch.THREADS_VARIABLE, threads)

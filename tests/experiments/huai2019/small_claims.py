@@ -3,7 +3,7 @@
 import numpy as np
 from hypothesis import strategies as st
 
-from crowdveil.synthesis.claims import Claims
+from crowdveil.synthesis.original_claims import Claims
 
 SQRT_5 = 5**0.5
 

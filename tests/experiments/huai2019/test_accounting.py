@@ -14,7 +14,7 @@ from experiments.papers.huai2019.algorithm1.weights import Kind, Weighting
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crowdveil.synthesis.claims import Claims
+from crowdveil.synthesis.original_claims import Claims
 from tests.experiments.huai2019.exact_attempt import Attempt, attempt, excess, excess_of_failure, lone_claims
 from tests.experiments.huai2019.small_claims import one_task, small_claims
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import kstest, laplace
 
 from crowdveil.randomness import seeded
-from crowdveil.synthesis.claims import Claims
+from crowdveil.synthesis.original_claims import Claims
 from tests.experiments.huai2019.exact_attempt import attempt, grid
 from tests.experiments.huai2019.small_claims import one_task, plain_density, small_claims
 

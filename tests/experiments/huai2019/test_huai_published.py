@@ -13,7 +13,7 @@ from experiments.papers.huai2019.crowds import crowd as exhibited_crowd
 from experiments.papers.huai2019.crowds import published
 
 from crowdveil.randomness import seeded
-from crowdveil.synthesis.claims import Claims
+from crowdveil.synthesis.original_claims import Claims
 from tests.real_data import load_or_skip
 
 PUBLIC = {"bandwidth": Bandwidth(rule="given", width=0.5), "weighting": Weighting(kind="uniform")}

@@ -7,7 +7,7 @@ import pytest
 from experiments.papers.huai2019.algorithm1.kernel_density import KERNELS, Bandwidth, WeightedKernelDensity
 from scipy.integrate import quad
 
-from crowdveil.synthesis.claims import Claims
+from crowdveil.synthesis.original_claims import Claims
 from tests.experiments.huai2019.small_claims import plain_density
 
 NAMES = pytest.mark.parametrize("name", KERNELS)

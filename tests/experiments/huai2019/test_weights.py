@@ -19,7 +19,7 @@ from experiments.papers.huai2019.algorithm1.weights import (
 )
 from hypothesis import given, settings
 
-from crowdveil.synthesis.claims import Claims
+from crowdveil.synthesis.original_claims import Claims
 from tests.experiments.huai2019.small_claims import one_task, small_claims
 
 GIVEN = Bandwidth(rule="given", width=1.3)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from crowdveil.campaign.canonical import canonical_bytes
+from crowdveil.campaign.canonical_json import canonical_bytes
 from crowdveil.campaign.document import EarlierRound, Groups
 from crowdveil.campaign.folder import CampaignFolder, TokenEntry, tokens_bytes
 from crowdveil.campaign.report import ReportFile
@@ -17,8 +17,14 @@ from crowdveil.campaign.token import Token, token_hash
 from crowdveil.channels.channel_table import channel_indices, table_by_cell
 from crowdveil.cli import main
 from crowdveil.errors import CampaignError, ReportsError, SettingsError
-from crowdveil.folder.campaign import reports_of_rounds
+from crowdveil.folder.campaign import collection_of_all_rounds
 from crowdveil.folder.campaign.campaign_reports import AcceptedReport, write_campaign_reports
+from crowdveil.folder.campaign.collection_of_all_rounds import (
+    EARLIER_FOLDER,
+    collection_of_both_rounds,
+    read_collection,
+    read_earlier_rounds,
+)
 from crowdveil.folder.campaign.report_files import (
     ACCEPTED,
     CLOSED_FILE,
@@ -30,12 +36,6 @@ from crowdveil.folder.campaign.report_files import (
     close_campaign_by_report_files,
     read_report_files,
     write_collections_and_file_states,
-)
-from crowdveil.folder.campaign.reports_of_rounds import (
-    EARLIER_FOLDER,
-    collection_of_both_rounds,
-    read_collection,
-    read_earlier_rounds,
 )
 from crowdveil.folder.crowd import json_bytes
 from crowdveil.folder.evidence import read_evidence
@@ -379,9 +379,10 @@ def test_a_table_of_all_rounds_that_is_refused_late_is_refused_early(
     names = [f"w{number:06}" for number in range(side)]
     table = table_by_cell([response(epsilon=1 + one / 20) for one in range(12)], chosen, names, names)
     assert (side, side) == (len(table.choice), len(table.choice[0]))
-    assert len(json_bytes(table.certificate())) / side**2 * reports_of_rounds.MOST_ENTRIES < MAX_CERTIFICATE_BYTES
+    bytes_per_entry = len(json_bytes(table.certificate())) / side**2
+    assert bytes_per_entry * collection_of_all_rounds.MOST_ENTRIES < MAX_CERTIFICATE_BYTES
 
-    monkeypatch.setattr(reports_of_rounds, "MOST_ENTRIES", 11)
+    monkeypatch.setattr(collection_of_all_rounds, "MOST_ENTRIES", 11)
     with pytest.raises(SettingsError, match="3 workers and 4 tasks"):
         write_both(tmp_path, later(), [AcceptedReport(0, (2, 3), (1, 3)), AcceptedReport(2, (1, 2), (0, 2))])
     assert not (tmp_path / "both").exists()

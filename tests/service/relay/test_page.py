@@ -7,7 +7,7 @@ import pytest
 
 pytest.importorskip("cryptography.hazmat.primitives.hpke")
 
-from crowdveil.campaign.canonical import canonical_bytes
+from crowdveil.campaign.canonical_json import canonical_bytes
 from crowdveil.campaign.document import base64url_of_digest
 from crowdveil.campaign.folder import CampaignFolder
 from crowdveil.campaign.report import decode_body, sealed_parts

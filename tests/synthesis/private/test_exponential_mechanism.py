@@ -9,7 +9,7 @@ import pytest
 from experiments.synthesis.density_error import histogram_curve
 
 from crowdveil.randomness import seeded
-from crowdveil.synthesis.claims import Claims, ScaledClaims
+from crowdveil.synthesis.original_claims import Claims, ScaledClaims
 from crowdveil.synthesis.private import pooled_shape
 from crowdveil.synthesis.private.exponential_mechanism import (
     BOTTOM,

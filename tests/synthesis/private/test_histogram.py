@@ -12,8 +12,8 @@ from scipy.stats import beta
 
 from crowdveil.errors import SettingsError
 from crowdveil.randomness import secure, seeded
-from crowdveil.synthesis.claims import Claims, ScaledClaims, used_claims_in_unit_interval
 from crowdveil.synthesis.discrete_noise import SENSITIVITY, noisy_counts
+from crowdveil.synthesis.original_claims import Claims, ScaledClaims, used_claims_in_unit_interval
 from crowdveil.synthesis.private.histogram import Histogram, bin_counts
 from crowdveil.synthesis.private.pooled_shape import PooledShape
 

@@ -13,7 +13,7 @@ import numpy as np
 from experiments.papers.huai2019.algorithm1.candidates import PrivacyTest
 from numpy.typing import NDArray
 
-from crowdveil.synthesis.claims import Claims
+from crowdveil.synthesis.original_claims import Claims
 
 LARGEST_DELTA = 1e-6
 """Largest delta of a claimed epsilon that is read off a curve."""

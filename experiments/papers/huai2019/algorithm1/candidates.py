@@ -16,8 +16,8 @@ from experiments.papers.huai2019.algorithm1.kernel_density import Kernel
 from numpy.typing import ArrayLike, NDArray
 
 from crowdveil.randomness import Source
-from crowdveil.synthesis.claims import Claims, Floats
 from crowdveil.synthesis.discrete_noise import Integers, uniform_floats
+from crowdveil.synthesis.original_claims import Claims, Floats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,8 +15,8 @@ from experiments.papers.huai2019.algorithm1.weights import Weighting
 
 from crowdveil.channels.guarantee import Guarantee
 from crowdveil.randomness import Source
-from crowdveil.synthesis.claims import Claims
 from crowdveil.synthesis.discrete_noise import Integers
+from crowdveil.synthesis.original_claims import Claims
 from crowdveil.synthesis.release import Release
 
 KernelName = Literal["gaussian", "epanechnikov"]

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
-from crowdveil.synthesis.claims import Claims, Floats
+from crowdveil.synthesis.original_claims import Claims, Floats
 
 ROOT_5 = math.sqrt(5)
 HALF_LOG_2_PI = 0.5 * math.log(2 * math.pi)

@@ -18,8 +18,8 @@ import numpy as np
 from experiments.papers.huai2019.algorithm1.kernel_density import Kernel
 from numpy.typing import ArrayLike, NDArray
 
-from crowdveil.synthesis.claims import Claims, Floats
 from crowdveil.synthesis.discrete_noise import Integers
+from crowdveil.synthesis.original_claims import Claims, Floats
 
 ENTRIES = 1 << 21
 """Similarities held in memory at once (16 MiB), except those of one task."""

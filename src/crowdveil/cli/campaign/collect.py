@@ -37,6 +37,7 @@ def collect(folder: Path, campaign: Path | None, key: Path | None, out: Path) ->
     """
     from crowdveil.campaign.folder import CampaignFolder
     from crowdveil.folder.campaign.campaign_reports import EXPORT_FILES, export_folder_per_question
+    from crowdveil.folder.campaign.collection_of_all_rounds import read_earlier_rounds
     from crowdveil.folder.campaign.curator_key import require_sealing
     from crowdveil.folder.campaign.relay_batches import read_batches
     from crowdveil.folder.campaign.report_files import (
@@ -45,7 +46,6 @@ def collect(folder: Path, campaign: Path | None, key: Path | None, out: Path) ->
         read_report_files,
         write_collections_and_file_states,
     )
-    from crowdveil.folder.campaign.reports_of_rounds import read_earlier_rounds
     from crowdveil.release.privacy_statement import refuse_if_campaign_claims_are_false
 
     asked = CampaignFolder((campaign or folder / "campaign.json").parent)

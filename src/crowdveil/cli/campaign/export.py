@@ -34,7 +34,7 @@ def export(file: Path, database: str | None, out: Path, replace: bool) -> None:
     with open_campaign(file, database) as (store, campaign):
         from crowdveil.data.write_reports import warning_of_names_read_as_formulas
         from crowdveil.folder.campaign.campaign_reports import EXPORT_FILES, export_folder_per_question
-        from crowdveil.folder.campaign.reports_of_rounds import read_earlier_rounds
+        from crowdveil.folder.campaign.collection_of_all_rounds import read_earlier_rounds
         from crowdveil.folder.write_collection import collection_outputs
         from crowdveil.release.privacy_statement import refuse_if_campaign_claims_are_false
         from crowdveil.service.export_and_purge import export_closed_campaign

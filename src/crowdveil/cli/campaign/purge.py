@@ -38,7 +38,7 @@ def purge(file: Path, database: str | None, yes: bool) -> None:
             hint=f"{_day_of_deletion_text(file)} Export what is still needed, then give --yes.",
         )
     require_service_packages()
-    from crowdveil.folder.campaign.reports_of_rounds import delete_earlier_rounds_and_list_kept
+    from crowdveil.folder.campaign.collection_of_all_rounds import delete_earlier_rounds_and_list_kept
     from crowdveil.service.export_and_purge import undelivered_warnings
 
     with open_campaign(file, database) as (store, campaign):

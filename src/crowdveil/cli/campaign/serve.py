@@ -150,7 +150,7 @@ def serve(
 
 def _delete_earlier_rounds_if_purged(folder: Path, own: bytes, purged: bytes) -> None:
     """Delete the copied reports of earlier rounds if the campaign of a folder was purged, and log what stays."""
-    from crowdveil.folder.campaign.reports_of_rounds import delete_earlier_rounds_and_list_kept
+    from crowdveil.folder.campaign.collection_of_all_rounds import delete_earlier_rounds_and_list_kept
 
     for path in delete_earlier_rounds_and_list_kept(folder) if purged == own else ():
         logging.getLogger("crowdveil").error("day of deletion: %s was changed or is in use, and was not deleted", path)

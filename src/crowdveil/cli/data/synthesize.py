@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from crowdveil.data.ingest.checked_column_codes import Duplicates
     from crowdveil.data.sources.layout import Layout
     from crowdveil.folder.synthesis import MethodName, SynthesisResult, SynthesisSettings
-    from crowdveil.synthesis.claims import Outside
+    from crowdveil.synthesis.original_claims import Outside
 
 NO_PRIVACY = "the release follows from the seed: a simulation carries no privacy"
 METHODS = ("histogram", "pooled-shape")

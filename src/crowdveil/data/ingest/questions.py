@@ -55,7 +55,9 @@ def answers_to(columns: ReportColumns, question: str) -> ReportColumns:
     return replace(columns, task=task, worker=worker, value=value, source=source, question=None)
 
 
-def answers_by_question(columns: ReportColumns, *, every: bool = False) -> dict[str, ReportColumns]:
+def answers_by_question_if_tasks_have_several(
+    columns: ReportColumns, *, every: bool = False
+) -> dict[str, ReportColumns]:
     """Return the answers to each question, if a task has answers to several or with `every`; empty otherwise.
 
     Raises:

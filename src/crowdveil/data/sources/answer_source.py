@@ -34,7 +34,7 @@ from crowdveil.data.ingest.column_readers import (
 )
 from crowdveil.data.ingest.csv_files import Progress, refuse_encoding_of_utf8, text_source
 from crowdveil.data.ingest.labels import refuse_if_numbers_of_unstated_kind
-from crowdveil.data.ingest.questions import answers_by_question, answers_to
+from crowdveil.data.ingest.questions import answers_by_question_if_tasks_have_several, answers_to
 from crowdveil.data.sources.layout import (
     Layout,
     concatenate_tables,
@@ -269,7 +269,7 @@ class AnswerSource:
                 return self._imported_questions(self.importer)
             if not self._has_question_column:
                 return {}
-            tables = answers_by_question(self._read_plain_columns(progress), every=every)
+            tables = answers_by_question_if_tasks_have_several(self._read_plain_columns(progress), every=every)
             return {question: replace(self, columns=columns) for question, columns in tables.items()}
 
     def _imported_questions(self, importer: Importer) -> dict[str, AnswerSource]:
@@ -458,7 +458,7 @@ def local_source(path: Path, layout: Layout | None = None, copied: str | None = 
     if path.is_dir() and is_block_folder(path):
         return AnswerSource(path, layout=layout, copied=copied)
     found = local_files(str(path))
-    names = [str(file) if copied is None else _copied_name(file, path, copied) for file in found]
+    names = [str(file) if copied is None else _user_facing_name_of_copy(file, path, copied) for file in found]
     stated: Any = {"encoding": layout.encoding, "names": layout.names}
     files = tuple(ExportFile(file, name, **stated) for file, name in zip(found, names, strict=True))
     if len(found) > 1:
@@ -466,7 +466,7 @@ def local_source(path: Path, layout: Layout | None = None, copied: str | None = 
     return AnswerSource(found[0], files, layout=layout, copied=copied)
 
 
-def _copied_name(file: Path, path: Path, copied: str) -> str:
+def _user_facing_name_of_copy(file: Path, path: Path, copied: str) -> str:
     """Return the name of a copied file as the user would give it."""
     if copied == STDIN:
         return STANDARD_INPUT

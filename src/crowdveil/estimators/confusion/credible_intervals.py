@@ -117,7 +117,7 @@ def summarize_complete_data(
     """Return the summary of abilities and their tangent, with confusion matrices fully shrunk to the mean ability."""
     pool, reports = parameters.pool, sums_over_listed_and_null_reports(statistics, parameters)
     answers, _ = expected_answers_and_participations(reports, parameters)
-    right, total = right_and_all_answer_counts(answers)
+    right, total = right_and_all_answers_by_worker_and_truth(answers)
     mean = float(right.sum() / total.sum()) if total.sum() > TINY else 1 / answers.shape[1]
     guessing = 1 / pool.labels if one_ability else float(parameters.class_prior @ pool.label_shares)
     prior = estimator.dirichlet_prior(pool, max((mean - guessing) / (1 - guessing), 0.0), full=True)
@@ -127,7 +127,7 @@ def summarize_complete_data(
         )
         if not pool.model.is_identity:
             answers, _ = expected_answers_and_participations(reports, replace(parameters, confusion=confusion))
-            right, total = right_and_all_answer_counts(answers)
+            right, total = right_and_all_answers_by_worker_and_truth(answers)
     direction = np.ones(right.shape)
     if not one_ability:
         share = (right + np.diag(prior)) / (total + prior.sum(axis=1))
@@ -141,7 +141,9 @@ def summarize_complete_data(
     return marginalize_participation(complete, tangent, parameters, reports)
 
 
-def right_and_all_answer_counts(answers: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def right_and_all_answers_by_worker_and_truth(
+    answers: NDArray[np.float64],
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the numbers of right answers and of all answers, both [worker, truth], from [worker, truth, label]."""
     total = np.zeros(answers.shape[:2])
     # Label by label, so that the memory layout of the answers does not change a bit.
@@ -313,7 +315,7 @@ def observed_information(
     """Return the observed information of all reports, NULL included, about each worker's ability; shape (workers,)."""
     model, workers = parameters.pool.model, parameters.summary.workers
     if tangent.confusion is None:
-        return ability_information_if_reports_are_answers(tangent, parameters.summary, blocks, posterior)
+        return worker_ability_information_of_plain_answers(tangent, parameters.summary, blocks, posterior)
     slopes = log_report_derivative_along_direction(
         tangent.confusion, tangent.direction, parameters, tangent.participation
     )
@@ -346,7 +348,7 @@ def observed_information(
     return np.maximum(total, 0.0)
 
 
-def ability_information_if_reports_are_answers(
+def worker_ability_information_of_plain_answers(
     tangent: AbilityTangent, summary: Summary, blocks: Iterable[GoldBlock], posterior: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Return the observed information about each worker's ability if reports are answers, shape (workers,)."""

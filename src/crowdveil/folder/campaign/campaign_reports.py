@@ -23,7 +23,11 @@ from crowdveil.data.assignment import Assignment
 from crowdveil.data.public_lists import ALL_LISTS
 from crowdveil.data.reports import Reports
 from crowdveil.errors import SettingsError
-from crowdveil.folder.campaign.reports_of_rounds import EARLIER_FOLDER, CollectedReports, collection_of_both_rounds
+from crowdveil.folder.campaign.collection_of_all_rounds import (
+    EARLIER_FOLDER,
+    CollectedReports,
+    collection_of_both_rounds,
+)
 from crowdveil.folder.crowd import ASSIGNMENT_FILE, CERTIFICATE_FILE, CROWD_FILE, REPORTS_FILE, contents_of_crowd_json
 from crowdveil.folder.evidence import ASSIGNED, WITHOUT_NAMES
 from crowdveil.folder.write_collection import write_reports

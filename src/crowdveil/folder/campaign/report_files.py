@@ -14,7 +14,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Self
 
-from crowdveil.campaign.canonical import canonical_bytes, parse_canonical
+from crowdveil.campaign.canonical_json import canonical_bytes, parse_canonical
 from crowdveil.campaign.document import Campaign
 from crowdveil.campaign.folder import NOT_FOR_FILE, CampaignFolder
 from crowdveil.campaign.report import MAX_OVERHEAD, ReportFile
@@ -30,7 +30,7 @@ from crowdveil.folder.campaign.campaign_reports import (
     read_accepted_report,
     write_questions,
 )
-from crowdveil.folder.campaign.reports_of_rounds import CollectedReports
+from crowdveil.folder.campaign.collection_of_all_rounds import CollectedReports
 from crowdveil.folder.crowd import REPORTS_FILE
 from crowdveil.standalone.checks import HEX, MAX_SLOTS, SLOTS_PER_PART, fits
 

@@ -26,13 +26,13 @@ from crowdveil.channels.channel import Channel
 from crowdveil.em.estimate import NORMAL_QUANTILE, Estimate
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.files.output_record import RECORD_FILE, OutputEntry, record_text
-from crowdveil.folder.campaign.report_files import Closing, require_closed_reports
-from crowdveil.folder.campaign.reports_of_rounds import (
+from crowdveil.folder.campaign.collection_of_all_rounds import (
     EARLIER_FOLDER,
     CollectedReports,
     read_collection,
     refuse_if_table_too_large,
 )
+from crowdveil.folder.campaign.report_files import Closing, require_closed_reports
 from crowdveil.folder.crowd import ASSIGNMENT_FILE, CERTIFICATE_FILE, CROWD_FILE, REPORTS_FILE
 from crowdveil.folder.write_collection import COLLECTION
 from crowdveil.mechanisms import DesignObjective

@@ -102,7 +102,9 @@ def _likelihood_columns_of_whole_part(first: Part, second: Part, coding: Coding)
     if first.raw:
         ratios = _presence_log_odds_ratio_per_piece(first, second)
         yield Column(
-            "the likelihood ratio of all words", partial(_sum_of_piece_log_ratios, ratios=ratios), ordered=True
+            "the likelihood ratio of all words",
+            partial(_line_and_word_log_ratio_sum_per_draw, ratios=ratios),
+            ordered=True,
         )
     if first.raw or first.numbers.shape[1] != 1:
         yield Column("the whole", lambda part: part.content, hashed=True)
@@ -150,7 +152,7 @@ def _presence_log_odds_ratio_per_piece(first: Part, second: Part) -> dict[bytes,
     return ratios
 
 
-def _sum_of_piece_log_ratios(part: Part, *, ratios: dict[bytes, float]) -> Values:
+def _line_and_word_log_ratio_sum_per_draw(part: Part, *, ratios: dict[bytes, float]) -> Values:
     scores = [
         sum(ratios[piece] for piece in pieces if piece in ratios) for pieces in part.lines_and_words_with_positions
     ]

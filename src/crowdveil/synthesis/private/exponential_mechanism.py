@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.randomness import Source
-from crowdveil.synthesis.claims import ScaledClaims
 from crowdveil.synthesis.discrete_noise import Integers, sample_discrete_laplace_array, uniform_below
+from crowdveil.synthesis.original_claims import ScaledClaims
 
 Floats = NDArray[np.float64]
 

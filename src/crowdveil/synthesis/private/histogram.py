@@ -14,8 +14,8 @@ from crowdveil.channels.guarantee import Participation
 from crowdveil.errors import SettingsError
 from crowdveil.randomness import Source
 from crowdveil.synthesis.budgets import TaskBudgets
-from crowdveil.synthesis.claims import Claims, Floats, ScaledClaims, used_claims_in_unit_interval
 from crowdveil.synthesis.discrete_noise import Integers, noisy_counts
+from crowdveil.synthesis.original_claims import Claims, Floats, ScaledClaims, used_claims_in_unit_interval
 from crowdveil.synthesis.private.histogram_density import (
     BIN_CHOICES,
     CELLS,

@@ -12,8 +12,8 @@ import numpy as np
 
 from crowdveil.randomness import Source
 from crowdveil.synthesis.budgets import TaskBudgets
-from crowdveil.synthesis.claims import Claims, Floats, ScaledClaims, used_claims_in_unit_interval
 from crowdveil.synthesis.discrete_noise import Integers, epsilon_rounded_down_to_binary_fraction, noisy_counts
+from crowdveil.synthesis.original_claims import Claims, Floats, ScaledClaims, used_claims_in_unit_interval
 from crowdveil.synthesis.private.exponential_mechanism import (
     group_and_spread_level_per_task,
     select_level_of_common_spread,

@@ -12,7 +12,7 @@ from crowdveil.channels.guarantee import Participation, Unit, require_epsilon
 from crowdveil.errors import SettingsError
 from crowdveil.randomness import Source
 from crowdveil.synthesis.budgets import TaskBudgets, allocated_budgets
-from crowdveil.synthesis.claims import Claims
+from crowdveil.synthesis.original_claims import Claims
 from crowdveil.synthesis.private.histogram_density import HistogramDensities
 from crowdveil.synthesis.release import SECURE, Release, Withheld
 
