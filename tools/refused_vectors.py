@@ -401,6 +401,12 @@ def changed_fields(base: Vector) -> dict[str, tuple[Vector, set[str]]]:
     return {
         "another format": ({"format": "crowdveil-campaign/2"}, {"format"}),
         "a field too many": ({"note": "x"}, {"format"}),
+        "a field named by a point": ({".": 1}, {"format"}),
+        "a field named by a line end and a point, and a wrong number of answers": ({"\n.": 1, "cells": 5}, {"format"}),
+        "a certificate with a field named by a point": (
+            {"certificates": [resealed(sealed, {".": 1, "ratio": [1, 1]})]},
+            {"format"},
+        ),
         "a key with a capital": ({"Note": "x"}, {"format", "key"}),
         "a title that is too long": ({"title": "x" * 201}, {"text"}),
         "a title that is a number": ({"title": 5}, {"text"}),

@@ -222,6 +222,10 @@ def test_an_unknown_mechanism_is_named(name: str) -> None:
         ({"ratio": 7}, "'ratio' is of another form"),
         ({"outputs": None}, "'outputs' is absent"),
         ({"a\u202eb": 1}, r"'a\u202eb' is unknown"),
+        ({".": 1}, "'.' is unknown"),
+        ({"-.": 1, "ratio": [1, -1]}, "'-.' is unknown"),
+        ({"!.x": 1, "rows": 7}, "'!.x' is unknown"),
+        ({"\n.": 1}, r"'\n.' is unknown"),
     ],
 )
 def test_a_field_that_does_not_belong_is_named(changes: dict[str, object], found: str) -> None:

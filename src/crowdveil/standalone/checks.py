@@ -252,7 +252,7 @@ def require_form(claims: Claims, claim: str, value: Any, form: Any) -> None:
     """Add the claim that a value has a form; of a field that is unknown or absent the defect is "format"."""
     path, fault = misfit(value, form) or ("", "")
     named = next((name for pattern, name in DEFECTS.items() if re.fullmatch(pattern, path)), re.split(r"\W", path)[0])
-    defect = named if fault == "is of another form" or "." in path else "format"
+    defect = (named if fault == "is of another form" or "." in path else "") or "format"
     claims.add(claim, defect if fault else "", f"{repr(path)[:100]} {fault}" if fault else "")
 
 

@@ -11,6 +11,7 @@ import json
 import sys
 from base64 import urlsafe_b64encode
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -135,7 +136,8 @@ def verify(
         return _outcome(KINDS[form], claims, channels, protected, name=document["sha256"])
     except (Refused, RecursionError) as error:
         if isinstance(error, RecursionError):
-            claims.add("Objects and lists are not nested deeply.", "not json")
+            with suppress(Refused):
+                claims.add("Objects and lists are not nested deeply.", "not json")
         kind = KINDS.get(form, "unknown") if isinstance(form, str) else "unknown"
         return Verification(kind=kind, claims=tuple(claims.found))
 
