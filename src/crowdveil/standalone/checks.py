@@ -786,7 +786,7 @@ def check_part(data: bytes, fields: Mapping[str, Any], number: int) -> list[list
     form = {"format": PART_FORMAT, "first": range(first, first + 1), "tasks": [[range(len(fields["tasks"]))]]}
     part = parse_canonical(data)
     found = misfit(part, form)
-    ensure(found is None, "part", f"part {number}: {' '.join(found or ())}.")
+    ensure(found is None, "part", f"part {number}: {repr(' '.join(found or ()))[1:-1]}.")
     count, of_task = min(SLOTS_PER_PART, fields["slots"] - first), question_of_tasks(fields)
     ensure(len(part["tasks"]) == count, "part", f"part {number} must hold the tasks of {count} slots.")
     loads = [question["cells"] for question in questions_of(fields)]
