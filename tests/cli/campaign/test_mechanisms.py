@@ -148,14 +148,14 @@ def test_a_prior_that_changes_while_the_campaign_is_made_is_refused(
 ) -> None:
     """The chances, the SHA-256 and the copy are of the same bytes; nothing is written otherwise."""
     file = settings(f'mechanism = "designed", {BUDGET}, prior = "rooms-prior.csv"')
-    choose = creation.choose_mechanism
+    choose = creation.mechanism_of_campaign_settings
 
     def changing(source: CampaignSettings) -> Any:
         chosen = choose(source)
         Path("rooms-prior.csv").write_text(PRIOR + "\n")
         return chosen
 
-    monkeypatch.setattr(creation, "choose_mechanism", changing)
+    monkeypatch.setattr(creation, "mechanism_of_campaign_settings", changing)
     with pytest.raises(SettingsError, match="the prior must not change"):
         creation.create_campaign(file, Path("rooms"))
 
