@@ -224,11 +224,6 @@ PACKAGES: Mapping[str, tuple[str, ...]] = {
 """Names of classes by the package that has all of them."""
 
 
-def capabilities_of(name: str) -> Capabilities:
-    """Return the capabilities of a registered estimator."""
-    return ESTIMATOR_ENTRIES[name].capabilities
-
-
 def estimators_with(**required: object) -> tuple[str, ...]:
     """Return the names of the estimators whose capabilities have these values, such as reads_channel=True."""
     return tuple(

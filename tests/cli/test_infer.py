@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from crowdveil.registry import capabilities_of, estimators_with
+from crowdveil.registry import ESTIMATOR_ENTRIES, estimators_with
 from tests.cli.conftest import LABELS, LISTS, Refusal, Run, RunJson, rows
 
 FOR_LABELS = estimators_with(kind="categorical", needs_ordered_labels=False)
@@ -18,7 +18,7 @@ def test_every_method_for_labels_recovers_truths_at_a_large_epsilon(method: str,
     """At epsilon 3 on 30 workers of ability 1/2 to 1, every method errs on at most 3 of 20 tasks (seeds fixed)."""
     data = run_json("infer", *SENT, "--method", method, "--score", "labels-gold.csv")
 
-    assert (method, capabilities_of(method).reads_channel) == (data["method"], data["channel_used"])
+    assert (method, ESTIMATOR_ENTRIES[method].capabilities.reads_channel) == (data["method"], data["channel_used"])
     assert data["score"]["error"] <= 0.15
     assert data["score"]["error"] < data["score"]["baseline"]
 
