@@ -87,7 +87,7 @@ class ReportFile:
 
     @classmethod
     def from_bytes(cls, data: bytes, campaign: Campaign) -> Self:
-        """Return the report in a file; length and symbols of the body are checked by `report_body.decode_body`.
+        """Return the report in a file; length and symbols of the body are checked by `decode_body`.
 
         Raises:
             CampaignError: oversize, not json, not canonical, number, report file, foreign, token.

@@ -134,7 +134,7 @@ def write_atomically(
     """Write one file atomically; `contents` are bytes, text, or a function that writes to a stream.
 
     Raises:
-        SettingsError: as `Outputs.check`.
+        SettingsError: as `Outputs.check_and_list_replaced_files`.
     """
     outputs = Outputs(folder=Path(path).parent, names=(Path(path).name,), kind=kind, recognize=recognize)
     write_outputs(outputs, {Path(path).name: contents})
@@ -144,7 +144,7 @@ def write_files(directory: str | PathLike[str], files: Mapping[str, bytes | str 
     """Write several files into a folder: all are staged before the first is renamed.
 
     Raises:
-        SettingsError: as `Outputs.check`.
+        SettingsError: as `Outputs.check_and_list_replaced_files`.
     """
     write_outputs(Outputs(folder=Path(directory), names=tuple(files), kind=kind), files)
 
@@ -153,7 +153,7 @@ def write_outputs(outputs: Outputs, files: Mapping[str, bytes | str | Writer]) -
     """Write the files of `outputs` from their contents by name.
 
     Raises:
-        SettingsError: as `Outputs.check`.
+        SettingsError: as `Outputs.check_and_list_replaced_files`.
     """
     with staged_outputs(outputs) as temporary:
         for name in outputs.names:
@@ -166,7 +166,7 @@ def staged_outputs(outputs: Outputs) -> Iterator[Path]:
     """Yield a staging folder; at the end, commit its files in the order of `outputs.names`.
 
     Raises:
-        SettingsError: as `Outputs.check`, which runs before staging and again before the commit.
+        SettingsError: as `Outputs.check_and_list_replaced_files`, which runs before staging and before the commit.
     """
     folder = outputs.folder
     outputs.check_and_list_replaced_files()

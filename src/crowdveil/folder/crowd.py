@@ -110,7 +110,7 @@ def contents_of_crowd_json(
         simulation, seed: of reports without privacy.
         participation: "protected" if any cell is; the guarantee is that of the least protected cell, but then all
             lists must be public.
-        notes: `evidence.guarantee_notes`.
+        notes: `evidence.notes_on_assignment_and_answer_holder`.
         certificate, assignment: contents of the files in the same folder.
     """
     protected = "protected" in (participation, guarantee.participation)

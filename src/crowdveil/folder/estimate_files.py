@@ -49,8 +49,9 @@ def write_estimate(
     Args:
         directory, form: as `estimate_outputs`.
         estimate: the truths and workers.
-        reports_sha256: `Evidence.digest` of the reports, which the record names; without it no release accepts reports.
-        reading: how they were read (`NamedReports.to_json`), which the record names, too.
+        reports_sha256: `Evidence.digest_of_reports_and_channel` of the reports, which the record names; without it
+            no release accepts reports.
+        reading: how they were read (`NamedReports.json_with_relative_paths_or_empty`), which the record names, too.
         notes: warnings of the inference, which the record holds for the page of results.
         progress: called with the number of tasks written and of all.
 
@@ -146,7 +147,8 @@ def outdated_output_notes(folder: Path, reports_sha256: str) -> tuple[str, ...]:
 
     Args:
         folder: before new truths are written there.
-        reports_sha256: `Evidence.digest` of the new reports; tables of the same reports are not outdated.
+        reports_sha256: `Evidence.digest_of_reports_and_channel` of the new reports; tables of the same reports are
+            not outdated.
     """
     same = {entry.reports_sha256 for entry in read_record(folder) if entry.reports_sha256} == {reports_sha256}
     found = [str(path) for path in _existing_recorded_files(folder, (PAGE, PREDICTIONS) if same else FROM_REPORTS)]

@@ -34,7 +34,7 @@ class NamedReports:
         sources: names, as `open_source` takes them.
         layout: what the user stated of their layout.
         options: as `read_evidence` takes them.
-        reports_sha256: `Evidence.digest` in the record of an estimate; empty without one.
+        reports_sha256: `Evidence.digest_of_reports_and_channel` in the record of an estimate; empty without one.
     """
 
     sources: tuple[str, ...]

@@ -56,7 +56,7 @@ NOT_IDENTIFIED = (
     "These reports do not identify the truths: most 90 % intervals are as wide as the scale. Collect more reports, "
     "give a public prior (--prior), or use a mechanism that sends NULL as a report of its own."
 )
-"""Warning of numbers that are not `Estimate.identified`."""
+"""Warning of numbers that are not `Estimate.intervals_narrower_than_scale`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,7 +117,7 @@ class Inference:
         gold_line: what gold did in the stack of methods; None without enough gold.
         guided: tasks whose known truth guided the fit.
         score: score against known truths that did not guide the fit; None without any.
-        reports_sha256: `Evidence.digest`, or the digest of the file of sums.
+        reports_sha256: `Evidence.digest_of_reports_and_channel`, or the digest of the file of sums.
         steps_before: steps of other fits, which measured the dependence of errors, or which gold combines.
         panel: dependence of the workers, where truths have labels of their own.
         merge_labels: as of `Evidence`.

@@ -1,4 +1,4 @@
-"""What levels, several questions, earlier rounds and a relay add to the guarantee of a campaign, in plain words.
+"""Guarantees of campaigns with levels, several questions, earlier rounds or a relay, and their sentences.
 
 The epsilons of a worker's answers add up over questions and rounds. The channels of a round are chosen from the reports
 of earlier ones, so each answer keeps its guarantee given these (docs/explanation/campaign-guarantees.md). With levels a

@@ -42,7 +42,8 @@ class Results(NamedTuple):
     Attributes:
         estimate: truths and workers; of an estimate that was read from files, method and steps are unknown.
         sha256: of the file of truths, in hexadecimal.
-        reports_sha256: `Evidence.digest` of the reports from which it was inferred; empty if it is not recorded.
+        reports_sha256: `Evidence.digest_of_reports_and_channel` of the reports from which it was inferred; empty if
+            it is not recorded.
         notes: warnings of the inference.
     """
 

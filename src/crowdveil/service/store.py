@@ -80,7 +80,7 @@ class Store:
 
     @classmethod
     def open(cls, url: str, *, today: Callable[[], date] = today_utc) -> Self:
-        """Return the store of a database, with tables; see `schema.create_tables`.
+        """Return the store of a database, with tables; see `create_tables_or_require_version`.
 
         Raises:
             SettingsError: not a database of the service, or one of another version.

@@ -1,9 +1,10 @@
 """Kernels by loops that numba compiles; imported for large data only.
 
 Processor time of numpy over that of the loop, one thread, half a million answers of 10,000 workers, 5 and 2 labels
-(`confusion_step`, `confusion_sums`: a quarter of a million): `confusion_step` 4.3 and 4.7, `one_coin_step` 6.9 and 6.4,
-`vote_sums` 3.5 and 6.5, `agreement_sums` 4.0 and 13, `squared_scores` 5.5 and 8.7, `mean_step` 4.7 and 5.4.
-`confusion_sums` gains 1.2 and 1.9, and saves the memory of numpy's sparse matrix.
+(a quarter of a million for `confusion_step`, `posterior_sums_by_table_row`): `confusion_step` 4.3 and 4.7,
+`one_coin_step` 6.9 and 6.4, `weight_by_task_and_symbol` 3.5 and 6.5, `agreement_sums` 4.0 and 13, `squared_scores` 5.5
+and 8.7, `weighted_means_and_residual_sums` 4.7 and 5.4. `posterior_sums_by_table_row` gains 1.2 and 1.9, and saves the
+memory of numpy's sparse matrix.
 """
 
 import threading

@@ -16,7 +16,7 @@ class NumbaWorkerLikelihood:
         views: posterior of sigma, and participation given sigma; indexed [worker, sigma].
         components: P(symbol | component, truth), indexed [symbol, component, truth].
         mixing: weight of each component in an error class, indexed [component, class], padded.
-        limits: as in `belief_propagation.pass_messages`.
+        limits: as in `pass_messages_between_tasks_and_workers`.
         product, power: likelihood = product * 2^power, indexed [worker, class], padded.
         counts: factors in each worker's products, shape (workers,).
     """

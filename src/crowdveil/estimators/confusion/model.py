@@ -332,7 +332,8 @@ def expected_answers_and_participations(
 def with_earlier_answers_of_workers(answers: NDArray[np.float64], parameters: CrowdParameters) -> NDArray[np.float64]:
     """Return expected answers, [worker, truth, label], with earlier ones, whose errors are shared as the others.
 
-    The Dirichlet prior counts among the others, so that the M-step is the maximum under the likelihood of `em.history`.
+    The Dirichlet prior counts among the others, so that the M-step is the maximum under the likelihood of
+    `em.worker_history`.
     """
     earlier = parameters.summary.history
     if earlier is None:
@@ -345,7 +346,7 @@ def with_earlier_answers_of_workers(answers: NDArray[np.float64], parameters: Cr
 
 
 def log_likelihood_of_earlier_answers(parameters: CrowdParameters) -> float:
-    """Return the log-likelihood of earlier answers, see `em.history`; 0 without any."""
+    """Return the log-likelihood of earlier answers, see `em.worker_history`; 0 without any."""
     earlier = parameters.summary.history
     if earlier is None:
         return 0.0

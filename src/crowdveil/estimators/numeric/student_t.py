@@ -98,7 +98,7 @@ class StudentStatistics(NamedTuple):
         moments: number of residuals about the means of tasks with two reports or more, sums of their second and fourth
             powers; number of residuals about the medians that are not 0, and the sum of their logarithms. First step
             only, zeros later.
-        bias_sums: see `rater_bias.bias_sums`, indexed [sum, worker]; zeros in the first step.
+        bias_sums: see `rater_bias.weighted_residual_sums_per_worker`, indexed [sum, worker]; zeros in the first step.
         square_sums: see `square_sums`.
     """
 

@@ -39,8 +39,8 @@ EXPORT_FILES = (CERTIFICATE_FILE, ASSIGNMENT_FILE, CAMPAIGN_FILE, CROWD_FILE, RE
 class AcceptedReport(NamedTuple):
     """One worker's report: slot, task indices, the code of the report symbol of each task, and the chosen level.
 
-    A code that is no output of the cell's channel, such as `report_body.NOT_ANSWERED`, is no answer. The level is None
-    in a campaign without levels.
+    A code that is no output of the cell's channel, such as `campaign.report.NOT_ANSWERED`, is no answer. The level is
+    None in a campaign without levels.
     """
 
     slot: int

@@ -48,7 +48,7 @@ def read_collection(folder: Path, name: str, digest: str | None = None) -> Colle
     Args:
         folder: as `crowdveil campaign export` and `collect` write it.
         name: name of the campaign.
-        digest: `Evidence.digest` that it must have; None for any.
+        digest: `Evidence.digest_of_reports_and_channel` that it must have; None for any.
 
     Raises:
         ReportsError: the reports are missing, were changed, or are those of another campaign.
