@@ -21,7 +21,7 @@ TEXT = 15
 """Longest name beside its row, in characters; longer ones stand above it."""
 SAME = " = "
 """Between the names of lines through the same points."""
-TOP, BOTTOM, LEFT, RIGHT = 14, 150, 40, 214
+TOP, BOTTOM, LEFT, RIGHT = 14, 150, 40, 196
 """Edges of the area of a line chart; names of lines are to its right."""
 
 
