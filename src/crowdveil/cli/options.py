@@ -362,7 +362,7 @@ def mechanism_settings(
         expected=Expectation(**stated),
         **shared,
     )
-    _raise_on_wrong_mechanism_options(requested)
+    _refuse_wrong_mechanism_options(requested)
     return requested
 
 
@@ -371,7 +371,7 @@ def flag_of(name: str) -> str:
     return "--" + name.replace("_", "-")
 
 
-def _raise_on_wrong_mechanism_options(requested: MechanismSettings) -> None:
+def _refuse_wrong_mechanism_options(requested: MechanismSettings) -> None:
     """Refuse settings of another mechanism, and a missing or doubly determined epsilon."""
     settings = dict.fromkeys(name for entry in MECHANISM_ENTRIES.values() for name in entry.settings)
     for setting in settings:

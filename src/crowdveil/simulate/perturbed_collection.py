@@ -168,7 +168,7 @@ def perturb_collection(
     if seed is None and not lists_from_answers:
         _refuse_if_lists_taken_from_answers(missing)
     require_one_answer_per_cell(answers)
-    _raise_on_confusable_or_uncertifiable_names(answers, setup)
+    _refuse_confusable_or_uncertifiable_names(answers, setup)
     if expected_rows_of_reports_file(answers, setup) > MAX_REPORTS:
         raise SettingsError(
             f"at most {MAX_REPORTS:,} reports can be collected at once",
@@ -266,7 +266,7 @@ def _table_description(table: ChannelTable) -> str:
     return f"{len(table.channels)} channels by {keys}"
 
 
-def _raise_on_confusable_or_uncertifiable_names(answers: Reports, setup: ChannelAssignment) -> None:
+def _refuse_confusable_or_uncertifiable_names(answers: Reports, setup: ChannelAssignment) -> None:
     """Check the names before the work.
 
     Raises:
