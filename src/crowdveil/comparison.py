@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, Protocol, Unpack
 
 import pyarrow as pa
 
-from crowdveil.aggregation import ColumnKeywords, read_answers
 from crowdveil.arguments import require_instance, require_list, require_whole_number
 from crowdveil.channels.alphabet import Scale, first_names_and_count_of_others
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.guarantee import Participation
 from crowdveil.channels.rounding import format_bound
+from crowdveil.data.evidence import Evidence
 from crowdveil.data.frames import ArrowRows
 from crowdveil.data.reports import Reports
 from crowdveil.em.estimate import Estimate
@@ -24,7 +24,7 @@ from crowdveil.errors import SettingsError
 from crowdveil.estimators.factorization_mean import FactorizationMean
 from crowdveil.estimators.weighted_mean import WeightedMean
 from crowdveil.evaluation.metrics import ErrorName, score
-from crowdveil.folder.evidence import Evidence
+from crowdveil.inference.answers import ColumnKeywords, read_answers
 from crowdveil.inference.methods import AnyEstimator, Method, estimator_of_method_or_default
 from crowdveil.matplotlib_plots import line_plot
 from crowdveil.mechanisms import MatrixFactorization, MatrixFactorizationPublished, Mechanism
@@ -448,13 +448,7 @@ def _estimators(methods: Sequence[str | AnyEstimator], answers: Reports) -> tupl
     """Return the estimators; by default that of reports through a channel, and for a scale the weighted mean."""
     alphabet = answers.alphabet
     assert alphabet is not None
-    evidence = Evidence(
-        reports=answers,
-        crowd=None,
-        channel=Channel.identity(alphabet, "public"),
-        certificate=None,
-        no_channel_reason="",
-    )
+    evidence = Evidence(observed=answers, channel=Channel.identity(alphabet, "public"))
     methods = [methods] if isinstance(methods, str | Estimator) else methods or ()
     require_list("methods", methods, example="['dawid-skene']")
     for one in methods:

@@ -5,15 +5,15 @@ from typing import Any, Unpack
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from crowdveil.aggregation import PERTURBED, ColumnKeywords, read_answers
 from crowdveil.arguments import require_instance
 from crowdveil.channels.alphabet import Scale
+from crowdveil.data.facts.asked import why_missing_lists_void_privacy
 from crowdveil.data.frames import OriginalColumns, as_same_kind
-from crowdveil.data.public_lists import missing_lists, why_missing_lists_void_privacy
 from crowdveil.data.read_options import IdentifierList
 from crowdveil.data.reports import Reports
 from crowdveil.data.write_reports import reports_table_in_task_order
 from crowdveil.errors import SettingsError
+from crowdveil.inference.answers import PERTURBED, ColumnKeywords, read_answers
 from crowdveil.mechanisms import Mechanism
 from crowdveil.randomness import Secure, Seeded, Source, secure
 from crowdveil.simulate.perturbation import perturb as perturb_reports
@@ -55,7 +55,7 @@ def perturb(answers: Any, mechanism: Mechanism, source: Source | None = None, **
         options = {"alphabet": mechanism.alphabet, **options}
         given = read_answers(answers, options)
     drawn = secure() if source is None else source
-    missing = missing_lists(given.public_lists, mechanism.participation)
+    missing = given.asked.missing_lists(mechanism.participation)
     if isinstance(drawn, Secure) and missing:
         hint = f"Give {' and '.join(f'{name}=' for name in missing)}, or source=seeded(n) for a simulation."
         raise SettingsError(why_missing_lists_void_privacy(missing), value=", ".join(missing), hint=hint)

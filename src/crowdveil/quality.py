@@ -6,25 +6,24 @@ from typing import Any, Unpack
 
 import pyarrow as pa
 
-from crowdveil.aggregation import ColumnKeywords, evidence_of, fit_evidence_by_method, refuse_if_fit_option_with_truths
 from crowdveil.arguments import require_bool, require_list, require_number, require_whole_number
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.crowd_review.agreement import agreement_columns, agreement_corrected_for_channel, worker_columns
 from crowdveil.crowd_review.conclusions import conclude_from_drawn_gold
 from crowdveil.crowd_review.gold_tasks import draw_tasks_without_known
-from crowdveil.crowd_review.next_answers import purchase_from_fit, require_labels_for_next_answers
-from crowdveil.crowd_review.workers import review_columns, review_of_panel, workers_to_review_from_fit
+from crowdveil.crowd_review.next_answers import choose_next, require_labels_for_next_answers
+from crowdveil.crowd_review.workers import review_columns, review_workers
 from crowdveil.data.assignment import Assignment
 from crowdveil.data.frames import as_same_kind
 from crowdveil.data.identifiers import Identifiers, identifiers_as_arrow
 from crowdveil.data.reports import Reports
-from crowdveil.em.estimate import Estimate
+from crowdveil.em.given import KnownTruths
 from crowdveil.em.gold import as_gold, gold_and_seed_of_draw
 from crowdveil.errors import SettingsError
-from crowdveil.folder.evidence import Evidence
+from crowdveil.inference.answers import ColumnKeywords, evidence_of_answers
+from crowdveil.inference.infer import infer
 from crowdveil.inference.methods import AnyEstimator
-from crowdveil.inference.truths_of_other_labels_than_answers import fit_panel
 
 
 def agreement(
@@ -58,7 +57,7 @@ def agreement(
     [0.0, 0.5]
     """
     require_bool("with_workers", with_workers)
-    evidence = evidence_of(answers, None, channel, assignment, options)
+    evidence = evidence_of_answers(answers, None, channel, assignment, options)
     found = agreement_corrected_for_channel(evidence)
     overall = _columns_as_frame(answers, evidence.reports, agreement_columns(found))
     return (overall, _columns_as_frame(answers, evidence.reports, worker_columns(found))) if with_workers else overall
@@ -101,15 +100,8 @@ def review(
         require_number("below", below)
         if not 0 < below < 1:
             raise SettingsError("below must be between 0 and 1", value=below, hint="Such as below=0.6.")
-    evidence = evidence_of(answers, method, channel, assignment, options, truths)
-    known = evidence.in_label_spelling(as_gold(gold))
-    if truths is None:
-        found = workers_to_review_from_fit(
-            fit_evidence_by_method(evidence, method, gold=known, history=history).estimate, evidence, bound=below
-        )
-    else:
-        refuse_if_fit_option_with_truths(method, history, below)
-        found = review_of_panel(evidence, known)
+    evidence = evidence_of_answers(answers, method, channel, assignment, options, truths)
+    found = review_workers(infer(evidence, method, gold=gold, history=history), bound=below)
     return _columns_as_frame(answers, evidence.reports, review_columns(found))
 
 
@@ -156,12 +148,10 @@ def next_answers(
     if per_worker is not None:
         require_whole_number("per_worker", per_worker, least=1)
     names = None if candidates is None else _require_nonempty_candidates(candidates)
-    evidence = evidence_of(answers, method, channel, assignment, options, truths)
-    known = evidence.in_label_spelling(as_gold(gold))
-    require_labels_for_next_answers(evidence, known)
-    estimate, estimator = _estimate_and_estimator_or_none(evidence, method, history, known)
-    names = estimate.worker_names.tolist() if names is None else names
-    bought = purchase_from_fit(estimate, evidence, estimator, names, budget=budget, per_worker=per_worker)
+    evidence = evidence_of_answers(answers, method, channel, assignment, options, truths)
+    require_labels_for_next_answers(evidence, evidence.in_label_spelling(as_gold(gold)))
+    fitted = infer(evidence, method, gold=gold, history=history)
+    bought = choose_next(fitted, names, budget=budget, per_worker=per_worker)
     if not len(bought.chosen.task):
         note = f"0 of {budget:,}: every worker who can be asked has answered every task. Ask others: candidates=[...]."
         warnings.warn(note, UserWarning, stacklevel=2)
@@ -175,17 +165,6 @@ def _require_nonempty_candidates(candidates: Sequence[Any]) -> list[Any]:
     if not names or None in names:
         raise SettingsError("candidates must name at least one worker", value=names, hint="None is all.")
     return names
-
-
-def _estimate_and_estimator_or_none(
-    evidence: Evidence, method: str | AnyEstimator | None, history: Any, gold: Mapping[Any, Any] | None = None
-) -> tuple[Estimate, AnyEstimator | None]:
-    """Return an estimate and its estimator; None where truths have labels of their own."""
-    if evidence.truths:
-        refuse_if_fit_option_with_truths(method, history)
-        return fit_panel(evidence, evidence.truths, gold=gold).estimate, None
-    fit = fit_evidence_by_method(evidence, method, gold=gold, history=history)
-    return fit.estimate, fit.estimator
 
 
 def draw_gold(answers: Any, number: int, *, seed: int | None = None, **options: Unpack[ColumnKeywords]) -> Any:
@@ -211,7 +190,7 @@ def draw_gold(answers: Any, number: int, *, seed: int | None = None, **options: 
     require_whole_number("number", number, least=1)
     if seed is not None:
         require_whole_number("seed", seed, least=0)
-    reports = evidence_of(answers, None, None, None, options).reports
+    reports = evidence_of_answers(answers, None, None, None, options).reports
     return _columns_as_frame(answers, reports, draw_tasks_without_known(reports, number, seed=seed).gold_form_columns())
 
 
@@ -261,12 +240,9 @@ def conclude(
     for pair in compare:
         require_list("a pair to compare", pair, example="('ann', 'bob')")
     pairs = [(str(first), str(second)) for first, second in compare]
-    evidence = evidence_of(answers, None, channel, assignment, options, truths)
-    estimate, _ = _estimate_and_estimator_or_none(evidence, None, None)
-    seed = drawn if seed is None else seed
-    found = conclude_from_drawn_gold(
-        evidence, estimate, evidence.in_label_spelling(known), seed=seed, stated_random=random, compare=pairs
-    )
+    evidence = evidence_of_answers(answers, None, channel, assignment, options, truths)
+    sample = KnownTruths(truths=known, seed=drawn if seed is None else seed)
+    found = conclude_from_drawn_gold(infer(evidence), sample, stated_random=random, compare=pairs)
     return _columns_as_frame(answers, evidence.reports, found.columns())
 
 

@@ -203,6 +203,7 @@ PUBLIC_MODULES: Mapping[str, str] = {
     "compare": "comparison",
     "conclude": "quality",
     "draw_gold": "quality",
+    "infer": "inference.infer",
     "next_answers": "quality",
     "perturb": "perturbation",
     "plan": "plan_function",

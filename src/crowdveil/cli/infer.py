@@ -32,6 +32,7 @@ from crowdveil.cli.options import (
     FILE_PATH,
     FOLDER_PATH,
     NameChoice,
+    Resources,
     accept_edited_option,
     alphabet_options,
     duplicates_option,
@@ -43,23 +44,28 @@ from crowdveil.cli.options import (
     resources_of,
     stated_options,
 )
-from crowdveil.cli.results.reports_argument import REPORTS, certificate_option, truths_option
+from crowdveil.cli.results.reports_argument import REPORTS, asked_options, certificate_option, truths_option
 from crowdveil.cli.verb import Verb
 from crowdveil.registry import METHOD_NAMES
 
 if TYPE_CHECKING:
+    from crowdveil.data.evidence import Evidence
+    from crowdveil.data.read_options import Kind
     from crowdveil.data.sources.answer_source import AnswerSource
+    from crowdveil.em.given import KnownTruths
     from crowdveil.files.atomic_write import Outputs
-    from crowdveil.folder.evidence import Evidence, EvidenceOptions
+    from crowdveil.folder.evidence import EvidenceOptions
+    from crowdveil.folder.given_files import Costs
     from crowdveil.folder.recorded_reading_options import NamedReports
-    from crowdveil.inference.inference import Inference, Resources, SavedFits
-    from crowdveil.inference.methods import Method
+    from crowdveil.inference.infer import Inference
+    from crowdveil.inference.methods import AnyEstimator, Method
 
 FOR_ONE_QUESTION = ("truths", "gold", "score", "prior", "history", "costs", "start_from", "save_fit")
 """Options that do not go with several questions."""
 NOT_OF_SUMS = (
     *("certificate", "no_certificate", "prior", "history", "gold", "truths", "costs", "abstain_below", "labels"),
     *("scale", "ordered", "kind", "merge_labels", "start_from", "save_fit", "memory", "engine", "address"),
+    *("asked_tasks", "asked_workers", "public_gold"),
 )
 """Options that do not go with sums."""
 DETAILS = f"""REPORTS: {SOURCE_TEXT}. They may also be gzipped, a folder of encoded blocks, or the sums.json of
@@ -91,6 +97,11 @@ truth_options = option_group(
     click.option("--prior", type=FILE_PATH, help="Public prior: label,probability."),
     click.option("--history", type=FILE_PATH, help="Workers of an earlier infer, or worker,correct,answers."),
     click.option("--gold", metavar="FILE", help="Known truths that guide the fit: task,truth; or dataset:NAME."),
+    click.option(
+        "--public-gold",
+        is_flag=True,
+        help="State that gold was found without anyone's answers: it ends no privacy guarantee.",
+    ),
     click.option(
         "--score", metavar="FILE", help="Known truths that only score the result: task,truth; or dataset:NAME."
     ),
@@ -129,8 +140,10 @@ class InferOptions:
 
     Attributes:
         reports: names of the reports, and how they are read.
-        method, fits, resources: estimator, saved fits, and where the fit runs.
+        method, resources: estimator, and where the fit runs.
+        start_from, save_fit: files of saved fits, to resume and to write.
         gold, score: known truths that guide the fit, or score it.
+        public_gold: whether gold is stated to be independent of all answers.
         prior, history, costs: files.
         abstain_below: probability below which a truth stays empty.
         out: folder of the results; None for the default.
@@ -139,9 +152,11 @@ class InferOptions:
 
     reports: NamedReports
     method: Method
-    fits: SavedFits
+    start_from: Path | None
+    save_fit: Path | None
     resources: Resources
     gold: str | None
+    public_gold: bool
     score: str | None
     prior: Path | None
     history: Path | None
@@ -156,12 +171,6 @@ class InferOptions:
         return (self.costs, self.abstain_below) != (None, None)
 
 
-def _saved_fits(start_from: Path | None, save_fit: Path | None) -> SavedFits:
-    from crowdveil.inference.inference import SavedFits
-
-    return SavedFits(start_from=start_from, save=save_fit)
-
-
 def _method(method: str | None, max_steps: int | None, tolerance: float | None) -> Method:
     from crowdveil.inference.methods import Method
 
@@ -173,7 +182,6 @@ def _method(method: str | None, max_steps: int | None, tolerance: float | None) 
     values={
         **REPORTS,
         "method": _method,
-        "fits": _saved_fits,
         "resources": resources_of,
         "asked": InferOptions,
     },
@@ -190,6 +198,7 @@ def _method(method: str | None, max_steps: int | None, tolerance: float | None) 
 @duplicates_option(None)
 @merge_labels_option
 @column_options
+@asked_options
 @truth_options
 @decision_options
 @output_options
@@ -217,7 +226,7 @@ def infer(asked: InferOptions) -> None:
     --memory and --engine do not go with it.
     """
     from crowdveil.folder.crowd import is_sums_file
-    from crowdveil.inference.inference import infer as infer_truths
+    from crowdveil.inference.infer import infer as infer_truths
 
     sources = asked.reports.sources
     if len(sources) == 1 and is_sums_file(Path(sources[0])):
@@ -232,7 +241,7 @@ def infer(asked: InferOptions) -> None:
         ready = _read_evidence_and_check_files(source, asked)
         with progress_bar("inferring") as bar:
             inference = infer_truths(ready.evidence, **ready.infer_arguments(bar))
-        _score_write_and_print_inference(inference, ready.files, asked, announced=ready.announced)
+        _score_write_and_print_inference(inference, ready.files, asked, ready.score, announced=ready.announced)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -251,21 +260,43 @@ class _PreparedInference:
         evidence: the reports.
         files: checked before the work begins.
         asked: options.
+        estimator: of the method; with truths of their own, of the default.
+        score: known truths that score the result; None without any.
         announced: warning that was printed; None for none.
-        steps: number of steps of each fit; None if it is unknown.
     """
 
     evidence: Evidence
     files: _CheckedOutputs
     asked: InferOptions
+    estimator: AnyEstimator
+    score: KnownTruths | None
     announced: str | None
-    steps: int | None
 
     def infer_arguments(self, bar: Bar | None) -> dict[str, Any]:
         """Return the keyword arguments of the library's `infer`, with steps counted on a bar if it is shown."""
-        names = ("method", "gold", "prior", "history", "fits", "resources")
-        progress = None if bar is None else _progress_over_fits(bar, self.steps)
-        return {name: getattr(self.asked, name) for name in names} | {"progress": progress}
+        from crowdveil.folder.given_files import read_history, read_known_truths, read_prior, read_saved_fit
+
+        asked, kind = self.asked, _kind_of_truths(self.evidence, self.estimator)
+        steps = None if asked.start_from else self.estimator.known_steps
+        gold = None if asked.gold is None else read_known_truths(asked.gold, kind, public=asked.public_gold)
+        resources = {} if self.evidence.truths else {"engine": asked.resources.engine, "memory": asked.resources.memory}
+        return resources | {
+            "method": asked.method,
+            "gold": gold,
+            "prior": None if asked.prior is None else read_prior(asked.prior),
+            "history": None if asked.history is None else read_history(asked.history),
+            "start_from": None if asked.start_from is None else read_saved_fit(asked.start_from),
+            "progress": None if bar is None else _progress_over_fits(bar, steps),
+        }
+
+
+def _kind_of_truths(evidence: Evidence, estimator: AnyEstimator) -> Kind:
+    """Return whether the truths are labels or numbers."""
+    from crowdveil.channels.alphabet import Categories
+    from crowdveil.inference.methods import alphabet_of_inferred_truths
+
+    labels = evidence.truths or isinstance(alphabet_of_inferred_truths(evidence, type(estimator)), Categories)
+    return "categorical" if labels else "numeric"
 
 
 def _progress_over_fits(bar: Bar, steps: int | None) -> Callable[[int, float], None]:
@@ -289,7 +320,7 @@ def _infer_questions(sources: dict[str, AnswerSource], asked: InferOptions) -> N
     """Read all questions, infer each by itself, write each to a folder of its own, print one table."""
     from crowdveil.folder.answers import default_output_folder, hint_if_labels_look_like_grades
     from crowdveil.folder.estimate_files import folder_name_of_each_question, warning_of_earlier_truths_kept
-    from crowdveil.inference.inference import infer as infer_truths
+    from crowdveil.inference.infer import infer as infer_truths
     from crowdveil.release.conclusion import verdict
 
     if stated_options().intersection(FOR_ONE_QUESTION):
@@ -309,7 +340,7 @@ def _infer_questions(sources: dict[str, AnswerSource], asked: InferOptions) -> N
             inferred[name] = infer_truths(one.evidence, **one.infer_arguments(bar))
     summaries = []
     for name, one in ready.items():
-        inference = _score_decide_and_write(inferred[name], one.files.outputs, one.asked)
+        inference = _score_decide_and_write(inferred[name], one.files.outputs, one.asked, one.score)
         summary = inference_as_json_data(inference, form=asked.form) | one.files.paths
         summary["warnings"] += hint_if_labels_look_like_grades(one.evidence.reports)
         named = {"question": name, "folder": str(folders[name])}
@@ -342,41 +373,47 @@ def _questions_with_labels(sources: dict[str, AnswerSource], reading: EvidenceOp
 def _infer_from_sums(sums: Path, asked: InferOptions) -> None:
     """Infer from sums, write, print."""
     from crowdveil.folder.evidence import evidence_files
-    from crowdveil.inference.inference import infer_from_sums
+    from crowdveil.folder.given_files import read_known_truths
+    from crowdveil.folder.sums import evidence_of_sums
+    from crowdveil.inference.infer import infer as infer_truths
 
     if stated_options().intersection(NOT_OF_SUMS):
         raise click.UsageError("Sums go with --method, --score, --accept-edited, --out and --json only.")
-    inference = infer_from_sums(sums, asked.method, accept_edited=asked.reports.options.accept_edited)
-    _score_write_and_print_inference(
-        inference, _checked_output_files(asked, sums.parent, [*evidence_files(sums), asked.score]), asked
-    )
+    evidence = evidence_of_sums(sums, accept_edited=asked.reports.options.accept_edited)
+    inference = infer_truths(evidence, asked.method)
+    files = _checked_output_files(asked, sums.parent, [*evidence_files(sums), asked.score])
+    score = None if asked.score is None else read_known_truths(asked.score, "numeric")
+    _score_write_and_print_inference(inference, files, asked, score)
 
 
 def _read_evidence_and_check_files(source: AnswerSource, asked: InferOptions) -> _PreparedInference:
     """Read the reports of a source and check the files of the result, or refuse."""
     from crowdveil.folder.answers import default_output_folder
     from crowdveil.folder.evidence import evidence_files, read_evidence
-    from crowdveil.inference.inference import refuse_if_no_scored_task
+    from crowdveil.folder.given_files import read_known_truths
     from crowdveil.inference.methods import (
         estimator_of_method_or_default,
         warning_if_channel_unread,
         warning_if_fit_is_slow,
     )
+    from crowdveil.inference.scores import refuse_unless_scorable
 
     folder, reading = default_output_folder(source) if asked.out is None else asked.out, asked.reports.options
     with progress_bar("reading", unit="bytes") as bar:
         evidence = read_evidence(source, reading, progress=bar)
-    if asked.score is not None:
-        refuse_if_no_scored_task(evidence, asked.score)
-    named = (reading.certificate, asked.prior, asked.history, asked.gold, asked.score, asked.costs)
-    files = _checked_output_files(asked, folder, [*evidence_files(source), *named])
     built = estimator_of_method_or_default(asked.method, evidence)
+    score = None if asked.score is None else read_known_truths(asked.score, _kind_of_truths(evidence, built))
+    if score is not None:
+        refuse_unless_scorable(evidence, score)
+    named = (reading.certificate, reading.tasks, reading.workers, asked.prior, asked.history, asked.gold)
+    files = _checked_output_files(asked, folder, [*evidence_files(source), *named, asked.score, asked.costs])
     announced = warning_if_channel_unread(evidence, type(built))
     for warning in (announced, warning_if_fit_is_slow(evidence.reports, built.name)):
         if warning is not None:
             print_warning(warning)
-    steps = None if asked.fits.start_from else built.known_steps
-    return _PreparedInference(evidence=evidence, files=files, asked=asked, announced=announced, steps=steps)
+    return _PreparedInference(
+        evidence=evidence, files=files, asked=asked, estimator=built, score=score, announced=announced
+    )
 
 
 def _checked_output_files(asked: InferOptions, folder: Path, inputs: list[Any]) -> _CheckedOutputs:
@@ -384,24 +421,27 @@ def _checked_output_files(asked: InferOptions, folder: Path, inputs: list[Any]) 
     from crowdveil.em.saved_fit import fit_outputs
     from crowdveil.folder.estimate_files import estimate_outputs
 
-    fits, outputs = asked.fits, estimate_outputs(asked.out or folder, asked.form)
-    written, replaced = (
-        outputs.paths,
-        outputs.check_and_list_replaced_files(inputs=[*inputs, fits.start_from, fits.save]),
-    )
-    if fits.save is not None:
-        written.append(fits.save)
-        replaced += fit_outputs(fits.save).check_and_list_replaced_files(inputs=inputs)
+    outputs, saved = estimate_outputs(asked.out or folder, asked.form), asked.save_fit
+    written = outputs.paths
+    replaced = outputs.check_and_list_replaced_files(inputs=[*inputs, asked.start_from, saved])
+    if saved is not None:
+        written.append(saved)
+        replaced += fit_outputs(saved).check_and_list_replaced_files(inputs=inputs)
     return _CheckedOutputs(outputs=outputs, paths={"files": written, "replaced": replaced})
 
 
 def _score_write_and_print_inference(
-    inference: Inference, files: _CheckedOutputs, asked: InferOptions, *, announced: str | None = None
+    inference: Inference,
+    files: _CheckedOutputs,
+    asked: InferOptions,
+    score: KnownTruths | None,
+    *,
+    announced: str | None = None,
 ) -> None:
     """Score, write, print; a warning that was announced is not printed again."""
     from crowdveil.folder.estimate_files import warning_of_earlier_truths_kept
 
-    inference = _score_decide_and_write(inference, files.outputs, asked)
+    inference = _score_decide_and_write(inference, files.outputs, asked, score)
     decisions = (
         decisions_data(inference.estimate, asked.costs, asked.abstain_below)
         if asked.decides_by_cost_or_confidence
@@ -412,18 +452,41 @@ def _score_write_and_print_inference(
     print_written(data, inference_rows(data, announced), **files.paths)
 
 
-def _score_decide_and_write(inference: Inference, outputs: Outputs, asked: InferOptions) -> Inference:
-    """Write and return the inference with its score and decisions; the record says how the reports were read."""
+def _score_decide_and_write(
+    inference: Inference, outputs: Outputs, asked: InferOptions, score: KnownTruths | None
+) -> Inference:
+    """Write the truths, and return the inference with its score; what is written does not depend on the score."""
     from crowdveil.folder.estimate_files import outdated_output_notes, write_estimate
-    from crowdveil.inference.inference import with_decisions, with_gold_score
+    from crowdveil.inference.scores import with_decisions, with_gold_score
 
-    inference = inference if asked.score is None else with_gold_score(inference, asked.score)
+    costs = _costs(inference, asked)
+    decide: dict[str, Any] = {"abstain_below": asked.abstain_below}
+    if costs is not None:
+        decide |= {"costs": costs.table, "inputs": costs.inputs}
+    written, shown = inference, inference if score is None else with_gold_score(inference, score)
     if asked.decides_by_cost_or_confidence:
-        inference = with_decisions(inference, costs=asked.costs, abstain_below=asked.abstain_below, gold=asked.score)
-    digest, outdated = inference.reports_sha256, outdated_output_notes(outputs.folder, inference.reports_sha256)
-    record = {"reports_sha256": digest, "reading": asked.reports.json_with_relative_paths_or_empty(outputs.folder)}
+        written, shown = with_decisions(inference, **decide), with_decisions(shown, **decide, known=score)
+    if asked.save_fit is not None:
+        replace(inference.saved_fit(), inputs=inference.inputs).save(asked.save_fit)
+    digest = inference.evidence.sha256
+    outdated = outdated_output_notes(outputs.folder, digest)
     with progress_bar("writing") as bar:
         write_estimate(
-            outputs.folder, inference.estimate, form=asked.form, progress=bar, notes=inference.notes, **record
+            outputs.folder,
+            written.estimate,
+            form=asked.form,
+            progress=bar,
+            notes=written.notes,
+            reports_sha256=digest,
+            reading=asked.reports.json_with_relative_paths_or_empty(outputs.folder),
+            inputs=written.inputs,
         )
-    return replace(inference, notes=(*inference.notes, *outdated))
+    return replace(shown, notes=(*shown.notes, *outdated))
+
+
+def _costs(inference: Inference, asked: InferOptions) -> Costs | None:
+    """Return the costs of decisions; None without any, or where the truths are no labels."""
+    from crowdveil.folder.given_files import read_costs
+
+    alphabet = inference.estimate.alphabet
+    return None if asked.costs is None or alphabet is None else read_costs(asked.costs, alphabet)

@@ -13,7 +13,7 @@ from crowdveil.presentation.counts import crowd_text, number_of, verb_of
 
 if TYPE_CHECKING:
     from crowdveil.em.estimate import Estimate
-    from crowdveil.inference.inference import Inference
+    from crowdveil.inference.infer import Inference
 
 SHOWN_TASKS = 5
 ENDS = {
@@ -36,7 +36,7 @@ def inference_as_json_data(inference: Inference, *, form: str) -> dict[str, Any]
     """Return the inference as JSON data but its decisions and files, which have this form."""
     from crowdveil.data.write_reports import warning_of_names_read_as_formulas
 
-    estimate, panel, check = inference.estimate, inference.panel, inference.estimate.cross_validation
+    estimate, panel, check = inference.estimate, inference.dependence, inference.estimate.cross_validation
     labels = estimate.alphabet.names if estimate.alphabet else ()
     formulas = warning_of_names_read_as_formulas(form, labels, estimate.tasks, estimate.worker_names)
     return {

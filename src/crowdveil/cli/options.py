@@ -7,9 +7,9 @@ import os
 import pathlib
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 from click.core import ParameterSource
@@ -20,7 +20,7 @@ from crowdveil.registry import DESIGNED_MECHANISMS, ENGINE_NAMES, MECHANISM_ENTR
 if TYPE_CHECKING:
     from crowdveil.channels.alphabet import Alphabet
     from crowdveil.channels.guarantee import Participation
-    from crowdveil.inference.inference import Resources
+    from crowdveil.em.executor import Engine
     from crowdveil.privacy.mechanism_from_settings import MechanismSettings
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -418,11 +418,28 @@ resource_options = option_group(
 )
 
 
-def resources_of(memory: int | None, engine: str, address: str | None) -> Resources:
-    """Return memory limit and engine from `resource_options`."""
-    from crowdveil.inference.inference import Resources
+class Resources(NamedTuple):
+    """Memory limit of a fit in bytes, None for no limit; and its engine."""
 
-    return Resources(memory=memory, engine=engine, address=address)
+    memory: int | None
+    engine: Engine
+
+
+def resources_of(memory: int | None, engine: str, address: str | None) -> Resources:
+    """Return memory limit and engine from `resource_options`.
+
+    Raises:
+        SettingsError: an address for an engine without one.
+    """
+    from crowdveil.errors import SettingsError
+    from crowdveil.registry import ENGINE_ENTRIES
+
+    made: Any = ENGINE_ENTRIES[engine].import_class()
+    if address is None:
+        return Resources(memory, made())
+    if "address" not in {field.name for field in fields(made)}:
+        raise SettingsError(f"the engine {engine} has no address", value=address, hint="Leave it out.")
+    return Resources(memory, made(address=address))
 
 
 replace_option = click.option(

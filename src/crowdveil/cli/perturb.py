@@ -220,7 +220,7 @@ def _within_budget(asked: PerturbOptions, read: AnswersRead, cells: int) -> Mech
 
 def _rules_that_changed_answers(read: AnswersRead, collection: PerturbedCollection) -> list[str]:
     """Return the rules that changed answers; for runs without privacy also how often they did."""
-    from crowdveil.data.public_lists import why_missing_lists_void_privacy
+    from crowdveil.data.facts.asked import why_missing_lists_void_privacy
 
     if not collection.reasons_for_no_privacy:
         return list(read.rules)
@@ -250,7 +250,7 @@ def _composed_losses_as_json(collection: PerturbedCollection, cells: int, delta:
 
 
 def _data(collection: PerturbedCollection) -> dict[str, Any]:
-    from crowdveil.folder.evidence import GUARANTEE_SCOPE
+    from crowdveil.data.facts.collection import GUARANTEE_SCOPE
     from crowdveil.privacy.mechanism_from_settings import mechanism_parameters_by_name
 
     answers, mechanism, alphabet = collection.answers, collection.mechanism, collection.answers.alphabet
@@ -265,7 +265,7 @@ def _data(collection: PerturbedCollection) -> dict[str, Any]:
         "lists_from_answers": list(collection.lists_taken_from_answers),
         "privacy": f"none: {collection.reasons_for_no_privacy}"
         if collection.reasons_for_no_privacy
-        else collection.guarantee_text_or_reason,
+        else collection.crowd.collection.guarantee_text,
         "holder": GUARANTEE_SCOPE,
         "accounts": [asdict(row) for row in collection.accounts],
         "labels": [] if alphabet is None else list(alphabet.names),
@@ -274,7 +274,7 @@ def _data(collection: PerturbedCollection) -> dict[str, Any]:
         "answers": len(answers) if public else None,
         "assigned": None if collection.setup.assignment is None else len(collection.setup.assignment),
         "reports": collection.count_of_sent_reports,
-        "certificate_sha256": collection.crowd_json_data["certificate_sha256"],
+        "certificate_sha256": collection.crowd.collection.certificate_sha256,
     }
 
 

@@ -6,11 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.channels.channel_table import ChannelTable
+from crowdveil.data.evidence import Evidence, channel_or_raise_if_unknown
 from crowdveil.data.identifiers import Identifiers
 from crowdveil.errors import SettingsError
 from crowdveil.evaluation.agreement import Agreement, agreement
 from crowdveil.evaluation.agreement_corrected_for_channel import agreement_through_channel
-from crowdveil.folder.evidence import Evidence, channel_or_raise_if_unknown
 
 INFER = "Fit the reports with `crowdveil infer`: workers.csv compares the workers."
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from crowdveil.data.identifiers import index_of
 from crowdveil.data.reports import Reports
 from crowdveil.em.estimate import Estimate
+from crowdveil.em.given import KnownTruths
 from crowdveil.em.gold import align_gold
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.evaluation.gold_draw import (
@@ -30,11 +31,8 @@ from crowdveil.evaluation.prediction_powered import (
     share_interval,
     wilson_interval_of_binary_sample,
 )
-from crowdveil.folder.answers import kind_of_truths, read_drawn_gold
-from crowdveil.folder.evidence import Evidence, channel_or_raise_if_unknown
-from crowdveil.inference.inference import infer
-from crowdveil.inference.methods import Method
-from crowdveil.inference.truths_of_other_labels_than_answers import warning_if_order_contradicts_gold
+from crowdveil.inference.infer import Inference
+from crowdveil.inference.panel import warning_if_order_contradicts_gold
 
 MIN_GOLD, MIN_GOLD_ANSWERS = 10, 5
 """Fewest gold tasks for prevalences, and fewest gold tasks that a worker has answered for the worker's accuracy."""
@@ -112,21 +110,17 @@ class _GoldTasks(NamedTuple):
 
 
 def conclude_from_drawn_gold(
-    evidence: Evidence,
-    estimate: Estimate,
-    gold: Mapping[Any, Any],
+    inference: Inference,
+    gold: KnownTruths,
     *,
-    seed: int | None = None,
     stated_random: bool = False,
     compare: Sequence[tuple[str, str]] = (),
 ) -> Conclusions:
     """Return the conclusions about all tasks with reports.
 
     Args:
-        evidence: reports.
-        estimate: truths inferred from the reports without gold.
-        gold: known truths of a simple random sample of the tasks with reports.
-        seed: of the draw of the gold tasks, which is checked.
+        inference: truths inferred from the reports without gold.
+        gold: known truths of a simple random sample of the tasks with reports; the seed of their draw is checked.
         stated_random: whether the user says that gold is such a sample, where there is no seed.
         compare: pairs of workers whose accuracies are compared on the tasks that both have answered.
 
@@ -134,14 +128,16 @@ def conclude_from_drawn_gold(
         SettingsError: numbers, a method without probabilities, no seed, or an unknown worker.
         ReportsError: too few gold tasks, or gold that was not drawn at random.
     """
+    estimate, evidence = inference.estimate, inference.evidence
     if not estimate.categorical or not estimate.probabilistic:
         raise SettingsError(
             "conclusions are about labels, from a method with probabilities",
             value=estimate.method,
             hint="Use the default method.",
         )
-    known = _enough_gold_with_reports(evidence.reports, estimate, gold)
-    drawn = _how_gold_was_drawn(estimate, known, gold, seed, stated_random)
+    truths = evidence.in_label_spelling(gold.truths)
+    known = _enough_gold_with_reports(evidence.reports, estimate, truths)
+    drawn = _how_gold_was_drawn(estimate, known, truths, gold.seed, stated_random)
     rows, left_out, notes = _prevalences(estimate, known), 0, evidence.notes
     reason = NOT_BEHIND_CHANNEL if evidence.channel is not None else NOT_OF_TRUTHS if evidence.truths else ""
     if not reason:
@@ -160,18 +156,6 @@ def conclude_from_drawn_gold(
         left_out=left_out,
         drawn=drawn,
         notes=notes,
-    )
-
-
-def conclude(
-    evidence: Evidence, gold: str, *, stated_random: bool = False, compare: Sequence[tuple[str, str]] = ()
-) -> Conclusions:
-    """Return the conclusions from a file of gold or `dataset:NAME`; errors as `conclude_from_drawn_gold`."""
-    channel_or_raise_if_unknown(evidence, "a prevalence")
-    estimate = infer(evidence, Method()).estimate
-    known, seed = read_drawn_gold(gold, kind_of_truths(estimate.alphabet))
-    return conclude_from_drawn_gold(
-        evidence, estimate, evidence.in_label_spelling(known), seed=seed, stated_random=stated_random, compare=compare
     )
 
 

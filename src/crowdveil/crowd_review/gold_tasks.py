@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdveil.data.evidence import Evidence
 from crowdveil.data.identifiers import index_of, no_common_task_error
 from crowdveil.data.reports import Reports
+from crowdveil.em.given import KnownTruths
 from crowdveil.errors import SettingsError
 from crowdveil.evaluation.gold_draw import MAX_SEED, new_seed, tasks_in_draw_order
-from crowdveil.folder.answers import read_drawn_gold
-from crowdveil.folder.evidence import Evidence
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,15 +60,15 @@ def draw_tasks_without_known(
     return GoldDraw(tasks=tuple(left[:number]), seed=used, of=len(order))
 
 
-def draw_more(evidence: Evidence, number: int, gold: str) -> GoldDraw:
-    """Return the next tasks of the draw of a file of gold; without a seed, new ones among the other tasks.
+def draw_more(evidence: Evidence, number: int, gold: KnownTruths) -> GoldDraw:
+    """Return the next tasks of the draw of gold; without a seed, new ones among the other tasks.
 
     Raises:
-        ReportsError: a damaged file, or no gold task is among the tasks.
+        ReportsError: no gold task is among the tasks.
         SettingsError: as in `draw_tasks_without_known`.
     """
-    known, seed = read_drawn_gold(gold, "categorical")
+    known, seed = gold.truths, gold.seed
     tasks = evidence.reports.tasks
     if not index_of(tasks, dict.fromkeys(known)):
         raise no_common_task_error(known, tasks, "gold")
-    return draw_tasks_without_known(evidence.reports, number, seed=seed, known=frozenset(known))
+    return draw_tasks_without_known(evidence.reports, number, seed=seed, known=frozenset(map(str, known)))

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ from numpy.typing import NDArray
 
 from crowdveil.channels.channel import Channel, retained_share
 from crowdveil.channels.channel_table import ChannelTable
+from crowdveil.data.evidence import Evidence
 from crowdveil.data.identifiers import index_of, lazy_or_read_only_identifiers
 from crowdveil.data.ingest.column_readers import ReportColumns
 from crowdveil.data.reports import Reports
@@ -17,11 +17,8 @@ from crowdveil.em.estimate import Estimate
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.estimators.confusion.truth_tables import ERROR_CORRELATION
 from crowdveil.estimators.hierarchical_dawid_skene import HierarchicalDawidSkene
-from crowdveil.folder.answers import read_task_or_worker_column
-from crowdveil.folder.evidence import Evidence
-from crowdveil.inference.inference import infer
-from crowdveil.inference.methods import AnyEstimator, Method, estimator_of_method_or_default
-from crowdveil.inference.truths_of_other_labels_than_answers import refuse_if_gold_cannot_map_answers
+from crowdveil.inference.infer import Inference
+from crowdveil.inference.panel import refuse_if_gold_cannot_map_answers
 from crowdveil.planning.next_answers import FIRST_REPORTS, CrowdState, NextAnswers, next_answers
 
 EVEN_SHARES = 3
@@ -73,55 +70,27 @@ class Purchase:
 
 
 def choose_next(
-    evidence: Evidence,
-    method: Method,
-    *,
-    budget: int,
-    gold: Mapping[str, Any] | None = None,
-    workers: Path | None = None,
-    history: Path | None = None,
-    per_worker: int | None = None,
+    inference: Inference, workers: Sequence[Any] | None = None, *, budget: int, per_worker: int | None = None
 ) -> Purchase:
-    """Return the answers to buy, at most one for each task.
+    """Return the answers to buy, at most one for each task; tasks with a known truth are left out.
 
     Args:
-        evidence: reports so far.
-        method: estimator of labels.
+        inference: of the reports so far; `require_labels_for_next_answers` has passed them.
+        workers: names of the workers who can be asked; new ones count as an average worker. None for all of the
+            reports.
         budget: number of answers.
-        gold: known truths by task, which guide the fit; these tasks are left out.
-        workers: CSV file of the workers who can be asked, column `worker`; new ones count as an average worker. None
-            for all of the reports.
-        history: earlier quality of workers, as in `infer`; new workers among `workers` have none.
         per_worker: largest number of answers of a worker; by default three even shares of the budget.
 
     Raises:
         SettingsError: a method without probabilities or worker abilities, several channels, or all cells are used.
-        ReportsError: a damaged file.
     """
-    require_labels_for_next_answers(evidence, gold)
-    estimate = infer(evidence, method, gold=gold, history=history).estimate
-    listed = estimate.worker_names.tolist() if workers is None else read_task_or_worker_column(workers, "worker")
-    estimator = None if evidence.truths else estimator_of_method_or_default(method, evidence)
-    return purchase_from_fit(estimate, evidence, estimator, listed, budget=budget, per_worker=per_worker)
-
-
-def purchase_from_fit(
-    estimate: Estimate,
-    evidence: Evidence,
-    estimator: AnyEstimator | None,
-    listed: Sequence[Any],
-    *,
-    budget: int,
-    per_worker: int | None = None,
-) -> Purchase:
-    """Return the answers to buy from a fit by an estimator, None for that of `evidence.truths`; else as `choose_next`.
-
-    Workers in `listed` can be asked; tasks with a known truth are left out.
-    """
+    estimate, evidence = inference.estimate, inference.evidence
     channel = channel_of_further_reports(evidence)
+    listed = estimate.worker_names.tolist() if workers is None else workers
     names = tuple(dict.fromkeys(map(str, listed)))
     bound = per_worker or max(1, -(-EVEN_SHARES * budget // max(1, len(names))))
-    state = _crowd_state_of_named_workers(estimate, names, channel, _assumed_error_correlation(evidence, estimator))
+    correlation = _assumed_error_correlation(evidence, inference.estimator)
+    state = _crowd_state_of_named_workers(estimate, names, channel, correlation)
     return Purchase(
         estimate=estimate,
         workers=names,
@@ -180,7 +149,7 @@ def channel_of_further_reports(evidence: Evidence) -> Channel | None:
             value=f"participation {channel.participation}",
             hint="Ask more workers, in a collection of its own; or assign tasks (crowdveil data assign).",
         )
-    if channel is None and evidence.crowd is not None:
+    if channel is None and evidence.collection is not None:
         raise ReportsError(
             "gains from protected reports need their channel",
             source="reports",

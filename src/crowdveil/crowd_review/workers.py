@@ -13,24 +13,21 @@ Where truths have labels of their own, reasons are constant answers, and pairs w
 (`evaluation.panel`).
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.channels.alphabet import Categories
+from crowdveil.data.evidence import Evidence
 from crowdveil.data.reports import Reports
 from crowdveil.em.estimate import Estimate
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.evaluation.agreement import NORMAL_QUANTILE, agreement
 from crowdveil.evaluation.copies import find_copies
-from crowdveil.folder.evidence import Evidence
-from crowdveil.inference.inference import infer
-from crowdveil.inference.methods import Method
-from crowdveil.inference.truths_of_other_labels_than_answers import fit_panel
+from crowdveil.inference.infer import Inference
+from crowdveil.inference.panel import PanelFit
 
 RARE = 1e-3
 """Probability of equal answers below which they count as constant."""
@@ -70,41 +67,41 @@ class Review:
     channel_used: bool
 
 
-def review_workers(
-    evidence: Evidence,
-    method: Method,
-    *,
-    bound: float | None = None,
-    gold: Mapping[str, Any] | None = None,
-    history: Path | None = None,
-) -> Review:
-    """Return the workers to review; known truths guide the fit.
+def refuse_reports_without_channel(evidence: Evidence) -> None:
+    """Refuse protected reports whose channel is unknown.
 
     Raises:
-        SettingsError: a bound outside (0, 1), or a method without intervals of abilities.
-        ReportsError: protected reports without a certificate.
+        ReportsError: there is no channel.
     """
-    if evidence.channel is None and evidence.crowd is not None:
+    if evidence.channel is None and evidence.collection is not None:
         raise ReportsError(
             "protected reports need their channel, or noise looks like bad work",
             source="reports",
             examples=evidence.no_channel_reason,
             hint="Keep certificate.json and crowd.json beside the reports.",
         )
-    if evidence.truths:
-        return review_of_panel(evidence, gold)
-    estimate = infer(evidence, method, gold=gold, history=history).estimate
-    return workers_to_review_from_fit(estimate, evidence, bound=bound)
 
 
-def workers_to_review_from_fit(estimate: Estimate, evidence: Evidence, *, bound: float | None = None) -> Review:
-    """Return the workers to review from a fit; errors as `review_workers`."""
+def review_workers(inference: Inference, *, bound: float | None = None) -> Review:
+    """Return the workers to review.
+
+    Raises:
+        SettingsError: a bound outside (0, 1) or beside truths with labels of their own, or a method without intervals
+            of abilities.
+        ReportsError: protected reports without a certificate.
+    """
+    estimate, evidence = inference.estimate, inference.evidence
+    refuse_reports_without_channel(evidence)
     if bound is not None and not 0 < bound < 1:
         raise SettingsError(
             "the bound of abilities must be between 0 and 1",
             value=bound,
             hint="Such as 0.5: an ability is the probability of a right answer.",
         )
+    if inference.panel is not None:
+        if bound is not None:
+            raise SettingsError("a bound of abilities does not go with truths", value=bound, hint="Leave it out.")
+        return _review_of_panel(inference.panel, evidence)
     workers = estimate.workers
     if not estimate.categorical:
         raise SettingsError(
@@ -129,9 +126,8 @@ def workers_to_review_from_fit(estimate: Estimate, evidence: Evidence, *, bound:
     return _review_of_reasons(estimate, limit, reasons)
 
 
-def review_of_panel(evidence: Evidence, gold: Mapping[str, Any] | None = None) -> Review:
-    """Return the workers to review where truths have labels of their own; gold and errors as `fit_panel`."""
-    fit = fit_panel(evidence, evidence.truths, gold=gold)
+def _review_of_panel(fit: PanelFit, evidence: Evidence) -> Review:
+    """Return the workers to review where truths have labels of their own."""
     place = {str(name): code for code, name in enumerate(fit.estimate.worker_names.tolist())}
     reasons: list[list[str]] = [[] for _ in place]
     if evidence.channel is None:

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from crowdveil.arguments import require_choice, require_instance, require_list
 from crowdveil.channels.alphabet import Alphabet, Categories, Scale
+from crowdveil.data.facts.asked import Asked
 from crowdveil.data.ingest.checked_column_codes import (
     Duplicates,
     Grid,
@@ -17,7 +18,6 @@ from crowdveil.data.ingest.checked_column_codes import (
 )
 from crowdveil.data.ingest.column_readers import ReportColumns
 from crowdveil.data.ingest.labels import alphabet_and_label_codes, merge_spellings, refuse_if_numbers_of_unstated_kind
-from crowdveil.data.public_lists import ListName, given_lists
 from crowdveil.errors import SettingsError
 
 Kind = Literal["categorical", "numeric"]
@@ -99,9 +99,9 @@ class ReadOptions:
         return replace(columns, skip_empty=True, labels=frozenset(map(str, known)))
 
     @property
-    def public_lists(self) -> frozenset[ListName]:
+    def asked(self) -> Asked:
         """The lists that are given, and so do not follow from the rows."""
-        return given_lists(labels=self.alphabet, tasks=self.tasks, workers=self.workers)
+        return Asked.of_given(labels=self.alphabet, tasks=self.tasks, workers=self.workers)
 
     def encode_values(self, columns: ReportColumns) -> tuple[Alphabet | None, NDArray[Any]]:
         """Return the alphabet, and int16 codes into it or, without an alphabet, float64 numbers, shape (rows,).

@@ -23,6 +23,7 @@ from crowdveil.channels.alphabet import Alphabet, alphabet_to_json, first_names_
 from crowdveil.data.blocks import Block as Block
 from crowdveil.data.blocks import InMemoryRows
 from crowdveil.data.columnar_store import MappedRows, ReportChunk, open_encoded, save_encoded
+from crowdveil.data.facts.asked import LISTED, UNKNOWN, Asked
 from crowdveil.data.frames import OriginalColumns, coded_and_original_columns
 from crowdveil.data.identifiers import Identifiers, lazy_or_read_only_identifiers
 from crowdveil.data.ingest.canonical_order import sort_by_task_worker_value, sort_packed
@@ -43,7 +44,6 @@ from crowdveil.data.ingest.column_readers import (
     read_parquet_columns,
 )
 from crowdveil.data.ingest.questions import refuse_mixed_questions
-from crowdveil.data.public_lists import NO_LISTS, ListName
 from crowdveil.data.read_options import IdentifierList, Kind, ReadKeywords, ReadOptions
 from crowdveil.errors import ReportsError, join_errors, results_or_all_errors
 from crowdveil.presentation.counts import crowd_text, number_of
@@ -73,9 +73,9 @@ class Reports:
         tasks, workers: identifiers in code order, including those without reports. Identifiers of an opened folder are
             read on demand; `numpy.asarray` makes an array of them.
         alphabet: possible values; None for numbers on no grid.
-        public_lists: the lists (labels, tasks, workers) that were given to the reader. The others follow from the rows
-            and therefore reveal who answered, so no guarantee may rest on them. Empty by default. For a collection: all
-            lists that `crowd.json` does not name in `lists_from_answers`.
+        asked: which lists (labels, tasks, workers) were stated to the reader, and whether tasks and workers are all
+            that were asked. Lists that follow from the rows reveal who answered, so no guarantee may rest on them.
+            Readers say what they were given; this class itself takes `tasks` and `workers` for all that were asked.
         original: names and types of the columns of the frame that the reports were read from; None for other sources.
         rows: storage of the columns; those of an opened folder are read on first use.
 
@@ -90,7 +90,7 @@ class Reports:
     tasks: Identifiers
     workers: Identifiers
     alphabet: Alphabet | None = None
-    public_lists: frozenset[ListName] = NO_LISTS
+    asked: Asked = LISTED
     original: OriginalColumns | None = field(default=None, repr=False)
     rows: ReportRows = field(init=False, repr=False)
 
@@ -101,7 +101,7 @@ class Reports:
             # A view is copied: its memory could be changed through its base.
             object.__setattr__(self, name, column.astype(dtype, copy=column.base is not None))
         rows = InMemoryRows(self.task, self.worker, self.value, len(self.tasks))
-        self._set_fields(rows, self.tasks, self.workers, self.alphabet, self.public_lists, self.original)
+        self._set_fields(rows, self.tasks, self.workers, self.alphabet, self.asked, self.original)
 
     def _set_fields(
         self,
@@ -109,7 +109,7 @@ class Reports:
         tasks: Identifiers,
         workers: Identifiers,
         alphabet: Alphabet | None,
-        public_lists: frozenset[ListName],
+        asked: Asked,
         original: OriginalColumns | None,
     ) -> None:
         values: dict[str, object] = {
@@ -117,7 +117,7 @@ class Reports:
             "workers": lazy_or_read_only_identifiers(workers),
             "alphabet": alphabet,
         }
-        values |= {"rows": rows, "public_lists": public_lists, "original": original}
+        values |= {"rows": rows, "asked": asked, "original": original}
         for name, value in values.items():
             object.__setattr__(self, name, value)
 
@@ -128,17 +128,17 @@ class Reports:
         tasks: Identifiers,
         workers: Identifiers,
         alphabet: Alphabet | None,
-        public_lists: frozenset[ListName] = NO_LISTS,
+        asked: Asked = UNKNOWN,
         original: OriginalColumns | None = None,
     ) -> Self:
         """Return reports over rows that already have canonical order and the right types; nothing is checked."""
         reports = cls.__new__(cls)
-        reports._set_fields(rows, tasks, workers, alphabet, public_lists, original)
+        reports._set_fields(rows, tasks, workers, alphabet, asked, original)
         return reports
 
-    def with_public_lists(self, public_lists: frozenset[ListName]) -> Self:
-        """Return the same reports with other public lists."""
-        return self.from_rows(self.rows, self.tasks, self.workers, self.alphabet, public_lists, self.original)
+    def with_asked(self, asked: Asked) -> Self:
+        """Return the same reports with other knowledge of those asked."""
+        return self.from_rows(self.rows, self.tasks, self.workers, self.alphabet, asked, self.original)
 
     # Hidden from type checkers, which would otherwise accept any attribute.
     if not TYPE_CHECKING:
@@ -244,7 +244,7 @@ class Reports:
         """Open a folder of encoded blocks; reports are read and checked on first use.
 
         Opening checks the manifest, the size of every file, the identifiers and the task index. The folder must not
-        change while it is open. It does not record the origin of its lists: `public_lists` is empty.
+        change while it is open. It does not record the origin of its lists: `asked` is unknown.
 
         Raises:
             ReportsError: no such folder, another format, or damage; also later, when a damaged piece is first used.
@@ -313,7 +313,7 @@ class Reports:
             kind: "categorical" or "numeric". By default numeric if the alphabet is a Scale or the column is `value`.
                 A label column with more than 20 different numbers is refused without it.
             tasks, workers: all identifiers, as text, including those without a row. By default those that occur, which
-                then are not in `public_lists`.
+                then are not stated.
             duplicates: policy for repeated (task, worker) pairs: "error", or keep the "first", the "last" or "all".
             grid: numbers on a Scale are clipped and rounded to it ("round", for answers) or must be its points
                 ("exact", for reports of a mechanism).
@@ -351,7 +351,7 @@ class Reports:
             task, worker: names of the columns of identifiers; by default the usual names, as in `from_csv`.
             label, value: name of the column of labels or, instead, of numbers.
             options: as in `from_parquet`. The alphabet of an ordered categorical column is its categories, in their
-                order; they are not in `public_lists`.
+                order; they are not stated.
 
         Raises:
             ReportsError: no such column, or as in `from_csv`.
@@ -363,7 +363,7 @@ class Reports:
         )
         reports = cls.from_columns(columns, given.with_ordered_labels(original.ordered_labels))
         fields = reports.rows, reports.tasks, reports.workers, reports.alphabet
-        return cls.from_rows(*fields, given.public_lists, original)
+        return cls.from_rows(*fields, given.asked, original)
 
     @classmethod
     def from_source(
@@ -439,10 +439,10 @@ class Reports:
         ordered = sort_packed(task_codes, worker_codes, values, sizes)
         if ordered is not None and (not ordered.repeats or options.duplicates == "all"):
             rows = InMemoryRows(ordered.task, ordered.worker, ordered.value, len(tasks))
-            return cls.from_rows(rows, tasks, workers, alphabet, options.public_lists)
+            return cls.from_rows(rows, tasks, workers, alphabet, options.asked)
         coded = CodedColumn(tasks, task_codes), CodedColumn(workers, worker_codes)
         kept = resolve_duplicates(*coded, options.duplicates, source, answered)
-        public = options.public_lists
+        public = options.asked
         return cls(task_codes[kept], worker_codes[kept], values[kept], tasks, workers, alphabet, public)
 
 

@@ -30,18 +30,19 @@ from crowdveil.presentation.progress import ProgressDisplay
 from crowdveil.registry import ESTIMATOR_ENTRIES, estimators_with
 
 
-def require_null_reports_countable(reports: Reports, channel: Channel) -> None:
+def require_null_reports_countable(reports: Reports, channel: Channel, assignment: Assignment | None) -> None:
     """Refuse reports whose missing cells cannot count as NULL reports.
 
     Raises:
         SettingsError: participation is public.
-        ReportsError: a cell has two reports.
+        ReportsError: it is unknown which cells were asked, or a cell has two reports.
     """
     if channel.participation == "public":
         raise SettingsError(
             "a channel with NULL reports must protect participation: unassigned cells would count as NULL",
             value=channel.mechanism,
         )
+    replace(reports.asked, assignment=assignment).require_cells()
     repeats = 0
     for part in reports.chunks():
         same_cell = (part.task[1:] == part.task[:-1]) & (part.worker[1:] == part.worker[:-1])
@@ -400,7 +401,7 @@ def coded_and_summarized(
             hint="Read them with alphabet=Scale(low, high, step).",
         )
     if channel is not None:
-        _check_channel(estimator, reports, channel)
+        _check_channel(estimator, reports, channel, assignment)
     if assignment is not None:
         cells = f"{len(assignment):,} assigned cells"
         _require_capability(estimator, "reads_channel_tables", "cannot use an assignment", cells)
@@ -489,7 +490,12 @@ def _symbol_counts_of_each_worker(reports: Reports) -> NDArray[np.float64]:
     return counts
 
 
-def _check_channel(estimator: Estimator[Any, Any], reports: Reports, channel: Channel | ChannelTable) -> None:
+def _check_channel(
+    estimator: Estimator[Any, Any],
+    reports: Reports,
+    channel: Channel | ChannelTable,
+    assignment: Assignment | None,
+) -> None:
     mechanism = channel.mechanism
     _require_capability(estimator, "reads_channel", "cannot use a channel", mechanism, ", or fit without the channel")
     if isinstance(channel, ChannelTable):
@@ -507,4 +513,4 @@ def _check_channel(estimator: Estimator[Any, Any], reports: Reports, channel: Ch
         _require_capability(estimator, "reads_label_blocks", "needs reports in the answers' own labels", sent.names)
     for one in channel.channels if isinstance(channel, ChannelTable) else (channel,):
         if one.null_output is not None:
-            require_null_reports_countable(reports, one)
+            require_null_reports_countable(reports, one, assignment)

@@ -26,6 +26,7 @@ from crowdveil.channels.alphabet import Alphabet, alphabet_to_json
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.data.assignment import Assignment
+from crowdveil.data.facts.inputs import Input
 from crowdveil.data.identifiers import Identifiers
 from crowdveil.data.reports import Reports
 from crowdveil.em.estimate import Estimate
@@ -44,6 +45,8 @@ FORMAT_NAME = "crowdveil-fit/"
 FORMAT = FORMAT_NAME + "1"
 MANIFEST, NAMES = "fit.json", "names.json"
 FIELDS = {"format", "version", "identity", "members", "sha256"}
+INPUTS = "inputs"
+"""Further field: what the parameters depend on."""
 STOPPING = {"max_steps", "tolerance", "error_correlation", "vote_share"}
 """Settings of the stopping rule and of the confidence, which may differ from those of the saved fit."""
 IDENTITY = {
@@ -73,12 +76,14 @@ class SavedFit:
             truths, and the public prior, as plain JSON.
         tasks: task names.
         state: learned parameters, by worker name.
+        inputs: what the parameters depend on; empty if it is unknown.
     """
 
     version: str
     identity: dict[str, Any]
     tasks: Identifiers
     state: FitState
+    inputs: tuple[Input, ...] = ()
 
     @classmethod
     def of_estimate(
@@ -138,6 +143,8 @@ class SavedFit:
             "identity": self.identity,
             "members": {name: _size_and_sha256(data) for name, data in members.items()},
         }
+        if self.inputs:
+            manifest[INPUTS] = [one.as_json() for one in self.inputs]
         text = json.dumps({**manifest, "sha256": digest(manifest)}).encode()
 
         def write(stream: BinaryIO) -> None:
@@ -170,6 +177,7 @@ class SavedFit:
                     _arrays_without_folder_prefix(BY_WORKER, arrays),
                     _arrays_without_folder_prefix(SHARED, arrays),
                 ),
+                inputs=tuple(map(Input.from_json, manifest.get(INPUTS, ()))),
             )
             made.require_consistent_parts()
         except (LookupError, TypeError, ValueError, AttributeError) as error:
@@ -301,7 +309,7 @@ def _read_members(path: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         found = repr(manifest.get("format") if isinstance(manifest, dict) else manifest)[:200]
         raise ReportsError(f"a saved fit must have format {FORMAT!r}", source=source, examples=found, hint=HINT)
-    if set(manifest) != FIELDS or manifest["sha256"] != digest(manifest):
+    if set(manifest) - {INPUTS} != FIELDS or manifest["sha256"] != digest(manifest):
         raise _damage_error(source, f"the SHA-256 of {MANIFEST} does not match")
     if manifest["members"] != {name: _size_and_sha256(data) for name, data in members.items()}:
         raise _damage_error(source, "a member is missing, or has another checksum")

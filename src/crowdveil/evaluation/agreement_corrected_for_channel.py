@@ -62,7 +62,7 @@ def agreement_through_channel(reports: Reports, channel: Channel, *, assignment:
     """
     refuse_repeats(reports)
     if channel.null_output is not None:
-        require_null_reports_countable(reports, channel)
+        require_null_reports_countable(reports, channel, assignment)
     coded, model = observation_model(channel, reports, assignment)
     estimates = _Estimates(_right_inverse(model, channel), model.labels, channel.alphabet)
     tasks, pairs = _pair_sums_by_task_group(coded, model)

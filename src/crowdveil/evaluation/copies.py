@@ -99,7 +99,7 @@ def one_answer_per_copying_group(reports: Reports, group: NDArray[np.int64]) -> 
     of_groups[rows[order[np.append(True, np.diff(key[order]) > 0)]]] = False
     kept = np.flatnonzero(~of_groups)
     columns = reports.task[kept], reports.worker[kept], reports.value[kept]
-    return Reports(*columns, reports.tasks, reports.workers, reports.alphabet, reports.public_lists, reports.original)
+    return Reports(*columns, reports.tasks, reports.workers, reports.alphabet, reports.asked, reports.original)
 
 
 def extend_estimate_to_copied_workers(estimate: Estimate, reports: Reports, group: NDArray[np.int64]) -> Estimate:

@@ -5,17 +5,13 @@ sum_z p(z) C[z, d] (Berger 1985, Statistical Decision Theory, section 4.4). Of e
 """
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.channels.alphabet import Alphabet
-from crowdveil.data.ingest.column_readers import read_csv_by_role
-from crowdveil.data.ingest.csv_files import text_source
 from crowdveil.em.estimate import Estimate
-from crowdveil.errors import ReportsError, SettingsError
+from crowdveil.errors import SettingsError
 
 COLUMNS = ("truth", "decision", "cost")
 FLAT = 1e-12
@@ -61,39 +57,6 @@ def decide(
     return replace(decided, undecided=decided.confidence < abstain_below)
 
 
-def read_costs(path: Path, alphabet: Alphabet) -> NDArray[np.float64]:
-    """Return the costs of a CSV file with the columns truth, decision and cost; indexed [truth, decision].
-
-    A pair of equal labels that is not listed costs 0.
-
-    Raises:
-        ReportsError: an unknown label, a repeated or missing pair, or a cost that is no finite number from 0.
-    """
-    source = text_source(Path(path))
-    _, found = read_csv_by_role(path, {name: (name,) for name in COLUMNS})
-    columns = [found[name].cells.tolist() for name in COLUMNS]
-    costs: dict[tuple[str, str], float] = {}
-    for number, (truth, decision, text) in enumerate(zip(*columns, strict=True), 1):
-        cost = _number_or_nan(text)
-        for wrong, rule in (
-            ({truth, decision} - set(alphabet.names), f"labels of costs must be among {alphabet.names}"),
-            ((truth, decision) in costs, "a pair of truth and decision has one cost"),
-            (not 0 <= cost < np.inf, "a cost must be a finite number from 0"),
-        ):
-            if wrong:
-                raise ReportsError(rule, source=source, rows=(number,), examples=f"{truth}, {decision}, {text}")
-        costs[truth, decision] = cost
-    missing = [(z, d) for z in alphabet.names for d in alphabet.names if z != d and (z, d) not in costs]
-    if missing:
-        raise ReportsError(
-            "every pair of different labels needs a cost",
-            source=source,
-            examples=f"truth, decision: {missing[0]}",
-            hint="Add the row; a right decision costs nothing and needs none.",
-        )
-    return np.array([[costs.get((truth, decision), 0.0) for decision in alphabet.names] for truth in alphabet.names])
-
-
 def decision_notes(estimate: Estimate, gold: dict[str, Any] | None, costs: NDArray[np.float64] | None) -> list[str]:
     """Return sentences on undecided tasks, and on error and cost of the decisions where the truth is known."""
     assert estimate.alphabet is not None
@@ -117,10 +80,3 @@ def decision_notes(estimate: Estimate, gold: dict[str, Any] | None, costs: NDArr
         own, other = float(costs[truth, decided].mean()), float(costs[truth, probable].mean())
         notes.append(f"Their mean cost is {own:.4g}; that of the most probable labels is {other:.4g}.")
     return notes
-
-
-def _number_or_nan(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        return float("nan")

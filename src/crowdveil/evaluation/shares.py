@@ -107,8 +107,9 @@ def label_shares(
             hint="Give the scale of the numbers with --scale LOW:HIGH, or their labels.",
         )
     refuse_repeats(reports)
-    if isinstance(channel, Channel) and channel.null_output is not None:
-        require_null_reports_countable(reports, channel)
+    for one in channel.channels if isinstance(channel, ChannelTable) else () if channel is None else (channel,):
+        if one.null_output is not None:
+            require_null_reports_countable(reports, one, assignment)
     used = channel or Channel.identity(reports.alphabet, "public")
     coded, model = observation_model(used, reports, assignment)
     counts = np.concatenate([part for _, part in symbol_and_null_counts_by_range(coded, model)])

@@ -41,7 +41,7 @@ class Outputs:
         private: whether only the owner may read the files.
         recognize: predicate on an existing file that replaces the record as the test of its kind; None to use and write
             the record.
-        reports_sha256, reading, gold, notes: of `OutputEntry`.
+        reports_sha256, reading, gold, notes, inputs: of `OutputEntry`.
     """
 
     folder: Path
@@ -56,6 +56,7 @@ class Outputs:
     reading: str = ""
     gold: str = ""
     notes: str = ""
+    inputs: str = ""
 
     @property
     def paths(self) -> list[Path]:
@@ -172,7 +173,7 @@ def staged_outputs(outputs: Outputs) -> Iterator[Path]:
     outputs.check_and_list_replaced_files()
     with folder_errors(folder), _created_folder(folder, private=outputs.private), temporary_folder(folder) as temporary:
         yield temporary
-        origin = (outputs.kind, outputs.reports_sha256, outputs.reading, outputs.gold, outputs.notes)
+        origin = (outputs.kind, outputs.reports_sha256, outputs.reading, outputs.gold, outputs.notes, outputs.inputs)
         entries = [OutputEntry.of(temporary / name, *origin) for name in outputs.names]
         with folder_lock(folder):
             _commit(outputs, temporary, outputs.check_and_list_replaced_files(), entries)

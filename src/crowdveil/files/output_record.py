@@ -23,11 +23,11 @@ UNFINISHED = "unfinished"
 MAX_RECORD_BYTES = 1 << 24
 RESERVED_PREFIXES = (RECORD_FILE, PREFIX)
 """Prefixes of the names of records and of temporary folders, which outputs cannot have."""
-OBJECTS = ("reading", "gold", "notes")
-"""Members of an entry that are JSON objects."""
-_ABSENT = {"reports_sha256": "", **{name: {} for name in OBJECTS}}
+OBJECTS, LISTS = ("reading", "gold", "notes"), ("inputs",)
+"""Members of an entry that are JSON objects, and lists of them."""
+_ABSENT = {"reports_sha256": "", **{name: {} for name in OBJECTS}, **{name: [] for name in LISTS}}
 _ENTRY = {"name": str, "kind": str, "size": range(2**53), "sha256": HEX, "reports_sha256": f"({HEX})?"}
-_ENTRY |= dict.fromkeys(OBJECTS, dict)
+_ENTRY |= dict.fromkeys(OBJECTS, dict) | {name: [dict] for name in LISTS}
 
 
 class OutputEntry(NamedTuple):
@@ -42,6 +42,7 @@ class OutputEntry(NamedTuple):
         reading: JSON object that says how these reports were read; empty if they cannot be read again.
         gold: JSON object that says what cross-validation found on known truths; empty without.
         notes: JSON object with the warnings of an inference as a list; empty without any.
+        inputs: JSON list of what the file depends on; empty if it is not recorded.
     """
 
     name: str
@@ -52,6 +53,7 @@ class OutputEntry(NamedTuple):
     reading: str = ""
     gold: str = ""
     notes: str = ""
+    inputs: str = ""
 
     @classmethod
     def of(cls, path: Path, kind: str, *more: str) -> "OutputEntry":
@@ -101,7 +103,7 @@ def record_text(entries: Iterable[OutputEntry], *, unfinished: bool = False) -> 
     files = []
     for entry in sorted(set(entries)):
         file = {name: value for name, value in entry._asdict().items() if value != ""}
-        files.append(file | {name: parse_json(file[name].encode()) for name in OBJECTS if name in file})
+        files.append(file | {name: parse_json(file[name].encode()) for name in (*OBJECTS, *LISTS) if name in file})
     record = {"format": RECORD_FORMAT, "files": files}
     return json.dumps(record | ({UNFINISHED: True} if unfinished else {}), ensure_ascii=False, indent=1) + "\n"
 
@@ -143,6 +145,7 @@ def _checked_output_entry(data: dict[str, Any]) -> OutputEntry:
     if not fits(entry, _ENTRY) or text_defect(entry["kind"]) or file_name_fault(entry["name"]):
         raise ValueError("an entry has a name of the folder, a kind that prints, a size and a digest")
     texts = {
-        name: json.dumps(entry[name], ensure_ascii=False, sort_keys=True) if entry[name] else "" for name in OBJECTS
+        name: json.dumps(entry[name], ensure_ascii=False, sort_keys=True) if entry[name] else ""
+        for name in (*OBJECTS, *LISTS)
     }
     return OutputEntry(**entry | texts)

@@ -1,38 +1,29 @@
 """Answers, gold and lists of names from a file, or from `dataset:NAME` for a public data set."""
 
-from collections import Counter
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from crowdveil.channels.alphabet import Alphabet, Categories, Scale
 from crowdveil.data import datasets
 from crowdveil.data.assignment import Assignment
+from crowdveil.data.facts.asked import Asked
 from crowdveil.data.ingest.checked_column_codes import Duplicates
-from crowdveil.data.ingest.column_readers import ReportColumns, delimiter_and_roles, match_columns, read_csv_by_role
-from crowdveil.data.ingest.csv_files import Progress, read_csv_table, read_header, text_source
-from crowdveil.data.ingest.gold_files import load_gold_with_draw_seed
+from crowdveil.data.ingest.column_readers import ReportColumns, read_csv_by_role
+from crowdveil.data.ingest.csv_files import Progress, text_source
 from crowdveil.data.ingest.labels import groups_of_same_label_spellings
-from crowdveil.data.public_lists import given_lists
 from crowdveil.data.read_options import IdentifierList, Kind, ReadOptions
 from crowdveil.data.reports import Reports
 from crowdveil.data.sources.answer_source import AnswerSource, local_source
 from crowdveil.data.sources.location import DATASET
-from crowdveil.em.worker_history import WorkerHistory
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.folder.crowd import report_directory
-from crowdveil.folder.estimate_files import ESTIMATE_FILES, entry_of_unchanged_file, estimate_names
 from crowdveil.presentation.counts import number_of, repeated_pairs_text
 
 PROBABILITY = "probability_"
 """Start of the names of the columns of probabilities."""
-READ_HISTORIES = (ESTIMATE_FILES["csv"], ESTIMATE_FILES["parquet"])
-"""Files of truths and of workers that can be a history."""
 GRID_TOLERANCE = 1e-9
 MERGED = (
     "Spellings of a label that differ only in spaces, invisible characters, case, Unicode form or the way a number is "
@@ -54,7 +45,7 @@ class AnswersRead(NamedTuple):
     """Answers in the alphabet of a mechanism.
 
     Attributes:
-        answers: answers in that alphabet; `answers.public_lists` names the given lists.
+        answers: answers in that alphabet; `answers.asked` names the given lists.
         alphabet: what an answer can be.
         rules: rules that change answers, independent of the answers; for runs with a guarantee.
         counts: numbers of changed answers, which reveal something about the answers; for runs without a guarantee.
@@ -189,100 +180,6 @@ def default_output_folder(source: AnswerSource) -> Path:
     return Path()
 
 
-def read_gold(source: str, kind: Kind) -> dict[str, Any]:
-    """Return known truths by task name from a CSV file or `dataset:NAME`; errors as `read_answers`."""
-    return read_drawn_gold(source, kind)[0]
-
-
-def read_drawn_gold(source: str, kind: Kind) -> tuple[dict[str, Any], int | None]:
-    """Return known truths as `read_gold`, and the seed of their draw, None without one."""
-    if source.startswith(DATASET):
-        return datasets.load(source.removeprefix(DATASET)).gold, None
-    return load_gold_with_draw_seed(source, kind=kind)
-
-
-def read_history(path: Path) -> WorkerHistory:
-    """Return the worker history in a CSV or Parquet file, or in a folder that `infer` wrote.
-
-    The labels are those of the probabilities in `truths.csv` (or Parquet) of the same folder, if it is there.
-
-    Raises:
-        ReportsError: a damaged file, or one without a quality of workers.
-    """
-    path, truths = _worker_and_truth_files_of_history(path)
-    try:
-        return WorkerHistory.from_frame(_history_table(path), labels=_labels_of_probability_columns(truths))
-    except ReportsError as error:
-        if error.source == str(path):
-            raise
-        raise error.changed(source=str(path)) from None
-
-
-def tasks_of_truths_beside_history(path: Path) -> list[str]:
-    """Return the tasks of the truths in the folder of a worker history; empty without any."""
-    _, beside = _worker_and_truth_files_of_history(path)
-    if beside is None:
-        return []
-    if beside.suffix == ".parquet":
-        return [str(name) for name in pq.read_table(beside, columns=["task"])["task"].to_pylist()]
-    return read_task_or_worker_column(beside, "task")
-
-
-def _worker_and_truth_files_of_history(path: Path) -> tuple[Path, Path | None]:
-    """Return the file of workers, and that of the truths with it; files of an estimate must be as its record has them.
-
-    Raises:
-        ReportsError: a folder without an estimate that can be a history, or a file that was changed.
-    """
-    folder = path if path.is_dir() else path.parent
-    names = estimate_names(folder)
-    if names is not None and path in (folder, folder / names[1]) and names in READ_HISTORIES:
-        truths, workers = (folder / name for name in names)
-        for file in (truths, workers):
-            entry_of_unchanged_file(file)
-        return workers, truths
-    if path.is_dir():
-        hint = "Give a folder that infer wrote, or a file."
-        raise ReportsError("a folder with a history must hold workers.csv or .parquet", source=str(path), hint=hint)
-    beside = [folder / truths for truths, workers in READ_HISTORIES if path.name == workers]
-    return path, next((file for file in beside if file.exists()), None)
-
-
-def _history_table(path: Path) -> pa.Table:
-    """Return a CSV file as text, or a Parquet file, with names of columns in lower case."""
-    if path.suffix.lower() == ".parquet":
-        try:
-            table = pq.read_table(path)
-        except (OSError, pa.ArrowException) as error:
-            raise ReportsError("the file must be Parquet", source=str(path), examples=str(error)[:200]) from error
-    else:
-        delimiter, columns = delimiter_and_roles(path, _all_columns_of_history)
-        table = read_csv_table(path, list(columns.values()), delimiter)
-    return table.rename_columns([name.strip().lower() for name in table.column_names])
-
-
-def _all_columns_of_history(found: Sequence[str], source: str) -> dict[str, str]:
-    """Return all columns of a history; one without workers, or with a repeated name, is refused."""
-    repeated_names = [name for name, count in Counter(found).items() if count > 1]
-    if repeated_names:
-        raise ReportsError(
-            "a history has one column of each name",
-            source=source,
-            examples=repeated_names[0],
-            hint="Rename or remove one of them.",
-        )
-    match_columns([name.strip().lower() for name in found], {"worker": ("worker",)}, source)
-    return {name: name for name in found}
-
-
-def _labels_of_probability_columns(truths: Path | None) -> tuple[str, ...] | None:
-    """Return the labels of truths; None without their probabilities."""
-    if truths is None:
-        return None
-    header = pq.read_schema(truths).names if truths.suffix == ".parquet" else read_header(truths)
-    return tuple(name.removeprefix(PROBABILITY) for name in header if name.startswith(PROBABILITY)) or None
-
-
 def read_task_or_worker_column(path: Path, name: str) -> list[str]:
     """Return the column `task` or `worker` of a CSV file, in file order.
 
@@ -347,8 +244,8 @@ def numbers_put_on_scale(source: str, found: Reports, scale: Alphabet | None) ->
     if rounded:
         counts += (f"{'1 answer was' if rounded == 1 else f'{rounded:,} answers were'} rounded to the scale's grid.",)
     rule = "Numbers are clipped to the scale and rounded to its grid; a run with --seed counts the changes."
-    public = found.public_lists | given_lists(labels=scale, tasks=None, workers=None)
-    coded = Reports(found.task, found.worker, codes, found.tasks, found.workers, scale, public)
+    asked = replace(found.asked, stated=found.asked.stated | Asked.of_given(labels=scale).stated)
+    coded = Reports(found.task, found.worker, codes, found.tasks, found.workers, scale, asked)
     return AnswersRead(coded, scale, (rule,), counts)
 
 
@@ -371,7 +268,7 @@ def warning_of_unread_weight_columns(source: AnswerSource) -> tuple[str, ...]:
 
 def spelling_notes(reports: Reports) -> tuple[str, ...]:
     """Return a warning with the spellings of the same label and their counts, for labels taken from the reports."""
-    if not isinstance(reports.alphabet, Categories) or "labels" in reports.public_lists:
+    if not isinstance(reports.alphabet, Categories) or "labels" in reports.asked.stated:
         return ()
     names = reports.alphabet.names
     groups = groups_of_same_label_spellings(names)
@@ -392,7 +289,7 @@ def spelling_notes(reports: Reports) -> tuple[str, ...]:
 
 def warnings_of_labels_meaning_no_answer(reports: Reports) -> tuple[str, ...]:
     """Return a warning with the labels that mean "no answer" in other programs, for labels taken from the reports."""
-    if not isinstance(reports.alphabet, Categories) or "labels" in reports.public_lists:
+    if not isinstance(reports.alphabet, Categories) or "labels" in reports.asked.stated:
         return ()
     found = [repr(name) for name in reports.alphabet.names if name.strip().lower() in ABSENT]
     if not found:
@@ -403,7 +300,7 @@ def warnings_of_labels_meaning_no_answer(reports: Reports) -> tuple[str, ...]:
 def hint_if_labels_look_like_grades(reports: Reports) -> tuple[str, ...]:
     """Return a hint that labels taken from the reports look like grades, which have an order; empty if they do not."""
     alphabet = reports.alphabet
-    if not isinstance(alphabet, Categories) or alphabet.ordered or "labels" in reports.public_lists:
+    if not isinstance(alphabet, Categories) or alphabet.ordered or "labels" in reports.asked.stated:
         return ()
     if alphabet.size < MIN_GRADES or not all(name.isdecimal() for name in alphabet.names):
         return ()

@@ -13,8 +13,10 @@ from crowdveil.folder.crowd import (
     ASSIGNMENT_FILE,
     CERTIFICATE_FILE,
     CROWD_FILE,
-    crowd_json_with_digest_of_blocks,
+    Crowd,
+    crowd_of_blocks,
     report_directory,
+    sha256_hex,
 )
 from crowdveil.folder.evidence import NO_OPTIONS, EvidenceOptions, evidence_files, read_evidence
 from crowdveil.folder.write_collection import collection_outputs
@@ -52,15 +54,22 @@ def encode(
     outputs = encoded_outputs(source, out, replace=replace)
     outputs.check_and_list_replaced_files(inputs=evidence_files(source))
     evidence = read_evidence(source, reading, progress=progress)
-    reports, crowd = evidence.reports, evidence.crowd
+    reports = evidence.reports
     beside = _folder_unless_several_files(source)
     copied = {} if beside is None else {name: (beside / name).read_bytes() for name in _existing_files_to_copy(beside)}
     with staged_outputs(outputs) as temporary:
         for name, contents in copied.items():
             (temporary / name).write_bytes(contents)
         write_encoded(temporary, reports.chunks(), reports.tasks, reports.workers, reports.alphabet)
-        if crowd is not None:
-            (temporary / CROWD_FILE).write_bytes(crowd_json_with_digest_of_blocks(crowd, temporary))
+        if evidence.collection is not None:
+            crowd = Crowd(
+                collection=evidence.collection,
+                tasks=None,
+                workers=None,
+                alphabet=reports.alphabet,
+                assignment_sha256=sha256_hex(copied[ASSIGNMENT_FILE]) if evidence.assignment is not None else None,
+            )
+            (temporary / CROWD_FILE).write_bytes(crowd_of_blocks(crowd, temporary).to_json_bytes())
     return Encoded(Reports.open(out), evidence.notes)
 
 

@@ -11,6 +11,7 @@ from unicodedata import normalize
 
 import pyarrow as pa
 
+from crowdveil.data.facts.inputs import Input, inputs_to_json
 from crowdveil.data.write_reports import TABLE_FORMS, TableForm, write_table, write_tables
 from crowdveil.em.estimate import Estimate
 from crowdveil.errors import ReportsError, SettingsError
@@ -40,6 +41,7 @@ def write_estimate(
     reports_sha256: str = "",
     reading: str = "",
     notes: Sequence[str] = (),
+    inputs: Sequence[Input] = (),
     progress: Callable[[int, int], None] | None = None,
 ) -> None:
     """Write truths and workers as `ESTIMATE_FILES[form]`; a task without reports has an empty or null number.
@@ -49,10 +51,11 @@ def write_estimate(
     Args:
         directory, form: as `estimate_outputs`.
         estimate: the truths and workers.
-        reports_sha256: `Evidence.digest_of_reports_and_channel` of the reports, which the record names; without it
+        reports_sha256: `Evidence.sha256` of the reports, which the record names; without it
             no release accepts reports.
         reading: how they were read (`NamedReports.json_with_relative_paths_or_empty`), which the record names, too.
         notes: warnings of the inference, which the record holds for the page of results.
+        inputs: what the truths depend on, which the record names, too.
         progress: called with the number of tasks written and of all.
 
     Raises:
@@ -67,7 +70,7 @@ def write_estimate(
     gold = "" if estimate.cross_validation is None else estimate.cross_validation.to_json()
     warnings = json.dumps({WARNINGS: list(notes)}) if notes else ""
     outputs = replace(estimate_outputs(directory, form), reports_sha256=reports_sha256, reading=reading, gold=gold)
-    outputs = replace(outputs, notes=warnings)
+    outputs = replace(outputs, notes=warnings, inputs=inputs_to_json(inputs) if inputs else "")
     write_outputs(outputs, dict(zip(ESTIMATE_FILES[form], writers, strict=True)))
 
 
@@ -147,7 +150,7 @@ def outdated_output_notes(folder: Path, reports_sha256: str) -> tuple[str, ...]:
 
     Args:
         folder: before new truths are written there.
-        reports_sha256: `Evidence.digest_of_reports_and_channel` of the new reports; tables of the same reports are
+        reports_sha256: `Evidence.sha256` of the new reports; tables of the same reports are
             not outdated.
     """
     same = {entry.reports_sha256 for entry in read_record(folder) if entry.reports_sha256} == {reports_sha256}

@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from crowdveil.channels.alphabet import Alphabet, Categories, Scale, alphabet_from_json
+from crowdveil.channels.alphabet import Alphabet, Scale
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable, is_channel_table
 from crowdveil.data import datasets
 from crowdveil.data.assignment import Assignment
-from crowdveil.data.columnar_store import STORE_FILES, has_repeated_pairs, read_seal_of_encoded_blocks
+from crowdveil.data.columnar_store import STORE_FILES, has_repeated_pairs
+from crowdveil.data.evidence import Evidence
+from crowdveil.data.facts.asked import Asked
+from crowdveil.data.facts.collection import Collection
+from crowdveil.data.facts.inputs import Input, Role
 from crowdveil.data.ingest.checked_column_codes import EXAMPLES_SHOWN, Duplicates, Grid
 from crowdveil.data.ingest.column_readers import ReportColumns
 from crowdveil.data.ingest.csv_files import Progress, content_digest
-from crowdveil.data.ingest.labels import with_known_spellings
-from crowdveil.data.public_lists import (
-    ALL_LISTS,
-    NO_GUARANTEE_PREFIXES,
-    guarantee_or_reason_for_none,
-)
 from crowdveil.data.read_options import Kind, ReadOptions
 from crowdveil.data.reports import Reports
 from crowdveil.data.sources.answer_source import AnswerSource, local_source
@@ -35,6 +32,7 @@ from crowdveil.folder.answers import (
     is_named_dataset_source,
     numbers_put_on_scale,
     read_answers,
+    read_task_or_worker_column,
     repeated_notes,
     spelling_notes,
     warning_of_unread_weight_columns,
@@ -45,73 +43,17 @@ from crowdveil.folder.crowd import (
     CERTIFICATE_FILE,
     CROWD_FILE,
     Crowd,
+    crowd_if_digest_matches,
     find_crowd,
-    marked_as_edited,
     read_crowd,
     report_directory,
     sha256_hex,
-    task_and_worker_names,
 )
 from crowdveil.standalone.checks import MAX_CERTIFICATE_BYTES
 from crowdveil.standalone.verification import parse_json
 
-GUARANTEE_SCOPE = "the holder of the answers sees them all; the guarantee is against recipients of the reports alone"
-"""Scope of the guarantee of reports that were made from a file of answers."""
-CAMPAIGN_MARK = re.compile(r"(?:; question ([0-9]{1,2}) of ([0-9]{1,2}))?; campaign ([A-Za-z0-9_-]{43})$")
-"""End of the mechanism in the crowd.json of a campaign."""
-WITHOUT_NAMES = "; cells without names"
-"""Part of the mechanism in the crowd.json of cells that a relay shuffled one by one: worker numbers link nothing."""
-ASSIGNED = "hidden: which of the assigned tasks a worker skipped; not hidden: which were assigned"
-SIMULATION = "the reports follow from the seed: a simulation carries no privacy"
-AS_ASKED = "as asked"
-"""Reason why there is no channel: the certificate was declined (--no-certificate)."""
 AS_ANSWERS = "`crowdveil infer --no-certificate` reads reports as answers."
 """Hint of a certificate that cannot be used; not every command has the option."""
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Evidence:
-    """Reports with their collection metadata.
-
-    Attributes:
-        reports: over all tasks and workers of the crowd, where that is known.
-        crowd: contents of `crowd.json`, with the guarantee of the certificate if there is one; None without a file.
-        channel: channel of the certificate; None without a certificate, or if it was declined.
-        certificate: path of the certificate.
-        assignment: the cells that report; None if all do.
-        no_channel_reason: reason why reports are read as answers; empty with a channel.
-        notes: warnings about the reports themselves.
-        skipped: rows of answers that were asked for and not given (NULL); None without any.
-        truths: labels of the truths, where the answers have others; empty where they are the same.
-        merge_labels: whether the spellings of a label are one, in the answers and in known truths.
-    """
-
-    reports: Reports
-    crowd: Crowd | None
-    channel: Channel | ChannelTable | None
-    certificate: Path | None
-    no_channel_reason: str
-    assignment: Assignment | None = None
-    notes: tuple[str, ...] = ()
-    skipped: ReportColumns | None = None
-    truths: tuple[str, ...] = ()
-    merge_labels: bool = False
-
-    def in_label_spelling(self, gold: Mapping[Any, Any]) -> Mapping[Any, Any]:
-        """Return known truths by task in the spelling of the labels, if spellings are one; else as they are."""
-        alphabet = self.reports.alphabet if self.channel is None else self.channel.alphabet
-        names = self.truths or (alphabet.names if isinstance(alphabet, Categories) else ())
-        return with_known_spellings(gold, names) if self.merge_labels and names else gold
-
-    @property
-    def digest_of_reports_and_channel(self) -> str:
-        """SHA-256 of the reports, and of the channel through which they are read, if there is one, in hexadecimal."""
-        reports = self.reports.sha256
-        return (
-            reports
-            if self.channel is None
-            else sha256_hex(f"{reports} {self.channel.certificate()['sha256']}".encode())
-        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,8 +67,9 @@ class EvidenceOptions:
         kind: "categorical" or "numeric", if it does not follow from the column's name.
         duplicates: policy for repeated (task, worker) pairs; by default "error" for files, "first" for data sets.
         merge_labels: read the spellings of a label as one, as `Reports.from_csv`.
-        accept_edited: accept reports whose digest differs from that of the crowd; sets `crowd["edited"]`.
+        accept_edited: accept reports whose digest differs from that of the crowd, and mark them as edited.
         truths: as of `Evidence`; numbers outside a Scale are then refused, not clipped.
+        tasks, workers: CSV files of all tasks and workers that were asked, where there is no crowd.json.
     """
 
     certificate: Path | None = None
@@ -137,6 +80,8 @@ class EvidenceOptions:
     merge_labels: bool = False
     accept_edited: bool = False
     truths: tuple[str, ...] = ()
+    tasks: Path | None = None
+    workers: Path | None = None
 
 
 NO_OPTIONS = EvidenceOptions()
@@ -170,6 +115,8 @@ def read_evidence(
         return _dataset_evidence(str(opened.path), reading.alphabet, reading.duplicates or "first")
     path = opened.path_beside_which_collection_lies
     crowd = None if path is None else _checked_crowd_of(path, accept_edited=reading.accept_edited)
+    if crowd is not None:
+        _refuse_lists_beside_crowd(reading)
     certificate_path = _certificate_path(path, reading.certificate, crowd) if reading.use_certificate else None
     channel = None if certificate_path is None else channel_of_certificate_matching_crowd(certificate_path, crowd)
     known = _alphabet_of_certificate_or_crowd(channel, crowd, reading.alphabet)
@@ -184,19 +131,33 @@ def read_evidence(
         reports, notes, skipped = _read_report_file(opened, crowd, known, reading, progress, protected=protected)
     if known is None and reading.alphabet is None:
         notes += spelling_notes(reports) + warnings_of_labels_meaning_no_answer(reports)
-    if crowd is not None:
-        reports = reports.with_public_lists(ALL_LISTS.difference(crowd["lists_from_answers"]))
+    assignment = None if path is None else _read_assignment_named_by_crowd(path, reports, crowd)
+    collection = None if crowd is None else crowd.collection.with_channel(channel)
+    asked = replace(reports.asked if crowd is None else crowd.asked, assignment=assignment)
+    reports = reports.with_asked(replace(asked, assignment=None))
     return Evidence(
-        reports=reports,
-        crowd=with_channel_guarantee(crowd, channel),
+        observed=reports,
         channel=channel,
-        certificate=certificate_path,
-        no_channel_reason="" if channel is not None else _no_channel_reason(crowd, reading.use_certificate),
-        assignment=None if path is None else _read_assignment_named_by_crowd(path, reports, crowd),
+        asked=asked,
+        collection=collection,
+        no_channel_reason="" if channel is not None else _no_channel_reason(collection, reading.use_certificate),
+        declined=not reading.use_certificate,
         notes=notes,
         skipped=skipped,
         merge_labels=reading.merge_labels,
+        inputs=_public_inputs(certificate_path, crowd, reading),
     )
+
+
+def _public_inputs(certificate: Path | None, crowd: Crowd | None, reading: EvidenceOptions) -> tuple[Input, ...]:
+    """Return the public files that say how the reports are read."""
+    found: dict[Role, str | None] = {
+        "certificate": None if certificate is None else content_digest(certificate),
+        "assignment": None if crowd is None else crowd.assignment_sha256,
+        "tasks": None if reading.tasks is None else content_digest(reading.tasks),
+        "workers": None if reading.workers is None else content_digest(reading.workers),
+    }
+    return tuple(Input(role=role, sha256=digest, public=True) for role, digest in found.items() if digest is not None)
 
 
 def _evidence_for_truths_with_own_labels(source: AnswerSource, reading: EvidenceOptions, **options: Any) -> Evidence:
@@ -269,41 +230,12 @@ def _dataset_evidence(source: str, alphabet: Alphabet | None, duplicates: Duplic
     data = datasets.load(source.removeprefix(DATASET), duplicates=duplicates)
     numbers = data.kind == "numeric" and alphabet is None
     read = None if numbers else read_answers(source, alphabet=alphabet, duplicates=duplicates)
+    answers = data.answers if read is None else read.answers
     return Evidence(
-        reports=data.answers if read is None else read.answers,
-        crowd=None,
-        channel=None,
-        certificate=None,
+        observed=answers,
+        asked=answers.asked,
         no_channel_reason="a data set holds answers",
         notes=repeated_notes(data, duplicates) if read is None else read.counts,
-    )
-
-
-def crowd_if_digest_matches(crowd: Crowd, path: Path, *, accept_edited: bool = False) -> Crowd:
-    """Return the crowd, if the digest of the reports (or sums, or blocks) is the one that it names.
-
-    Raises:
-        ReportsError: another digest, unless `accept_edited`, which marks the crowd.
-    """
-    blocks = path.is_dir()
-    if blocks != (crowd["blocks_sha256"] is not None):
-        raise ReportsError(
-            f"the {CROWD_FILE} of this folder belongs to {'a file of reports' if blocks else 'encoded blocks'}",
-            source=str(path),
-            hint="Keep each collection in a folder of its own.",
-        )
-    named = crowd["blocks_sha256"] if blocks else crowd["reports_sha256"]
-    found = read_seal_of_encoded_blocks(path) if blocks else content_digest(path)
-    if found == named:
-        return crowd
-    if accept_edited:
-        return marked_as_edited(crowd)
-    raise ReportsError(
-        f"reports must be unchanged since the {CROWD_FILE} of their folder was written",
-        source=str(path),
-        examples=f"SHA-256 {found}, {CROWD_FILE} names {named}",
-        hint="Keep the files of one collection together, in a folder of its own; if you edited the reports on "
-        "purpose, add --accept-edited (in Python: accept_edited=True).",
     )
 
 
@@ -314,7 +246,7 @@ def _open_blocks_with_known_labels(path: Path, known: Alphabet | None, reading: 
     if changed:
         hint = "Give kind, duplicates and merge_labels to encode."
         raise SettingsError("encoded blocks have no reading options", value=changed, hint=hint)
-    reports = Reports.open(path)
+    reports = _with_stated_lists(Reports.open(path), path, reading)
     names = None if reports.alphabet is None else reports.alphabet.names
     if known is not None and names != known.names:
         raise ReportsError(
@@ -324,6 +256,19 @@ def _open_blocks_with_known_labels(path: Path, known: Alphabet | None, reading: 
             hint="Keep the files of one collection together, or encode the reports again.",
         )
     return reports
+
+
+def _with_stated_lists(reports: Reports, path: Path, reading: EvidenceOptions) -> Reports:
+    """Return opened blocks as those of the tasks and workers that files state; refuse blocks of others."""
+    lists = dict(zip(("tasks", "workers"), _stated_lists(reading), strict=True))
+    for name, listed in lists.items():
+        if listed is not None and set(listed) != set(map(str, np.asarray(getattr(reports, name)).tolist())):
+            raise ReportsError(
+                f"encoded blocks must have the {name} that were asked",
+                source=str(path),
+                hint="Encode the reports again, with the lists of all who were asked.",
+            )
+    return reports.with_asked(Asked.of_given(**lists))
 
 
 def _read_report_file(
@@ -339,7 +284,7 @@ def _read_report_file(
 
     With a scale that neither certificate nor crowd states, numbers are answers, clipped and rounded to the scale.
     """
-    tasks, workers = (None, None) if crowd is None else task_and_worker_names(crowd)
+    tasks, workers = _stated_lists(reading) if crowd is None else crowd.task_and_worker_names
     if crowd is not None and (source.layout.question is not None or source.columns is not None):
         raise ReportsError(
             f"a collection with a {CROWD_FILE} has one question",
@@ -369,12 +314,27 @@ def _read_report_file(
     return reports, notes + changed + warning_of_unread_weight_columns(source), skipped
 
 
+def _stated_lists(reading: EvidenceOptions) -> tuple[Sequence[str] | None, Sequence[str] | None]:
+    """Return the names of all tasks and workers that were asked, from the files that state them; None without one."""
+    tasks = None if reading.tasks is None else read_task_or_worker_column(reading.tasks, "task")
+    workers = None if reading.workers is None else read_task_or_worker_column(reading.workers, "worker")
+    return tasks, workers
+
+
+def _refuse_lists_beside_crowd(reading: EvidenceOptions) -> None:
+    """Refuse lists of those asked where a crowd.json lists them."""
+    for given in (reading.tasks, reading.workers):
+        if given is not None:
+            rule = f"the {CROWD_FILE} of the reports lists all who were asked"
+            raise SettingsError(rule, value=str(given), hint="Leave the lists of tasks and workers out.")
+
+
 def _read_assignment_named_by_crowd(path: Path, reports: Reports, crowd: Crowd | None) -> Assignment | None:
     """Return the assignment that the crowd names, after a check of its digest; None without one."""
-    if crowd is None or crowd["assignment_sha256"] is None:
+    if crowd is None or crowd.assignment_sha256 is None:
         return None
     file = report_directory(path) / ASSIGNMENT_FILE
-    if not file.is_file() or sha256_hex(file.read_bytes()) != crowd["assignment_sha256"]:
+    if not file.is_file() or sha256_hex(file.read_bytes()) != crowd.assignment_sha256:
         raise ReportsError(
             f"the {ASSIGNMENT_FILE} that {CROWD_FILE} names must be in the folder of the reports, unchanged",
             source=str(file),
@@ -410,8 +370,8 @@ def channel_of_certificate_matching_crowd(path: Path, crowd: Crowd | None) -> Ch
     except CertificateError as error:
         hint = f"Request the certificate again. {AS_ANSWERS}"
         raise CertificateError(error.defect, f"{path}: {error.detail}", hint=hint) from error
-    if crowd is not None and crowd["certificate_sha256"] != seal:
-        named = crowd["certificate_sha256"]
+    if crowd is not None and crowd.collection.certificate_sha256 != seal:
+        named = crowd.collection.certificate_sha256
         raise CertificateError(
             "not the crowd's",
             f"{path} has SHA-256 {seal}, {CROWD_FILE} names {named or 'none'}.",
@@ -432,7 +392,7 @@ def read_crowd_beside(path: Path) -> Crowd | None:
     from crowdveil.mechanisms import MatrixFactorization
 
     crowd = read_crowd(found)
-    if crowd["mechanism"].partition(" ")[0] == MatrixFactorization.name:
+    if crowd.collection.mechanism == MatrixFactorization.name:
         raise ReportsError(
             f"the {CROWD_FILE} of this folder belongs to sums, not to reports",
             source=str(path),
@@ -447,7 +407,7 @@ def _certificate_path(path: Path | None, given: Path | None, crowd: Crowd | None
     default = report_directory(path) / CERTIFICATE_FILE
     if given is not None or default.is_file():
         return given or default
-    if crowd is not None and crowd["certificate_sha256"] is not None:
+    if crowd is not None and crowd.collection.certificate_sha256 is not None:
         raise CertificateError(
             "missing",
             f"{CROWD_FILE} names a certificate, but {default} is missing.",
@@ -460,7 +420,7 @@ def _alphabet_of_certificate_or_crowd(
     channel: Channel | ChannelTable | None, crowd: Crowd | None, given: Alphabet | None
 ) -> Alphabet | None:
     """Return the alphabet of reports by certificate or crowd; refuse another given one."""
-    stated = None if crowd is None or crowd["alphabet"] is None else alphabet_from_json(crowd["alphabet"])
+    stated = None if crowd is None else crowd.alphabet
     known = stated if channel is None else channel.report_alphabet
     for other, hint in ((stated, "Keep the files of one collection together."), (given, "Leave it out.")):
         if known is not None and other is not None and other.names != known.names:
@@ -472,48 +432,10 @@ def _alphabet_of_certificate_or_crowd(
     return known
 
 
-def _no_channel_reason(crowd: Crowd | None, use_certificate: bool) -> str:
+def _no_channel_reason(collection: Collection | None, use_certificate: bool) -> str:
     if not use_certificate:
-        return AS_ASKED
-    if crowd is None:
-        return "no certificate was found"
-    return f"{crowd['mechanism'].partition(' ')[0]} has no channel certificate"
-
-
-def notes_on_assignment_and_answer_holder(
-    *, assigned: bool, protected: bool, simulation: bool, from_devices: bool = False
-) -> tuple[str, ...]:
-    """Return the notes of a guarantee: what an assignment hides, and who holds the answers, unless only devices do."""
-    hidden = (ASSIGNED,) if assigned and protected else ()
-    return hidden if simulation or from_devices else (*hidden, GUARANTEE_SCOPE)
-
-
-def channel_or_raise_if_unknown(evidence: Evidence, result: str) -> Channel | ChannelTable | None:
-    """Return the channel that a result needs; None for answers.
-
-    Raises:
-        ReportsError: protected reports whose channel is unknown.
-    """
-    if evidence.channel is None and evidence.crowd is not None:
-        raise ReportsError(
-            f"{result} of protected reports needs their channel, or it measures the noise",
-            source="reports",
-            examples=evidence.no_channel_reason,
-            hint="`crowdveil infer` has methods for reports without a certificate.",
-        )
-    return evidence.channel
-
-
-def campaign_name_of(crowd: Crowd) -> str | None:
-    """Return the name of the campaign whose devices sent the reports; None if they were made from a file of answers."""
-    found = CAMPAIGN_MARK.search(crowd["mechanism"])
-    return None if found is None else found[3]
-
-
-def question_number_of(crowd: Crowd | None) -> tuple[int, int] | None:
-    """Return which question of a campaign that asked several, from 1, and how many it asked; None otherwise."""
-    found = None if crowd is None else CAMPAIGN_MARK.search(crowd["mechanism"])
-    return None if found is None or found[1] is None else (int(found[1]), int(found[2]))
+        return "as asked"
+    return "no certificate was found" if collection is None else f"{collection.mechanism} has no channel certificate"
 
 
 def is_certificate_of_question(certificate: Path) -> bool:
@@ -524,33 +446,6 @@ def is_certificate_of_question(certificate: Path) -> bool:
     """
     found = find_crowd(certificate)
     crowd = None if found is None else read_crowd(found)
-    named = None if crowd is None else crowd["certificate_sha256"]
-    return question_number_of(crowd) is not None and named is not None and named.encode() in certificate.read_bytes()
-
-
-def is_shuffled_without_worker_names(crowd: Crowd | None) -> bool:
-    """Return whether reports were shuffled cell by cell, so that no two of them are known to be of one worker."""
-    return crowd is not None and WITHOUT_NAMES in crowd["mechanism"]
-
-
-def with_channel_guarantee(crowd: Crowd | None, channel: Channel | ChannelTable | None) -> Crowd | None:
-    """Return the crowd with the guarantee of the certificate, if it has one; a crowd without a guarantee is unchanged.
-
-    Raises:
-        ReportsError: the crowd states a guarantee, and the certificate is marked as without privacy.
-    """
-    if crowd is None or channel is None or crowd["guarantee"].startswith(NO_GUARANTEE_PREFIXES):
-        return crowd
-    if channel.has_no_privacy:
-        raise ReportsError(
-            f"the {CROWD_FILE} must not state a guarantee if its certificate is marked as without privacy",
-            source=CROWD_FILE,
-            examples=f"{crowd['guarantee'][:100]}; certificate: {channel.mechanism[:100]}",
-            hint=f"Use the {CROWD_FILE} that was written with the reports.",
-        )
-    assigned = crowd["assignment_sha256"] is not None
-    protected, from_devices = channel.protects_participation, campaign_name_of(crowd) is not None
-    notes = notes_on_assignment_and_answer_holder(
-        assigned=assigned, protected=protected, simulation=False, from_devices=from_devices
-    )
-    return {**crowd, "guarantee": guarantee_or_reason_for_none(channel.guarantee, (), simulation=False, notes=notes)}
+    named = None if crowd is None else crowd.collection.certificate_sha256
+    asks_several = crowd is not None and crowd.collection.question is not None
+    return asks_several and named is not None and named.encode() in certificate.read_bytes()

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from crowdveil.channels.alphabet import alphabet_from_json, alphabet_to_json
+from crowdveil.data.evidence import Evidence
 from crowdveil.data.ingest.column_readers import ColumnNames
 from crowdveil.data.sources.answer_source import AnswerSource
 from crowdveil.data.sources.layout import Layout
@@ -19,9 +20,11 @@ from crowdveil.data.sources.location import DATASET, STDIN
 from crowdveil.errors import CrowdveilError, ReportsError, SettingsError
 from crowdveil.files.output_record import read_record
 from crowdveil.folder.estimate_files import INFER_AGAIN, estimate_names
-from crowdveil.folder.evidence import NO_OPTIONS, Evidence, EvidenceOptions
+from crowdveil.folder.evidence import NO_OPTIONS, EvidenceOptions
 from crowdveil.standalone.verification import parse_json
 
+PATHS = ("certificate", "tasks", "workers")
+"""Options that name a file."""
 ADDRESS = "://"
 """Part of every source that is an address."""
 
@@ -34,7 +37,7 @@ class NamedReports:
         sources: names, as `open_source` takes them.
         layout: what the user stated of their layout.
         options: as `read_evidence` takes them.
-        reports_sha256: `Evidence.digest_of_reports_and_channel` in the record of an estimate; empty without one.
+        reports_sha256: `Evidence.sha256` in the record of an estimate; empty without one.
     """
 
     sources: tuple[str, ...]
@@ -89,7 +92,7 @@ class NamedReports:
         Raises:
             ReportsError: the digest differs.
         """
-        if evidence.digest_of_reports_and_channel != self.reports_sha256:
+        if evidence.sha256 != self.reports_sha256:
             raise ReportsError(
                 "the reports must be those from which the truths in the folder were inferred",
                 source=source.name,
@@ -134,17 +137,21 @@ def _options_other_than_default_to_json(reading: EvidenceOptions, folder: Path) 
     given = {name: value for name, value in vars(reading).items() if value != getattr(NO_OPTIONS, name)}
     if reading.alphabet is not None:
         given["alphabet"] = alphabet_to_json(reading.alphabet)
-    if reading.certificate is not None:
-        given["certificate"] = _relative_path_or_dataset_name(str(reading.certificate), folder)
+    for name in PATHS:
+        if given.get(name) is not None:
+            given[name] = _relative_path_or_dataset_name(str(given[name]), folder)
     return given
 
 
 def _options_from_json(options: dict[str, Any], folder: Path) -> EvidenceOptions:
     """Return the options; TypeError for an unknown one."""
-    alphabet, certificate = options.get("alphabet"), options.get("certificate")
+    alphabet, paths = options.get("alphabet"), {name: options.get(name) for name in PATHS}
     stated = {
         "alphabet": None if alphabet is None else alphabet_from_json(alphabet),
-        "certificate": None if certificate is None else Path(_path_of_source_in_folder(certificate, folder)),
+        **{
+            name: None if path is None else Path(_path_of_source_in_folder(path, folder))
+            for name, path in paths.items()
+        },
         "truths": tuple(map(str, options.get("truths", ()))),
     }
     return EvidenceOptions(**options | stated)

@@ -6,15 +6,19 @@ Tasks, workers and scale are in `crowd.json` of the same folder.
 import json
 from collections.abc import Callable, Iterator
 from os import PathLike
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.channels.alphabet import Scale, alphabet_from_json
+from crowdveil.channels.alphabet import Scale
+from crowdveil.data.evidence import Evidence, SummedReports
+from crowdveil.data.identifiers import lazy_or_read_only_identifiers
+from crowdveil.data.ingest.csv_files import content_digest
 from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.folder.crowd import Crowd
+from crowdveil.folder.crowd import CROWD_FILE, Crowd, crowd_if_digest_matches, find_crowd, read_crowd
 from crowdveil.mechanisms import MatrixFactorization
 from crowdveil.privacy.mechanism_from_settings import description_with_parameters, mechanism_parameters_by_name
 from crowdveil.randomness import Seeded, Source
@@ -89,7 +93,7 @@ def read_sums(path: str | PathLike[str], crowd: Crowd) -> Sums:
             source=source,
             hint="Give the sums.json that perturb wrote.",
         )
-    alphabet = None if crowd["alphabet"] is None else alphabet_from_json(crowd["alphabet"])
+    alphabet, facts = crowd.alphabet, crowd.collection
     if not isinstance(alphabet, Scale):
         raise _sums_mismatch_error(source, crowd, "numbers on a scale")
     try:
@@ -97,11 +101,9 @@ def read_sums(path: str | PathLike[str], crowd: Crowd) -> Sums:
     except SettingsError as error:
         raise ReportsError(error.rule, source=source, examples=repr(error.value)) from error
     named = (
-        mechanism.name
-        if crowd["lists_from_answers"] and not crowd["simulation"]
-        else description_with_parameters(mechanism)
+        mechanism.name if facts.lists_from_answers and not facts.simulation else description_with_parameters(mechanism)
     )
-    if named != crowd["mechanism"]:
+    if named != facts.description:
         raise _sums_mismatch_error(source, crowd, description_with_parameters(mechanism))
     return Sums(mechanism, np.array(data["values"] + data["participation"], dtype=np.int64))
 
@@ -117,6 +119,32 @@ def _sums_mismatch_error(source: str, crowd: Crowd, expected: str) -> ReportsErr
     return ReportsError(
         f"the sums belong to {expected}, crowd.json names another mechanism",
         source=source,
-        examples=crowd["mechanism"],
+        examples=crowd.collection.description,
         hint="Keep sums.json and the crowd.json written with it together.",
     )
+
+
+def evidence_of_sums(path: Path, *, accept_edited: bool = False) -> Evidence:
+    """Return the sums of matrix factorization as evidence; `crowd.json` must be in the same folder.
+
+    Raises:
+        ReportsError: no crowd, or sums that are damaged or not the crowd's.
+    """
+    found = find_crowd(path)
+    if found is None:
+        raise ReportsError(
+            f"the {CROWD_FILE} of these sums must be in the same folder",
+            source=str(path),
+            hint="Keep the files that perturb wrote together.",
+        )
+    crowd = crowd_if_digest_matches(read_crowd(found), path, accept_edited=accept_edited)
+    sums = read_sums(path, crowd)
+    tasks, workers = crowd.task_and_worker_names
+    totals = sums.mechanism.totals_in_answer_units(sums.summed, tasks=len(tasks), workers=len(workers))
+    observed = SummedReports(
+        totals=totals,
+        tasks=lazy_or_read_only_identifiers(np.array(tasks)),
+        workers=lazy_or_read_only_identifiers(np.array(workers)),
+        sha256=content_digest(path),
+    )
+    return Evidence(observed=observed, asked=crowd.asked, collection=crowd.collection)

@@ -4,6 +4,8 @@
 whole.
 """
 
+import dataclasses
+import json
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
@@ -22,9 +24,9 @@ from crowdveil.folder.crowd import (
     CROWD_FILE,
     SUMS_FILE,
     Crowd,
-    checked_crowd_fields,
-    crowd_json_with_digest_of_blocks,
-    crowd_json_with_digest_of_file,
+    crowd_of_blocks,
+    crowd_of_file,
+    crowd_of_json,
     json_bytes,
     sha256_hex,
 )
@@ -82,12 +84,8 @@ def write_reports(
             (temporary / name).write_bytes(contents)
         write_report_files(temporary, reports, form)
         file = temporary / REPORTS_FILES[form][0]
-        crowd_json = (
-            crowd_json_with_digest_of_blocks(crowd, temporary)
-            if form == "blocks"
-            else crowd_json_with_digest_of_file(crowd, file)
-        )
-        (temporary / CROWD_FILE).write_bytes(crowd_json)
+        named = crowd_of_blocks(crowd, temporary) if form == "blocks" else crowd_of_file(crowd, file)
+        (temporary / CROWD_FILE).write_bytes(named.to_json_bytes())
 
 
 def collection_outputs(directory: str | PathLike[str], names: Sequence[str], *, replace: bool) -> Outputs:
@@ -115,20 +113,21 @@ def collection_outputs(directory: str | PathLike[str], names: Sequence[str], *, 
 
 def write_sums(directory: str | PathLike[str], sums: str, crowd: Crowd, *, replace: bool = False) -> None:
     """Write `sums.json`, and the `crowd.json` that names it by its digest; arguments and errors as `write_reports`."""
-    named = json_bytes({**crowd, "reports_sha256": sha256_hex(sums.encode())})
+    named = dataclasses.replace(crowd, reports_sha256=sha256_hex(sums.encode())).to_json_bytes()
     outputs = collection_outputs(directory, (CROWD_FILE, SUMS_FILE), replace=replace)
     write_outputs(outputs, {CROWD_FILE: named, SUMS_FILE: sums})
 
 
 def _require_files_belong_together(reports: Reports, certificate: Mapping[str, Any] | None, crowd: Crowd) -> None:
-    checked_crowd_fields(crowd)
-    if crowd["tasks"] != [str(n) for n in reports.tasks] or crowd["workers"] != [str(n) for n in reports.workers]:
-        raise SettingsError("the crowd must list the tasks and workers of the reports", value=crowd["mechanism"])
+    crowd_of_json(json.loads(crowd.to_json_bytes()))
+    facts = crowd.collection
+    if crowd.task_and_worker_names != (tuple(map(str, reports.tasks)), tuple(map(str, reports.workers))):
+        raise SettingsError("the crowd must list the tasks and workers of the reports", value=facts.mechanism)
     sealed = None if certificate is None else certificate["sha256"]
-    if crowd["certificate_sha256"] != sealed:
-        raise SettingsError("the crowd must name the certificate written with it", value=crowd["certificate_sha256"])
+    if facts.certificate_sha256 != sealed:
+        raise SettingsError("the crowd must name the certificate written with it", value=facts.certificate_sha256)
     named = [] if certificate is None else mechanism_of_each_protected_channel(certificate)
-    if crowd["lists_from_answers"] and named and not any(map(is_marked, named)):
+    if facts.lists_from_answers and named and not any(map(is_marked, named)):
         raise SettingsError(
             "if lists were taken from the answers, the certificate must be marked as without privacy",
             value=named[0],

@@ -13,11 +13,10 @@ from typing import Any, cast
 from crowdveil.arguments import did_you_mean
 from crowdveil.channels.alphabet import Alphabet, Categories, Scale
 from crowdveil.channels.channel_table import ChannelTable
-from crowdveil.data.public_lists import NO_GUARANTEE_PREFIXES
+from crowdveil.data.evidence import Evidence
 from crowdveil.data.reports import Reports
 from crowdveil.em.estimator import Estimator
 from crowdveil.errors import SettingsError
-from crowdveil.folder.evidence import AS_ASKED, Evidence, is_shuffled_without_worker_names
 from crowdveil.registry import ESTIMATOR_ENTRIES, SUMS_ESTIMATOR, Capabilities
 
 AnyEstimator = Estimator[Any, Any]
@@ -62,8 +61,8 @@ class Method:
 
 def default_method(evidence: Evidence) -> str:
     """Return the name of the default method."""
-    if is_shuffled_without_worker_names(evidence.crowd):
-        return WITHOUT_NAMES_METHODS[0 if isinstance(_alphabet_of_answers(evidence), Scale) else 1]
+    if not evidence.linked:
+        return WITHOUT_NAMES_METHODS[0 if isinstance(evidence.alphabet, Scale) else 1]
     if evidence.channel is None:
         return LABEL_METHOD if isinstance(evidence.reports.alphabet, Categories) else "student-t"
     return channel_method(evidence.channel.alphabet)
@@ -72,11 +71,6 @@ def default_method(evidence: Evidence) -> str:
 def channel_method(alphabet: Alphabet) -> str:
     """Return the name of the default method for reports through a channel of these answers."""
     return NUMBERS_METHOD if isinstance(alphabet, Scale) else LABEL_METHOD
-
-
-def _alphabet_of_answers(evidence: Evidence) -> Alphabet | None:
-    """Return the possible answers: those of the channel, or of the reports read as answers."""
-    return evidence.reports.alphabet if evidence.channel is None else evidence.channel.alphabet
 
 
 def estimator_of_method_or_default(method: Method, evidence: Evidence) -> AnyEstimator:
@@ -94,7 +88,7 @@ def estimator_of_method_or_default(method: Method, evidence: Evidence) -> AnyEst
             hint=did_you_mean(name, ESTIMATOR_ENTRIES)
             or f"{SUMS_ESTIMATOR.name} reads the sums.json of matrix-factorization.",
         )
-    if is_shuffled_without_worker_names(evidence.crowd) and name not in WITHOUT_NAMES_METHODS:
+    if not evidence.linked and name not in WITHOUT_NAMES_METHODS:
         raise SettingsError(
             f"reports without names are read by {' and '.join(WITHOUT_NAMES_METHODS)} only",
             value=name,
@@ -112,6 +106,30 @@ def estimator_of_method_or_default(method: Method, evidence: Evidence) -> AnyEst
     return cast(Callable[..., AnyEstimator], cls)(**settings)
 
 
+def estimator_of_choice(method: "str | AnyEstimator | Method | None", evidence: Evidence) -> AnyEstimator:
+    """Return a given estimator, or that of a name or `Method`; errors as `estimator_of_method_or_default`."""
+    if isinstance(method, Estimator):
+        return method
+    chosen = method if isinstance(method, Method) else Method(name=method)
+    return estimator_of_method_or_default(chosen, evidence)
+
+
+def refuse_method_of_sums(method: "str | AnyEstimator | Method | None") -> None:
+    """Refuse a method or settings other than those of sums.
+
+    Raises:
+        SettingsError: there is one.
+    """
+    named = method.name if isinstance(method, Estimator) else method
+    chosen = named if isinstance(named, Method) else Method(name=named)
+    if chosen not in (Method(), Method(name=SUMS_ESTIMATOR.name)):
+        raise SettingsError(
+            f"sums are read by {SUMS_ESTIMATOR.name}, without steps or tolerance",
+            value=chosen.name,
+            hint="Leave the method and its settings out.",
+        )
+
+
 def alphabet_of_inferred_truths(evidence: Evidence, estimator: type[AnyEstimator]) -> Alphabet | None:
     """Return the alphabet of the truths: that of the answers of the channel, or else of the reports."""
     if evidence.channel is not None and estimator.capabilities.reads_channel:
@@ -124,8 +142,8 @@ def noise_model_sentence(evidence: Evidence, estimator: AnyEstimator) -> str:
     channel = evidence.channel
     if channel is None:
         return f"none: {evidence.no_channel_reason}"
-    crowd = evidence.crowd
-    unpromised = channel.has_no_privacy or (crowd is not None and crowd["guarantee"].startswith(NO_GUARANTEE_PREFIXES))
+    facts = evidence.collection
+    unpromised = channel.has_no_privacy or (facts is not None and facts.voided)
     through = channel.mechanism if unpromised else f"{channel.mechanism} ({channel.guarantee})"
     if estimator.capabilities.reads_channel:
         asked = "" if evidence.assignment is None else f", on {len(evidence.assignment):,} assigned cells"
@@ -147,9 +165,9 @@ def warning_if_fit_is_slow(reports: Reports, method: str) -> str | None:
 
 def warning_if_channel_unread(evidence: Evidence, estimator: type[AnyEstimator]) -> str | None:
     """Return a warning if perturbed reports are read as answers without --no-certificate; else None."""
-    channel, crowd = evidence.channel, evidence.crowd
+    channel = evidence.channel
     if channel is None:
-        unasked = crowd is not None and evidence.no_channel_reason != AS_ASKED
+        unasked = evidence.collection is not None and not evidence.declined
         return f"{evidence.no_channel_reason}: no noise model, reports are read as answers." if unasked else None
     if estimator.capabilities.reads_channel:
         return None

@@ -79,6 +79,7 @@ class PrivacyStatement:
         questions: sentences on what several questions of a campaign add; empty with one.
         rounds: sentences on what earlier rounds of a campaign add; empty without them.
         question_guarantees: guarantee per answer of each question of the campaign; empty with one.
+        inputs: sentences on what else the truths depend on; empty if that is nothing.
     """
 
     status: Status
@@ -100,6 +101,7 @@ class PrivacyStatement:
     questions: tuple[str, ...] = ()
     rounds: tuple[str, ...] = ()
     question_guarantees: tuple[Guarantee, ...] = ()
+    inputs: tuple[str, ...] = ()
 
     @property
     def largest_odds_factor_text(self) -> str:
@@ -268,6 +270,7 @@ def statement_sentences(statement: PrivacyStatement) -> Sequence[str]:
         *statement.levels,
         *(() if apart else statement.questions),
         *statement.rounds,
+        *statement.inputs,
         "A report depends on the answers of its worker only, so the epsilon of one worker is also that of the whole "
         "collection.",
     )

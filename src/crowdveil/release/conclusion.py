@@ -19,9 +19,9 @@ from crowdveil.channels.alphabet import Alphabet, Scale
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.channels.rounding import format_bound
+from crowdveil.data.evidence import Evidence
 from crowdveil.em.estimate import Estimate
 from crowdveil.evaluation.prediction_powered import wilson_interval_of_binary_sample
-from crowdveil.folder.evidence import Evidence
 from crowdveil.mechanisms import Designed, RandomizedResponse
 from crowdveil.planning import Campaign
 from crowdveil.planning.bayes_error import SEARCH_CROWDS

@@ -8,7 +8,7 @@ Epsilon is stated only if all of these hold; each check that fails gives the rea
 - with a campaign: its document has the certificates, tasks and slots of these reports.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,8 +21,11 @@ from crowdveil.channels.certificate import has_format, require_certificate_or_ca
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable, is_channel_table
 from crowdveil.channels.guarantee import Guarantee
+from crowdveil.data.evidence import Evidence
+from crowdveil.data.facts.asked import why_missing_lists_void_privacy
+from crowdveil.data.facts.collection import Collection
+from crowdveil.data.facts.inputs import Input
 from crowdveil.data.ingest.csv_files import content_digest
-from crowdveil.data.public_lists import NO_GUARANTEE_PREFIXES, why_missing_lists_void_privacy
 from crowdveil.data.sources.answer_source import AnswerSource, local_source, open_source
 from crowdveil.errors import ClaimError, CrowdveilError, ReportsError, SettingsError
 from crowdveil.folder.campaign.campaign_reports import (
@@ -30,15 +33,12 @@ from crowdveil.folder.campaign.campaign_reports import (
     export_folder_per_question,
     exported_name_of_slot,
 )
-from crowdveil.folder.crowd import SUMS_FILE, Crowd, find_crowd, is_sums_file, read_crowd, report_directory
+from crowdveil.folder.crowd import SUMS_FILE, find_crowd, is_sums_file, read_crowd, report_directory
 from crowdveil.folder.estimate_files import estimate_names
 from crowdveil.folder.evidence import (
     NO_OPTIONS,
-    Evidence,
     EvidenceOptions,
-    campaign_name_of,
     is_certificate_of_question,
-    question_number_of,
     read_evidence,
 )
 from crowdveil.folder.recorded_reading_options import recorded_reports
@@ -65,6 +65,7 @@ from crowdveil.privacy.statement import (
 )
 from crowdveil.release.campaign_facts import YARDSTICK, Facts, facts_for_ethics_board
 from crowdveil.release.result_files import read_results
+from crowdveil.release.statement_of_inputs import statement_of_inputs
 from crowdveil.standalone.checks import CAMPAIGN_FORMAT
 from crowdveil.standalone.verification import (
     parse_json,
@@ -111,7 +112,7 @@ def _campaign_beside_reports_of_results(results: Path) -> Path | None:
     recorded = recorded_reports(results)
     for source in () if recorded is None else map(Path, recorded.sources):
         crowd, beside = find_crowd(source), find_campaign(report_directory(source))
-        if crowd and beside and campaign_name_of(read_crowd(crowd)) == read_campaign(beside).name:
+        if crowd and beside and read_crowd(crowd).collection.campaign == read_campaign(beside).name:
             return beside
     return None
 
@@ -155,7 +156,9 @@ def statement_of_source(path: Path, *, answers: int | None = None) -> tuple[Priv
     recorded = recorded_reports(path) if reports is None and not whole else None
     if named is not None and campaign is not None and reports is None and recorded is None:
         return campaign_statement(campaign), facts
-    inferred_from = None if estimate_names(path) is None else read_results(path).reports_sha256
+    results = None if estimate_names(path) is None else read_results(path)
+    inferred_from = None if results is None else results.reports_sha256
+    inputs = None if results is None else results.inputs
     if reports is None and recorded is None and inferred_from is None and (path / FIRST_QUESTION).is_dir():
         raise SettingsError(
             "the folders of several questions are stated with the campaign.json of their campaign",
@@ -163,10 +166,10 @@ def statement_of_source(path: Path, *, answers: int | None = None) -> tuple[Priv
             hint="Copy it into one of them, or give the folder of one question.",
         )
     if recorded is None or not recorded.source_files_exist:
-        return statement_of_results(inferred_from, reports, campaign)[0], facts
+        return statement_of_results(inferred_from, reports, campaign, inputs=inputs)[0], facts
     with open_source(recorded.sources, recorded.layout) as opened:
         read: Path | AnswerSource = opened.path if is_sums_file(opened.path) else opened
-        return statement_of_results(inferred_from, read, campaign, recorded.options)[0], facts
+        return statement_of_results(inferred_from, read, campaign, recorded.options, inputs=inputs)[0], facts
 
 
 def _statement_of_certificate(path: Path, source: bytes, answers: int | None) -> PrivacyStatement:
@@ -202,6 +205,8 @@ def statement_of_results(
     campaign: Campaign | None = None,
     reading: EvidenceOptions = NO_OPTIONS,
     asked: str = "",
+    *,
+    inputs: Sequence[Input] | None = None,
 ) -> tuple[PrivacyStatement, Evidence | None]:
     """Return the statement of privacy for truths, and the reports from which they were inferred, if there are any.
 
@@ -211,6 +216,7 @@ def statement_of_results(
         campaign: campaign that collected the reports; None without one.
         reading: options with which `infer` read the reports.
         asked: question that a page will name; empty for none.
+        inputs: what the truths depend on, as recorded; None if only the reports are stated.
 
     Raises:
         ReportsError: crowd.json does not belong to the reports, the truths were inferred from other reports or those to
@@ -220,10 +226,11 @@ def statement_of_results(
     if isinstance(source, Path) and is_sums_file(source):
         return _statement_of_sums(inferred_from, source), None
     evidence = None if source is None else _read_reports_behind_truths(inferred_from, source, reading, asked)
-    return statement_of_evidence(evidence, campaign), evidence
+    stated = statement_of_evidence(evidence, campaign)
+    return stated if inputs is None else statement_of_inputs(stated, inputs), evidence
 
 
-def _refuse_page_naming_other_question(asked: str, name: str | None, questions: Collection[str], source: str) -> None:
+def _refuse_page_naming_other_question(asked: str, name: str | None, questions: Container[str], source: str) -> None:
     """Refuse a page that would name another question of the reports than that of its truths."""
     if name is not None and asked in questions and asked != name:
         raise ReportsError(
@@ -247,7 +254,7 @@ def _read_reports_behind_truths(
             if not questions:
                 raise
         else:
-            if inferred_from in (None, evidence.digest_of_reports_and_channel):
+            if inferred_from in (None, evidence.sha256):
                 _refuse_page_naming_other_question(asked, name, questions, opened.name)
                 return evidence
     raise _other_reports_error(opened.name)
@@ -268,29 +275,29 @@ def _statement_of_sums(inferred_from: str | None, sums: Path) -> PrivacyStatemen
         raise _other_reports_error(str(sums))
     if found is None:
         return PrivacyStatement(status="none", reason=NOTHING_STATED)
-    crowd = read_crowd(found)
-    if crowd["simulation"]:
+    facts = read_crowd(found).collection
+    if facts.simulation:
         return PrivacyStatement(status="simulation", reason=SIMULATION)
-    return PrivacyStatement(status="none", reason=NO_CERTIFICATE, mechanism=_mechanism_name(crowd))
+    return PrivacyStatement(status="none", reason=NO_CERTIFICATE, mechanism=facts.mechanism)
 
 
 def statement_of_evidence(evidence: Evidence | None, campaign: Campaign | None) -> PrivacyStatement:
     """Return the statement for reports that were checked against their crowd.json, certificate and truths."""
-    crowd = None if evidence is None else evidence.crowd
-    if evidence is None or crowd is None:
-        reason = NOTHING_STATED if evidence is None else PLAIN if evidence.certificate is None else UNTIED
+    facts = None if evidence is None else evidence.collection
+    if evidence is None or facts is None:
+        reason = NOTHING_STATED if evidence is None else PLAIN if evidence.channel is None else UNTIED
         return PrivacyStatement(status="none", reason=reason)
-    if crowd["simulation"]:
+    if facts.simulation:
         return PrivacyStatement(status="simulation", reason=SIMULATION)
     if campaign is not None:
         _require_reports_of_campaign(campaign, evidence)
-    return _statement_of_checked_reports(evidence, campaign, made_from_answers=campaign_name_of(crowd) is None)
+    return _statement_of_checked_reports(evidence, campaign, made_from_answers=facts.campaign is None)
 
 
 def _require_reports_of_campaign(campaign: Campaign, evidence: Evidence) -> None:
     """Refuse reports with other certificates, tasks or workers than those of the campaign."""
     channel, reports = evidence.channel, evidence.reports
-    named = None if evidence.crowd is None else campaign_name_of(evidence.crowd)
+    named = None if evidence.collection is None else evidence.collection.campaign
     asked = question_that_reports_answer(evidence, campaign)
     if asked is None:
         raise ReportsError(
@@ -342,16 +349,16 @@ def require_every_question(campaign: Campaign, directory: Path, evidence: Mappin
         zip(export_folder_per_question(directory, campaign), parts, strict=True), start=1
     ):
         found = evidence.get(folder)
-        place = None if found is None else question_number_of(found.crowd)
+        place = None if found is None else found.question
         if found is None or place != (number, len(parts)):
             named = "no reports that name it" if place is None else f"question {place[0]} of {place[1]}"
             raise _question_folder_error(folder, f"{named} in place of question {number} of {len(parts)}")
         _require_reports_of_campaign(campaign, found)
         if set(map(str, found.reports.tasks)) != {task.id for task in part.tasks}:
             raise _question_folder_error(folder, f"other tasks than those of question {number}")
-        if found.digest_of_reports_and_channel in seen:
+        if found.sha256 in seen:
             raise _question_folder_error(folder, "the reports of an earlier question once more")
-        seen.add(found.digest_of_reports_and_channel)
+        seen.add(found.sha256)
 
 
 def _question_folder_error(folder: Path, found: str) -> ReportsError:
@@ -367,7 +374,7 @@ def question_that_reports_answer(evidence: Evidence, campaign: Campaign) -> Camp
     """Return the campaign as the question that the reports answer; None if they name none of its questions."""
     parts = campaign.by_question
     places = [(number, len(parts)) if len(parts) > 1 else None for number in range(1, len(parts) + 1)]
-    return dict(zip(places, parts, strict=True)).get(question_number_of(evidence.crowd))
+    return dict(zip(places, parts, strict=True)).get(evidence.question)
 
 
 def _certificates_match_campaign(channel: Channel | ChannelTable | None, campaign: Campaign) -> bool:
@@ -393,14 +400,14 @@ def _statement_of_checked_reports(
     evidence: Evidence, campaign: Campaign | None, *, made_from_answers: bool
 ) -> PrivacyStatement:
     """Return the statement for checked reports; fail closed."""
-    crowd, channel = evidence.crowd, evidence.channel
-    assert crowd is not None
-    reason = _no_guarantee_reason(crowd, channel)
+    facts, channel = evidence.collection, evidence.channel
+    assert facts is not None
+    reason = _no_guarantee_reason(facts, channel)
     if reason or channel is None:
-        return PrivacyStatement(status="none", reason=reason, mechanism=_mechanism_name(crowd))
+        return PrivacyStatement(status="none", reason=reason, mechanism=facts.mechanism)
     chosen = isinstance(channel, ChannelTable) and len(channel.choice) > 1
     chosen &= campaign is None and not made_from_answers
-    apart = campaign is None and question_number_of(crowd) is not None
+    apart = campaign is None and facts.question is not None
     guarantee, (cells, per_worker) = (
         channel.guarantee,
         _largest_cells_and_worker_guarantee(evidence, channel, workers_chose_channels=chosen),
@@ -434,7 +441,7 @@ def _statement_of_checked_reports(
         questions=single_question_sentences(cells, per_worker) if apart else question_sentences(campaign),
         rounds=round_sentences(campaign),
         question_guarantees=() if campaign is None else question_guarantees_if_several(campaign),
-        certificate_sha256=crowd["certificate_sha256"],
+        certificate_sha256=facts.certificate_sha256,
         channel=channel if isinstance(channel, Channel) else None,
     )
 
@@ -461,22 +468,17 @@ def _channel_guarantees_by_epsilon(channel: Channel | ChannelTable) -> tuple[Gua
     return tuple(sorted((one.guarantee for one in channels), key=lambda guarantee: guarantee.epsilon))
 
 
-def _no_guarantee_reason(crowd: Crowd, channel: Channel | ChannelTable | None) -> str:
+def _no_guarantee_reason(facts: Collection, channel: Channel | ChannelTable | None) -> str:
     """Return why there is no guarantee; empty with one. Text of crowd.json, which may name an epsilon, is not in it."""
-    if crowd["edited"]:
+    if facts.edited:
         return EDITED
-    if crowd["lists_from_answers"]:
-        text = why_missing_lists_void_privacy(crowd["lists_from_answers"])
+    if facts.lists_from_answers:
+        text = why_missing_lists_void_privacy(facts.lists_from_answers)
         return f"{text[0].upper()}{text[1:]}."
     if channel is None:
         return NO_CERTIFICATE
     reason = no_guarantee_reason(channel)
-    return MARKED if not reason and crowd["guarantee"].startswith(NO_GUARANTEE_PREFIXES) else reason
-
-
-def _mechanism_name(crowd: Crowd) -> str:
-    """Return the name of the mechanism, without its settings, which are not checked."""
-    return crowd["mechanism"].partition(" ")[0].rstrip(";")
+    return MARKED if not reason and facts.stated_none else reason
 
 
 def _largest_cells_and_worker_guarantee(

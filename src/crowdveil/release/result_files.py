@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from crowdveil.channels.alphabet import Categories
+from crowdveil.data.facts.inputs import Input
 from crowdveil.data.identifiers import lazy_or_read_only_identifiers
 from crowdveil.data.importers.export_file import ExportFile
 from crowdveil.data.ingest.csv_files import read_header
@@ -29,6 +30,7 @@ from crowdveil.folder.estimate_files import (
     estimate_names,
     refuse_question_folders,
 )
+from crowdveil.folder.given_files import recorded_inputs
 from crowdveil.presentation.counts import number_of
 from crowdveil.standalone.verification import parse_json
 
@@ -42,15 +44,17 @@ class Results(NamedTuple):
     Attributes:
         estimate: truths and workers; of an estimate that was read from files, method and steps are unknown.
         sha256: of the file of truths, in hexadecimal.
-        reports_sha256: `Evidence.digest_of_reports_and_channel` of the reports from which it was inferred; empty if
+        reports_sha256: `Evidence.sha256` of the reports from which it was inferred; empty if
             it is not recorded.
         notes: warnings of the inference.
+        inputs: what the truths depend on; empty if it is not recorded.
     """
 
     estimate: Estimate
     sha256: str
     reports_sha256: str
     notes: tuple[str, ...] = ()
+    inputs: tuple[Input, ...] = ()
 
 
 def read_results(folder: Path) -> Results:
@@ -70,7 +74,8 @@ def read_results(folder: Path) -> Results:
             raise _damage_error(folder, str(error)) from error
         found = _with_cross_validation(found, entry.gold, folder)
         _require_valid_probabilities_and_gold(found, folder)
-        return Results(found, entry.sha256, entry.reports_sha256, _warnings_in_record(entry.notes, folder))
+        notes, inputs = _warnings_in_record(entry.notes, folder), recorded_inputs(entry, folder)
+        return Results(found, entry.sha256, entry.reports_sha256, notes, inputs)
     refuse_question_folders(folder)
     raise ReportsError(NO_RESULTS, source=str(folder), hint=INFER_AGAIN)
 

@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 
 from crowdveil.campaign.document import Campaign
 from crowdveil.channels.channel import MAX_DRAWN, Channel
+from crowdveil.data.evidence import Evidence
 from crowdveil.em.estimate import Estimate, error_text
 from crowdveil.files.atomic_write import Outputs, write_outputs
 from crowdveil.folder.estimate_files import PAGE
-from crowdveil.folder.evidence import Evidence, question_number_of
 from crowdveil.presentation.html import Html
 from crowdveil.presentation.svg_pictures import bar_chart, count_bars, interval_chart, share_histogram
 from crowdveil.privacy.largest_posterior import picture_rows_of_largest_posteriors, sentences_on_adversary_certainty
@@ -126,7 +126,7 @@ class QuestionResults(NamedTuple):
     @property
     def question_number_heading(self) -> str:
         """Which of several questions of a campaign this is, as a heading; empty with one."""
-        place = None if self.evidence is None else question_number_of(self.evidence.crowd)
+        place = None if self.evidence is None else self.evidence.question
         return "" if place is None else f"Question {place[0]} of {place[1]}"
 
     def verdict_on_use_of_truths(self) -> Conclusion:

@@ -8,10 +8,10 @@ from crowdveil.channels.alphabet import Scale
 from crowdveil.crowd_review.agreement import agreement_corrected_for_channel
 from crowdveil.crowd_review.next_answers import require_labels_for_next_answers
 from crowdveil.crowd_review.workers import ability_bound
+from crowdveil.data.evidence import Evidence
 from crowdveil.em.estimate import Estimate
 from crowdveil.errors import CrowdveilError
 from crowdveil.evaluation.agreement import NOT_KNOWN, Agreement, Interval
-from crowdveil.folder.evidence import Evidence
 from crowdveil.presentation.counts import number_of, verb_of
 from crowdveil.release.result_files import tasks_without_gold_text
 

@@ -143,4 +143,6 @@ def _non_null_reports(
     """Return the non-NULL reports."""
     sent = report < table.report_alphabet.size
     codes = task[sent].astype(np.int32), worker[sent].astype(np.int32)
-    return Reports(*codes, report[sent], answers.tasks, answers.workers, table.report_alphabet, answers.public_lists)
+    return Reports(
+        *codes, report[sent], answers.tasks, answers.workers, table.report_alphabet, answers.asked.of_reports
+    )

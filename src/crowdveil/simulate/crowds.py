@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.channels.alphabet import Alphabet, Categories, Scale
-from crowdveil.data.public_lists import ALL_LISTS
+from crowdveil.data.facts.asked import STATED
 from crowdveil.data.reports import Reports
 from crowdveil.errors import SettingsError
 from crowdveil.randomness import Seeded
@@ -144,7 +144,7 @@ def _simulated_answers_as_reports(
 ) -> Reports:
     """Return simulated answers with names 1, 2, ...; all lists are public."""
     names = np.arange(1, tasks + 1), np.arange(1, workers + 1)
-    return Reports(task, worker, value, *names, alphabet, ALL_LISTS)
+    return Reports(task, worker, value, *names, alphabet, STATED)
 
 
 def _random_tasks_of_each_worker(

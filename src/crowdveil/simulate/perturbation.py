@@ -57,17 +57,17 @@ def perturb(
     sent = mechanism.alphabet if channel is None else channel.report_alphabet
     if channel is None or not isinstance(source, Seeded):
         task, worker, label = _reports_of_devices(answers, mechanism, source, progress)
-        return Reports(task, worker, label, answers.tasks, answers.workers, sent, answers.public_lists)
+        return Reports(task, worker, label, answers.tasks, answers.workers, sent, answers.asked.of_reports)
     columns = _concatenated_columns(_reports_through_channel(answers, channel, source, progress))
     rows = InMemoryRows(*columns, len(answers.tasks))
-    return Reports.from_rows(rows, answers.tasks, answers.workers, sent, answers.public_lists)
+    return Reports.from_rows(rows, answers.tasks, answers.workers, sent, answers.asked.of_reports)
 
 
 def dense_reports(answers: Reports, mechanism: MatrixFactorizationPublished, source: Source) -> Reports:
     """Return the reports of the published matrix factorization: a number for every task of every worker."""
     table = np.array([mechanism.perturb(codes, source) for codes in answer_codes_of_each_worker(answers)])
     worker, task = np.divmod(np.arange(table.size), table.shape[1])
-    return Reports(task, worker, table.ravel(), answers.tasks, answers.workers, None, answers.public_lists)
+    return Reports(task, worker, table.ravel(), answers.tasks, answers.workers, None, answers.asked.of_reports)
 
 
 def expected_reports_of_answers(answers: Reports, channel: Channel) -> float:

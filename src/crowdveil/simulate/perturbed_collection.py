@@ -8,11 +8,9 @@ from typing import Any
 from crowdveil.channels.certificate import LISTS_MARK, simulation_mark
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
-from crowdveil.data.public_lists import (
+from crowdveil.data.facts.asked import (
     ListName,
-    guarantee_or_reason_for_none,
     join_words,
-    missing_lists,
     why_missing_lists_void_privacy,
 )
 from crowdveil.data.reports import Reports
@@ -23,10 +21,9 @@ from crowdveil.folder.crowd import (
     CROWD_FILE,
     SUMS_FILE,
     Crowd,
-    contents_of_crowd_json,
+    crowd_of_reports,
     require_distinguishable,
 )
-from crowdveil.folder.evidence import SIMULATION, notes_on_assignment_and_answer_holder
 from crowdveil.folder.sums import Sums, sum_reports_of_all_devices, sums_text
 from crowdveil.folder.write_collection import REPORTS_FILES, Form, write_reports, write_sums
 from crowdveil.mechanisms import MatrixFactorization, MatrixFactorizationPublished, Mechanism
@@ -38,6 +35,7 @@ from crowdveil.simulate.channel_assignment import ChannelAssignment
 from crowdveil.simulate.perturbation import dense_reports, require_one_answer_per_cell
 
 Progress = Callable[[int, int], None]
+SIMULATION = "the reports follow from the seed: a simulation carries no privacy"
 LIST_OPTIONS: dict[ListName, str] = {"labels": "--labels or --scale", "tasks": "--tasks", "workers": "--workers"}
 
 
@@ -73,7 +71,7 @@ class PerturbedCollection:
     @property
     def lists_taken_from_answers(self) -> tuple[ListName, ...]:
         """Lists that the guarantee needs to be public, and that were taken from the answers."""
-        return missing_lists(self.answers.public_lists, self.mechanism.participation)
+        return self.answers.asked.missing_lists(self.mechanism.participation)
 
     @property
     def reasons_for_no_privacy(self) -> str:
@@ -96,14 +94,14 @@ class PerturbedCollection:
         return channel.certificate()
 
     @property
-    def crowd_json_data(self) -> Crowd:
-        """Contents of `crowd.json`: tasks, workers, mechanism and guarantee."""
-        return contents_of_crowd_json(
+    def crowd(self) -> Crowd:
+        """Contents of `crowd.json`: tasks, workers, and the facts of the collection."""
+        return crowd_of_reports(
             self.sent if isinstance(self.sent, Reports) else self.answers,
-            mechanism=self.description,
+            mechanism=self.mechanism.name,
+            description=self.description,
             guarantee=self.setup.least_protected_cell_guarantee,
             participation=self.mechanism.participation,
-            notes=self._notes_on_guarantee,
             simulation=self.seed is not None,
             seed=self.seed,
             certificate=self.certificate,
@@ -121,24 +119,6 @@ class PerturbedCollection:
         )
         return named if table is None else f"{named}; {_table_description(table)}"
 
-    @property
-    def guarantee_text_or_reason(self) -> str:
-        """Text of the guarantee and its scope, or the reason why there is none."""
-        simulation = self.seed is not None
-        return guarantee_or_reason_for_none(
-            self.setup.least_protected_cell_guarantee,
-            self.lists_taken_from_answers,
-            simulation=simulation,
-            notes=self._notes_on_guarantee,
-        )
-
-    @property
-    def _notes_on_guarantee(self) -> tuple[str, ...]:
-        protected, assigned = self.mechanism.participation == "protected", self.setup.assignment is not None
-        return notes_on_assignment_and_answer_holder(
-            assigned=assigned, protected=protected, simulation=self.seed is not None
-        )
-
 
 def perturb_collection(
     answers: Reports,
@@ -151,7 +131,7 @@ def perturb_collection(
     """Return the perturbed answers of all workers: with secure randomness, or with a seed and without privacy.
 
     Args:
-        answers: answers to perturb; `answers.public_lists` names their public lists.
+        answers: answers to perturb; `answers.asked` names their public lists.
         setup: channels, and the cells that report.
         seed: seed of a simulation.
         lists_from_answers: accept lists that are not public without a seed; there is no guarantee then.
@@ -164,7 +144,7 @@ def perturb_collection(
             that refuses secure randomness.
         NoMinimiserError: the published matrix factorization has no report for a worker.
     """
-    missing = missing_lists(answers.public_lists, setup.mechanism.participation)
+    missing = answers.asked.missing_lists(setup.mechanism.participation)
     if seed is None and not lists_from_answers:
         _refuse_if_lists_taken_from_answers(missing)
     require_one_answer_per_cell(answers)
@@ -230,7 +210,7 @@ def write_collection(
     Raises:
         SettingsError: the folder holds another collection, or the folder cannot be written.
     """
-    crowd, sent = collection.crowd_json_data, collection.sent
+    crowd, sent = collection.crowd, collection.sent
     if isinstance(sent, Reports):
         assignment = collection.setup.assignment
         assignment_csv = None if assignment is None else assignment.to_csv()

@@ -9,7 +9,7 @@ import click
 
 from crowdveil.cli.display import shown_items_with_full_count
 from crowdveil.cli.options import COUNT, FILE_PATH, SEED
-from crowdveil.cli.results.reports_argument import REPORTS, ReadReports, open_reports, reports_options
+from crowdveil.cli.results.reports_argument import REPORTS, ReadReports, asked_options, open_reports, reports_options
 from crowdveil.cli.verb import Verb
 from crowdveil.presentation.counts import number_of
 
@@ -33,6 +33,7 @@ KIND = "gold"
 @click.option("--seed", type=SEED, help="Seed of the draw. [default: random]")
 @click.option("--out", type=FILE_PATH, required=True, help="CSV file: task, truth, seed.")
 @reports_options
+@asked_options
 def draw_gold(reports: NamedReports, number: int, seed: int | None, out: Path) -> None:
     """Draw tasks at random whose truth somebody finds out: gold.
 
@@ -54,9 +55,10 @@ def draw_gold(reports: NamedReports, number: int, seed: int | None, out: Path) -
 def more_gold(reports: NamedReports, number: int, gold: str, out: Path | None) -> None:
     """Read, draw the next tasks after those of a file of gold, write, print."""
     from crowdveil.crowd_review.gold_tasks import draw_more
+    from crowdveil.folder.given_files import read_known_truths
 
     with open_reports(reports, out, KIND, [Path(gold)]) as read:
-        drawn = draw_more(read.evidence, number, gold)
+        drawn = draw_more(read.evidence, number, read_known_truths(gold, "categorical"))
     _write_and_print_drawn_tasks(read, drawn)
 
 

@@ -18,7 +18,7 @@ from crowdveil.cli.options import (
     merge_labels_option,
     replace_option,
 )
-from crowdveil.cli.results.reports_argument import REPORTS
+from crowdveil.cli.results.reports_argument import REPORTS, asked_options
 from crowdveil.cli.verb import Verb
 from crowdveil.presentation.counts import crowd_text
 
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 @duplicates_option("error")
 @merge_labels_option
 @column_options
+@asked_options
 @accept_edited_option
 @click.option("--out", type=FOLDER_PATH, required=True, help="Folder of the blocks.")
 @replace_option
@@ -48,7 +49,6 @@ def encode(reports: NamedReports, out: Path, replace: bool) -> None:
     REPORTS are files as for infer. certificate.json and crowd.json of its folder are checked and copied. The blocks
     have checksums, which infer verifies.
     """
-    from crowdveil.folder.crowd import crowd_warnings
     from crowdveil.folder.encoding import encode as encode_reports
     from crowdveil.folder.encoding import encoded_outputs
     from crowdveil.folder.evidence import evidence_files, read_crowd_beside
@@ -61,7 +61,7 @@ def encode(reports: NamedReports, out: Path, replace: bool) -> None:
     counts = {"reports": len(encoded), "tasks": len(encoded.tasks), "workers": len(encoded.workers)}
     labels = [] if encoded.alphabet is None else list(encoded.alphabet.names)
     crowd = read_crowd_beside(out)
-    warnings = [*([] if crowd is None else crowd_warnings(crowd)), *notes]
+    warnings = [*(() if crowd is None else crowd.collection.warnings), *notes]
     files = {"warnings": warnings, "files": list(map(str, outputs.paths)), "replaced": replaced}
     data = {**counts, "labels": labels, "bytes": size, **files}
     sizes = f"{counts['reports']:,} from {crowd_text(counts['workers'], counts['tasks'])}"

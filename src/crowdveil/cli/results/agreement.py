@@ -9,7 +9,7 @@ import click
 
 from crowdveil.cli.display import number_with_six_digits, shown_items_with_full_count
 from crowdveil.cli.options import FILE_PATH
-from crowdveil.cli.results.reports_argument import REPORTS, open_reports, reports_options
+from crowdveil.cli.results.reports_argument import REPORTS, asked_options, open_reports, reports_options
 from crowdveil.cli.verb import Verb
 from crowdveil.presentation.counts import number_of, verb_of
 
@@ -31,6 +31,7 @@ NAMES = {"agreement": "equal answers", "difference": "difference"}
 )
 @click.option("--out", type=FILE_PATH, help="CSV file of each worker's agreement with the others.")
 @reports_options
+@asked_options
 def agreement(reports: NamedReports, out: Path | None) -> None:
     """Show how far workers agree: Krippendorff's alpha and the share of equal answers.
 

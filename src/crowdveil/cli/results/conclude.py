@@ -9,7 +9,7 @@ import click
 
 from crowdveil.cli.display import first_rows_as_json_list
 from crowdveil.cli.options import FILE_PATH
-from crowdveil.cli.results.reports_argument import REPORTS, open_reports, reports_options, truths_option
+from crowdveil.cli.results.reports_argument import REPORTS, asked_options, open_reports, reports_options, truths_option
 from crowdveil.cli.verb import Verb
 from crowdveil.presentation.counts import number_of
 
@@ -34,6 +34,7 @@ SHOWN_ROWS = 20
 @click.option("--out", type=FILE_PATH, help="CSV file of all conclusions.")
 @truths_option
 @reports_options
+@asked_options
 def conclude(
     reports: NamedReports,
     gold: str,
@@ -58,11 +59,17 @@ def conclude(
     it; gold that looks unlike the other tasks is refused. Behind a channel, and with --truths, there are prevalences
     only.
     """
-    from crowdveil.crowd_review.conclusions import conclude
+    from crowdveil.crowd_review.conclusions import conclude_from_drawn_gold
+    from crowdveil.data.evidence import channel_or_raise_if_unknown
+    from crowdveil.folder.given_files import read_known_truths
+    from crowdveil.inference.infer import infer
 
     pairs = [_two_worker_names(text) for text in compare]
     with open_reports(reports, out, "conclusions", [Path(gold)]) as read:
-        found = conclude(read.evidence, gold, stated_random=random, compare=pairs)
+        channel_or_raise_if_unknown(read.evidence, "a prevalence")
+        fitted = infer(read.evidence)
+        known = read_known_truths(gold, "categorical" if fitted.estimate.categorical else "numeric")
+        found = conclude_from_drawn_gold(fitted, known, stated_random=random, compare=pairs)
     data = {
         "gold": found.gold,
         "tasks": found.tasks,

@@ -74,19 +74,18 @@ def next_answers(
             raise click.UsageError(f"{flag_of(name)} does not go with --gold.")
         more_gold(reports, budget, gold, out)
         return
-    from crowdveil.crowd_review.next_answers import choose_next
-    from crowdveil.inference.methods import Method
+    from crowdveil.crowd_review.next_answers import choose_next, require_labels_for_next_answers
+    from crowdveil.folder.answers import read_task_or_worker_column
+    from crowdveil.folder.given_files import read_history
+    from crowdveil.inference.infer import infer
 
     with open_reports(reports, out, "next answers", [workers, history]) as read:
-        chosen = choose_next(
-            read.evidence,
-            Method(name=method),
-            budget=budget,
-            gold=read.gold_of_results,
-            workers=workers,
-            history=history,
-            per_worker=per_worker,
-        )
+        known = read.gold_of_results
+        require_labels_for_next_answers(read.evidence, known)
+        earlier = None if history is None else read_history(history)
+        fitted = infer(read.evidence, method, gold=known, history=earlier)
+        names = None if workers is None else read_task_or_worker_column(workers, "worker")
+        chosen = choose_next(fitted, names, budget=budget, per_worker=per_worker)
     read.write_table_and_print(_data(chosen), _rows_to_print, chosen.columns)
 
 

@@ -126,7 +126,9 @@ def _results_with_statement(
     results = read_results(folder)
     with _opened_reports(folder, reports) as (source, reading):
         found = source or find_reports_with_recorded_crowd(folder)
-        stated, evidence = statement_of_results(results.reports_sha256, found, campaign, reading, text.question)
+        stated, evidence = statement_of_results(
+            results.reports_sha256, found, campaign, reading, text.question, inputs=results.inputs
+        )
         one = None if campaign is None or evidence is None else question_that_reports_answer(evidence, campaign)
         text = text if one is None else campaign_text(one, with_workers=text.with_workers)
         return QuestionResults(results, stated, evidence, text)

@@ -34,12 +34,13 @@ from crowdveil.cli.options import (
 
 if TYPE_CHECKING:
     from crowdveil.channels.alphabet import Alphabet
+    from crowdveil.data.evidence import Evidence
     from crowdveil.data.identifiers import Identifiers
     from crowdveil.data.ingest.checked_column_codes import Duplicates
     from crowdveil.data.read_options import Kind
     from crowdveil.data.sources.layout import Layout
     from crowdveil.files.atomic_write import Outputs
-    from crowdveil.folder.evidence import Evidence, EvidenceOptions
+    from crowdveil.folder.evidence import EvidenceOptions
     from crowdveil.folder.recorded_reading_options import NamedReports
 
 NOT_OF_PANELS = (
@@ -55,6 +56,16 @@ history_option = click.option("--history", type=FILE_PATH, help="Earlier quality
 certificate_option = click.option(
     "--certificate", type=FILE_PATH, help="Certificate in another folder than the reports."
 )
+asked_options = option_group(
+    click.option(
+        "--tasks",
+        "asked_tasks",
+        type=FILE_PATH,
+        help="CSV file of all tasks asked, where there is no crowd.json: task.",
+    ),
+    click.option("--workers", "asked_workers", type=FILE_PATH, help="CSV file of all workers asked, likewise: worker."),
+)
+"""Lists of those asked, without which protected reports are refused."""
 answer_options = option_group(
     certificate_option, alphabet_options, kind_option, duplicates_option(None), merge_labels_option
 )
@@ -77,6 +88,8 @@ def evidence_options_of(
     no_certificate: bool = False,
     accept_edited: bool = False,
     truths: tuple[str, ...] | None = None,
+    asked_tasks: Path | None = None,
+    asked_workers: Path | None = None,
 ) -> EvidenceOptions:
     """Return how the options say that reports are read; a command may lack those with a default."""
     from crowdveil.folder.evidence import EvidenceOptions
@@ -95,6 +108,8 @@ def evidence_options_of(
         merge_labels=merge_labels,
         accept_edited=accept_edited,
         truths=() if truths is None else tuple(name.strip() for name in truths),
+        tasks=asked_tasks,
+        workers=asked_workers,
     )
 
 
@@ -186,7 +201,8 @@ def open_reports(
     used = reports if recorded is None else recorded
     with open_sources(used.sources, used.layout) as source:
         outputs = None if out is None else Outputs(folder=out.parent, names=(out.name,), kind=kind)
-        read = [*evidence_files(source), used.options.certificate, *inputs]
+        options = used.options
+        read = [*evidence_files(source), options.certificate, options.tasks, options.workers, *inputs]
         replaced = [] if outputs is None else outputs.check_and_list_replaced_files(inputs=read)
         with progress_bar("reading", unit="bytes") as bar:
             evidence = read_evidence(source, used.options, progress=bar)

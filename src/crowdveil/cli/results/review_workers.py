@@ -10,7 +10,14 @@ import click
 
 from crowdveil.cli.display import shown_items_with_full_count
 from crowdveil.cli.options import FILE_PATH, NameChoice
-from crowdveil.cli.results.reports_argument import REPORTS, history_option, open_reports, reports_options, truths_option
+from crowdveil.cli.results.reports_argument import (
+    REPORTS,
+    asked_options,
+    history_option,
+    open_reports,
+    reports_options,
+    truths_option,
+)
 from crowdveil.cli.verb import Verb
 from crowdveil.presentation.counts import number_of
 from crowdveil.registry import METHOD_NAMES
@@ -35,6 +42,7 @@ RULE = ": who is below it by the whole 90 % interval is listed (default: halfway
 @truths_option
 @history_option
 @reports_options
+@asked_options
 def review(
     reports: NamedReports,
     out: Path | None,
@@ -56,13 +64,15 @@ def review(
     Behind a channel only the interval counts, which includes the noise. Protected reports without a certificate are
     refused. With --truths, workers with equal answers are listed, and pairs whose errors are alike.
     """
-    from crowdveil.crowd_review.workers import review_columns, review_workers
-    from crowdveil.inference.methods import Method
+    from crowdveil.crowd_review.workers import refuse_reports_without_channel, review_columns, review_workers
+    from crowdveil.folder.given_files import read_history
+    from crowdveil.inference.infer import infer
 
     with open_reports(reports, out, "review", [history]) as read:
-        found = review_workers(
-            read.evidence, Method(name=method), bound=below, gold=read.gold_of_results, history=history
-        )
+        refuse_reports_without_channel(read.evidence)
+        earlier = None if history is None else read_history(history)
+        fitted = infer(read.evidence, method, gold=read.gold_of_results, history=earlier)
+        found = review_workers(fitted, bound=below)
     items = [asdict(one) for one in found.found[:SHOWN_WORKERS]]
     data = {
         "method": found.method,

@@ -9,7 +9,7 @@ import click
 
 from crowdveil.cli.display import progress_bar, shown_items_with_full_count
 from crowdveil.cli.options import FILE_PATH
-from crowdveil.cli.results.reports_argument import REPORTS, open_reports, reports_options
+from crowdveil.cli.results.reports_argument import REPORTS, asked_options, open_reports, reports_options
 from crowdveil.cli.verb import Verb
 from crowdveil.presentation.counts import number_of
 
@@ -29,6 +29,7 @@ SHOWN_TASKS = 20
 )
 @click.option("--out", type=FILE_PATH, help="CSV file: task, label, of, share, low, high, reports.")
 @reports_options
+@asked_options
 def share(reports: NamedReports, out: Path | None) -> None:
     """Estimate the share of each label among the answers to each task: what share said yes.
 
@@ -44,8 +45,8 @@ def share(reports: NamedReports, out: Path | None) -> None:
     those of the profile likelihood; file and JSON have no share where the reports do not determine it (labels of one
     block), only an interval. Reports without a certificate are read as answers; protected ones are refused.
     """
+    from crowdveil.data.evidence import channel_or_raise_if_unknown
     from crowdveil.evaluation.shares import label_shares
-    from crowdveil.folder.evidence import channel_or_raise_if_unknown
 
     with open_reports(reports, out, "shares") as read, progress_bar("estimating") as bar:
         channel = channel_or_raise_if_unknown(read.evidence, "share")

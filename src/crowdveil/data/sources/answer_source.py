@@ -10,6 +10,7 @@ from pathlib import Path
 from tempfile import gettempdir
 from typing import Any
 
+from crowdveil.data.facts.notes import NUMBERED_WORKERS, Note
 from crowdveil.data.importers.export_file import (
     STANDARD_INPUT,
     ExportFile,
@@ -365,7 +366,7 @@ def import_notes(imported: ImportedAnswers, title: str) -> tuple[str, ...]:
     if imported.dropped:
         notes.append(f"Not kept (times, ratings or addresses): {', '.join(imported.dropped)}.")
     if imported.renamed:
-        notes.append(f"{imported.renamed:,} {NUMBERED}")
+        notes.append(Note(f"{imported.renamed:,} {NUMBERED}", NUMBERED_WORKERS))
     return tuple(notes)
 
 

@@ -20,7 +20,7 @@ from crowdveil.channels.alphabet import NULL
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.data.assignment import Assignment
-from crowdveil.data.public_lists import ALL_LISTS
+from crowdveil.data.facts.asked import STATED
 from crowdveil.data.reports import Reports
 from crowdveil.errors import SettingsError
 from crowdveil.folder.campaign.collection_of_all_rounds import (
@@ -28,8 +28,7 @@ from crowdveil.folder.campaign.collection_of_all_rounds import (
     CollectedReports,
     collection_of_both_rounds,
 )
-from crowdveil.folder.crowd import ASSIGNMENT_FILE, CERTIFICATE_FILE, CROWD_FILE, REPORTS_FILE, contents_of_crowd_json
-from crowdveil.folder.evidence import ASSIGNED, WITHOUT_NAMES
+from crowdveil.folder.crowd import ASSIGNMENT_FILE, CERTIFICATE_FILE, CROWD_FILE, REPORTS_FILE, crowd_of_reports
 from crowdveil.folder.write_collection import write_reports
 
 EXPORT_FILES = (CERTIFICATE_FILE, ASSIGNMENT_FILE, CAMPAIGN_FILE, CROWD_FILE, REPORTS_FILE)
@@ -131,12 +130,14 @@ def write_questions(
     for one in own:
         _require_min_reports(len(one), campaign)
     found = []
-    anonymous = WITHOUT_NAMES if campaign.relay is not None and campaign.relay.unit == "cell" else ""
+    linked = campaign.relay is None or campaign.relay.unit != "cell"
     for number, (folder, part, sent) in enumerate(
         zip(export_folder_per_question(Path(directory), campaign), parts, own, strict=True), start=1
     ):
-        mark = f"; question {number} of {len(parts)}" if len(parts) > 1 else anonymous
-        written = write_campaign_reports(folder, part, sent, replace=replace, mark=mark, earlier=earlier)
+        question = (number, len(parts)) if len(parts) > 1 else None
+        written = write_campaign_reports(
+            folder, part, sent, replace=replace, question=question, linked=linked, earlier=earlier
+        )
         found.append(ExportedQuestion(folder, part, written))
     return found
 
@@ -157,7 +158,8 @@ def write_campaign_reports(
     accepted: Iterable[AcceptedReport],
     *,
     replace: bool = False,
-    mark: str = "",
+    question: tuple[int, int] | None = None,
+    linked: bool = True,
     earlier: CollectedReports | None = None,
 ) -> Reports:
     """Write `EXPORT_FILES` of one question, through a relay without the assignment, and return the non-NULL reports.
@@ -169,7 +171,7 @@ def write_campaign_reports(
         campaign: campaign of the reports; one of several questions is one of `Campaign.by_question`.
         accepted: at most one report per slot, in any order.
         replace: whether an earlier collection in the folder is removed.
-        mark: part of the mechanism in crowd.json, such as `evidence.WITHOUT_NAMES`.
+        question, linked: as of `Collection`.
         earlier: collection of the rounds before a later one, whose reports are written, too.
 
     Raises:
@@ -194,16 +196,18 @@ def write_campaign_reports(
     reports, channel, assignment = found if earlier is None else collection_of_both_rounds(earlier, found)
     # Through a relay every worker has every task.
     text = assignment.to_csv() if campaign.relay is None else None
-    protected, certificate = campaign.participation == "protected", channel.certificate()
-    crowd = contents_of_crowd_json(
+    certificate = channel.certificate()
+    crowd = crowd_of_reports(
         reports,
-        mechanism=f"{channel.mechanism}{mark}; campaign {campaign.name}",
+        mechanism=channel.mechanism,
+        description=channel.mechanism,
         guarantee=channel.guarantee,
         participation=campaign.participation,
-        notes=(ASSIGNED,) if protected and text is not None else (),
-        simulation=False,
         certificate=certificate,
         assignment=text,
+        campaign=campaign.name,
+        question=question,
+        linked=linked,
     )
     document = campaign.to_bytes()
     write_reports(directory, reports, certificate, crowd, assignment=text, campaign=document, replace=replace)
@@ -254,7 +258,7 @@ def _reports_channel_and_assignment(
         _object_array(exported_name_of_slot(one.slot) for one in ordered),
     )
     sent = code >= 0
-    reports = Reports(task[sent], worker[sent], code[sent], tasks, workers, channel.report_alphabet, ALL_LISTS)
+    reports = Reports(task[sent], worker[sent], code[sent], tasks, workers, channel.report_alphabet, STATED)
     return reports, channel, Assignment(tasks, workers, task.astype(np.int64), worker.astype(np.int64))
 
 

@@ -15,12 +15,12 @@ from crowdveil.campaign.document import Campaign
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable, channel_indices, table_by_cell
 from crowdveil.data.assignment import Assignment
-from crowdveil.data.public_lists import ALL_LISTS
+from crowdveil.data.facts.asked import STATED
 from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.files.output_record import RECORD_FILE, read_record
 from crowdveil.folder.crowd import REPORTS_FILE
-from crowdveil.folder.evidence import campaign_name_of, read_evidence
+from crowdveil.folder.evidence import read_evidence
 
 EARLIER_FOLDER = "earlier"
 MOST_ENTRIES = 3_000_000
@@ -48,14 +48,14 @@ def read_collection(folder: Path, name: str, digest: str | None = None) -> Colle
     Args:
         folder: as `crowdveil campaign export` and `collect` write it.
         name: name of the campaign.
-        digest: `Evidence.digest_of_reports_and_channel` that it must have; None for any.
+        digest: `Evidence.sha256` that it must have; None for any.
 
     Raises:
         ReportsError: the reports are missing, were changed, or are those of another campaign.
         CertificateError: as `read_evidence`.
     """
     evidence = read_evidence(folder / REPORTS_FILE)
-    found = None if evidence.crowd is None else campaign_name_of(evidence.crowd)
+    found = None if evidence.collection is None else evidence.collection.campaign
     if found != name or evidence.channel is None or evidence.assignment is None:
         raise ReportsError(
             "the reports must be those of the round before, as they were exported or collected",
@@ -65,7 +65,7 @@ def read_collection(folder: Path, name: str, digest: str | None = None) -> Colle
             if digest
             else f"The folder {EARLIER_FOLDER} must be as `crowdveil campaign next-round` wrote it.",
         )
-    if digest not in (None, evidence.digest_of_reports_and_channel):
+    if digest not in (None, evidence.sha256):
         raise ReportsError(
             "the truths must be inferred from all reports of the round before, as they are",
             source=str(folder),
@@ -151,7 +151,7 @@ def collection_of_both_rounds(first: CollectedReports, second: CollectedReports)
     sent = [_codes_in_lists_of_all_rounds(one.reports, table, tasks, workers) for one in rounds]
     task, worker, value = (np.concatenate(column) for column in zip(*sent, strict=True))
     reports = Reports(
-        task.astype(np.int32), worker.astype(np.int32), value, tasks, workers, table.report_alphabet, ALL_LISTS
+        task.astype(np.int32), worker.astype(np.int32), value, tasks, workers, table.report_alphabet, STATED
     )
     cells = (np.concatenate(column) for column in zip(*asked, strict=True))
     return CollectedReports(reports, table, Assignment(np.asarray(tasks), workers, *cells))

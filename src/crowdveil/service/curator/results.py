@@ -18,8 +18,7 @@ from crowdveil.files.filesystem import temporary_folder
 from crowdveil.folder.crowd import ASSIGNMENT_FILE, CERTIFICATE_FILE, CROWD_FILE, REPORTS_FILE
 from crowdveil.folder.estimate_files import write_estimate
 from crowdveil.folder.evidence import read_evidence
-from crowdveil.inference.inference import infer
-from crowdveil.inference.methods import Method
+from crowdveil.inference.infer import infer
 from crowdveil.privacy.statement import PrivacyStatement, statement_text
 from crowdveil.release.privacy_statement import joint_statement_of_questions, statement_of_evidence
 from crowdveil.release.result_files import Results as InferredResults
@@ -93,10 +92,12 @@ def _infer_and_render_results(store: Store, digest: bytes, folder: Path) -> Camp
     answered, notes = [], list[str]()
     for one in exported:
         evidence = read_evidence(one.folder / REPORTS_FILE)
-        inference = infer(evidence, Method())
-        write_estimate(one.folder, inference.estimate, reports_sha256=inference.reports_sha256)
+        inference = infer(evidence)
+        write_estimate(one.folder, inference.estimate, reports_sha256=evidence.sha256, inputs=inference.inputs)
         digest_of_truths = content_digest(one.folder / TRUTHS_FILE)
-        results = InferredResults(inference.estimate, digest_of_truths, inference.reports_sha256, inference.notes)
+        results = InferredResults(
+            inference.estimate, digest_of_truths, evidence.sha256, inference.notes, inference.inputs
+        )
         answered.append(
             QuestionResults(results, statement_of_evidence(evidence, campaign), evidence, campaign_text(one.campaign))
         )

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from crowdveil.arguments import require_list
 from crowdveil.channels.alphabet import Categories
 from crowdveil.channels.channel import Channel
+from crowdveil.data.evidence import Evidence
 from crowdveil.em.estimate import Estimate, WorkerTable
 from crowdveil.em.gold import NO_GOLD, CrossValidation, align_gold, one_hot_gold
 from crowdveil.errors import ReportsError, SettingsError
@@ -38,7 +39,6 @@ from crowdveil.evaluation.panel import (
     error_probability_by_truth_and_answer,
 )
 from crowdveil.evaluation.stacking import cross_validation_and_gain_text, warning_if_gold_worsens_log_loss
-from crowdveil.folder.evidence import Evidence
 from crowdveil.inference.stacked_answers import fit_stacked, fold_of_each_task
 
 MAX_GRADES, BINS = 24, 10

@@ -1,11 +1,11 @@
-"""The fit behind `aggregate` and `crowdveil infer`: copies count once, dependent answers lower the confidence, gold
-combines methods."""
+"""The fit of the answers' own labels, or of numbers: copies count once, dependent answers lower the confidence."""
 
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from crowdveil.data.evidence import Evidence
 from crowdveil.em.estimate import Estimate, winners
 from crowdveil.em.estimator import Estimator
 from crowdveil.em.kernels.dispatch import encoded_block_for_kernels, use_compiled
@@ -18,7 +18,6 @@ from crowdveil.evaluation.copies import (
     find_copies,
     one_answer_per_copying_group,
 )
-from crowdveil.folder.evidence import Evidence
 from crowdveil.inference.gold_stack import MIN_GOLD, estimate_stacked_with_gold
 
 COMPARED_TASKS = 100_000
@@ -60,35 +59,33 @@ class Fit:
     steps_before: int = 0
 
 
-def fit_discounting_copies_and_dependence(
-    estimator: Estimator[Any, Any], evidence: Evidence, inputs: dict[str, Any]
-) -> Fit:
+def fit(estimator: Estimator[Any, Any], evidence: Evidence, inputs: dict[str, Any]) -> Fit:
     """Return the fit of an estimator to reports; `inputs` are the other arguments of `Estimator.fit`, errors too."""
     every, copies = evidence.reports, _copied_workers_if_plain(estimator, evidence)
     if copies is not None:
-        evidence = replace(evidence, reports=one_answer_per_copying_group(every, copies.group))
+        evidence = replace(evidence, observed=one_answer_per_copying_group(every, copies.group))
     estimate = estimator.fit(evidence.reports, **inputs)
     dependence, steps = dependence_beyond_fitted_model(estimator, evidence, estimate), 0
     careful = with_larger_correlation_if_dependent(estimator, dependence)
     if careful != estimator:
         estimator, steps = careful, estimate.steps
         estimate = careful.fit(evidence.reports, **inputs)
-    fit = Fit(estimator=estimator, estimate=estimate, dependence=dependence, steps_before=steps)
+    done = Fit(estimator=estimator, estimate=estimate, dependence=dependence, steps_before=steps)
     found = estimate_stacked_with_gold(estimator, evidence.reports, inputs, estimate)
     if found is not None:
         before = steps + found.steps
-        fit = replace(fit, estimate=found.estimate, gold_line=found.line, notes=found.notes, steps_before=before)
+        done = replace(done, estimate=found.estimate, gold_line=found.line, notes=found.notes, steps_before=before)
     if copies is None:
-        return fit
+        return done
     note = COPIES.format(copies.copied_workers, len(every.workers))
     return replace(
-        fit, estimate=extend_estimate_to_copied_workers(fit.estimate, every, copies.group), notes=(*fit.notes, note)
+        done, estimate=extend_estimate_to_copied_workers(done.estimate, every, copies.group), notes=(*done.notes, note)
     )
 
 
 def _copied_workers_if_plain(estimator: Estimator[Any, Any], evidence: Evidence) -> Copies | None:
     """Return the workers who answer as one; None for other methods, and for reports that are no plain answers."""
-    plain = evidence.channel is None and evidence.crowd is None
+    plain = evidence.channel is None and evidence.collection is None
     return find_copies(evidence.reports) if plain and isinstance(estimator, HierarchicalDawidSkene) else None
 
 
@@ -144,7 +141,7 @@ def _percent(share: float) -> str:
     return f"{100 * share:.1f} %"
 
 
-def warning_if_truths_differ_from_plurality(evidence: Evidence, estimate: Estimate) -> str | None:
+def warning_if_unlike_votes(evidence: Evidence, estimate: Estimate) -> str | None:
     """Return a warning if truths often differ from the plurality of the votes; None behind a channel, or with gold."""
     reports = evidence.reports
     if (

@@ -1,0 +1,1 @@
+"""Typed facts of a collection and of what a result depends on."""

@@ -1,0 +1,223 @@
+"""Files of what a fit is given beside the answers: known truths, prior, history, saved fit and costs.
+
+Each is read once into a value with its digest. A history or saved fit that crowdveil wrote names the inputs it was made
+from; the result depends on these, and costs their guarantees.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from crowdveil.channels.alphabet import Alphabet
+from crowdveil.data import datasets
+from crowdveil.data.facts.inputs import Input, inputs_of_json
+from crowdveil.data.ingest.column_readers import delimiter_and_roles, load_prior, match_columns, read_csv_by_role
+from crowdveil.data.ingest.csv_files import content_digest, read_csv_table, read_header, text_source
+from crowdveil.data.ingest.gold_files import load_gold_with_draw_seed
+from crowdveil.data.read_options import Kind
+from crowdveil.data.sources.location import DATASET
+from crowdveil.em.given import History, KnownTruths, Prior, Start, as_known_truths
+from crowdveil.em.saved_fit import SavedFit
+from crowdveil.em.worker_history import WorkerHistory
+from crowdveil.errors import ReportsError, SettingsError
+from crowdveil.files.output_record import OutputEntry
+from crowdveil.folder.answers import PROBABILITY, read_task_or_worker_column
+from crowdveil.folder.estimate_files import ESTIMATE_FILES, INFER_AGAIN, entry_of_unchanged_file, estimate_names
+
+READ_HISTORIES = (ESTIMATE_FILES["csv"], ESTIMATE_FILES["parquet"])
+"""Files of truths and of workers that can be a history."""
+COST_COLUMNS = ("truth", "decision", "cost")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Costs:
+    """Costs of decisions.
+
+    Attributes:
+        table: cost of each decision, indexed [truth, decision] by label.
+        source: name for messages.
+        inputs: the file.
+    """
+
+    table: NDArray[np.float64]
+    source: str
+    inputs: tuple[Input, ...]
+
+
+def read_known_truths(source: str, kind: Kind, *, public: bool = False) -> KnownTruths:
+    """Return known truths by task name from a CSV file or `dataset:NAME`.
+
+    Args:
+        source: name of the file or data set.
+        kind: whether the truths are labels or numbers.
+        public: whether they are stated to be independent of all answers.
+
+    Raises:
+        ReportsError: a damaged file.
+        SettingsError: no such data set.
+    """
+    if source.startswith(DATASET):
+        found = as_known_truths(datasets.load(source.removeprefix(DATASET)).gold, public=public)
+        assert found is not None
+        return replace(found, source=source)
+    truths, seed = load_gold_with_draw_seed(source, kind=kind)
+    own = Input(role="gold", sha256=content_digest(Path(source)), public=public)
+    return KnownTruths(truths=truths, seed=seed, source=source, inputs=(own,))
+
+
+def read_prior(path: Path) -> Prior:
+    """Return the public prior in a CSV file; errors as `load_prior`."""
+    own = Input(role="prior", sha256=content_digest(path), public=True)
+    return Prior(probabilities=load_prior(path), inputs=(own,))
+
+
+def read_saved_fit(path: Path) -> Start:
+    """Return the saved fit in a file; errors as `SavedFit.open`."""
+    fit = SavedFit.open(path)
+    return Start(fit=fit, inputs=(Input(role="start_from", sha256=content_digest(path), inputs=fit.inputs),))
+
+
+def read_history(path: Path) -> History:
+    """Return the worker history in a CSV or Parquet file, or in a folder that `infer` wrote.
+
+    The labels are those of the probabilities in `truths.csv` (or Parquet) of the same folder, if it is there.
+
+    Raises:
+        ReportsError: a damaged file, or one without a quality of workers.
+    """
+    workers, truths, recorded = _worker_and_truth_files_of_history(path)
+    try:
+        found = WorkerHistory.from_frame(_history_table(workers), labels=_labels_of_probability_columns(truths))
+    except ReportsError as error:
+        if error.source == str(workers):
+            raise
+        raise error.changed(source=str(workers)) from None
+    files = [file for file in (workers, truths) if file is not None]
+    own = tuple(Input(role="history", sha256=content_digest(file), inputs=recorded) for file in files)
+    return History(workers=found, tasks=_tasks_of_truths(truths), source=str(path), inputs=own)
+
+
+def _tasks_of_truths(truths: Path | None) -> tuple[str, ...]:
+    """Return the tasks in a file of truths; empty without one."""
+    if truths is None:
+        return ()
+    if truths.suffix == ".parquet":
+        return tuple(str(name) for name in pq.read_table(truths, columns=["task"])["task"].to_pylist())
+    return tuple(read_task_or_worker_column(truths, "task"))
+
+
+def _worker_and_truth_files_of_history(path: Path) -> tuple[Path, Path | None, tuple[Input, ...]]:
+    """Return the file of workers, that of the truths with it, and the inputs that their record names.
+
+    Files of an estimate must be as its record has them.
+
+    Raises:
+        ReportsError: a folder without an estimate that can be a history, or a file that was changed.
+    """
+    folder = path if path.is_dir() else path.parent
+    names = estimate_names(folder)
+    if names is not None and path in (folder, folder / names[1]) and names in READ_HISTORIES:
+        truths, workers = (folder / name for name in names)
+        entry, _ = entry_of_unchanged_file(workers), entry_of_unchanged_file(truths)
+        return workers, truths, recorded_inputs(entry, folder)
+    if path.is_dir():
+        hint = "Give a folder that infer wrote, or a file."
+        raise ReportsError("a folder with a history must hold workers.csv or .parquet", source=str(path), hint=hint)
+    beside = [folder / truths for truths, workers in READ_HISTORIES if path.name == workers]
+    return path, next((file for file in beside if file.exists()), None), ()
+
+
+def recorded_inputs(entry: OutputEntry, folder: Path) -> tuple[Input, ...]:
+    """Return the inputs that a record names for a file; empty if it names none.
+
+    Raises:
+        SettingsError: they are damaged.
+    """
+    try:
+        return inputs_of_json(entry.inputs) if entry.inputs else ()
+    except (ValueError, TypeError, SettingsError) as error:
+        rule = "the record of a folder must say what its truths depend on"
+        raise SettingsError(rule, value=str(folder), hint=INFER_AGAIN) from error
+
+
+def _history_table(path: Path) -> pa.Table:
+    """Return a CSV file as text, or a Parquet file, with names of columns in lower case."""
+    if path.suffix.lower() == ".parquet":
+        try:
+            table = pq.read_table(path)
+        except (OSError, pa.ArrowException) as error:
+            raise ReportsError("the file must be Parquet", source=str(path), examples=str(error)[:200]) from error
+    else:
+        delimiter, columns = delimiter_and_roles(path, _all_columns_of_history)
+        table = read_csv_table(path, list(columns.values()), delimiter)
+    return table.rename_columns([name.strip().lower() for name in table.column_names])
+
+
+def _all_columns_of_history(found: Sequence[str], source: str) -> dict[str, str]:
+    """Return all columns of a history; one without workers, or with a repeated name, is refused."""
+    repeated_names = [name for name, count in Counter(found).items() if count > 1]
+    if repeated_names:
+        raise ReportsError(
+            "a history has one column of each name",
+            source=source,
+            examples=repeated_names[0],
+            hint="Rename or remove one of them.",
+        )
+    match_columns([name.strip().lower() for name in found], {"worker": ("worker",)}, source)
+    return {name: name for name in found}
+
+
+def _labels_of_probability_columns(truths: Path | None) -> tuple[str, ...] | None:
+    """Return the labels of truths; None without their probabilities."""
+    if truths is None:
+        return None
+    header = pq.read_schema(truths).names if truths.suffix == ".parquet" else read_header(truths)
+    return tuple(name.removeprefix(PROBABILITY) for name in header if name.startswith(PROBABILITY)) or None
+
+
+def read_costs(path: Path, alphabet: Alphabet) -> Costs:
+    """Return the costs of a CSV file with the columns truth, decision and cost.
+
+    A pair of equal labels that is not listed costs 0.
+
+    Raises:
+        ReportsError: an unknown label, a repeated or missing pair, or a cost that is no finite number from 0.
+    """
+    source = text_source(Path(path))
+    _, found = read_csv_by_role(path, {name: (name,) for name in COST_COLUMNS})
+    columns = [found[name].cells.tolist() for name in COST_COLUMNS]
+    costs: dict[tuple[str, str], float] = {}
+    for number, (truth, decision, text) in enumerate(zip(*columns, strict=True), 1):
+        cost = _number_or_nan(text)
+        for wrong, rule in (
+            ({truth, decision} - set(alphabet.names), f"labels of costs must be among {alphabet.names}"),
+            ((truth, decision) in costs, "a pair of truth and decision has one cost"),
+            (not 0 <= cost < np.inf, "a cost must be a finite number from 0"),
+        ):
+            if wrong:
+                raise ReportsError(rule, source=source, rows=(number,), examples=f"{truth}, {decision}, {text}")
+        costs[truth, decision] = cost
+    missing = [(z, d) for z in alphabet.names for d in alphabet.names if z != d and (z, d) not in costs]
+    if missing:
+        raise ReportsError(
+            "every pair of different labels needs a cost",
+            source=source,
+            examples=f"truth, decision: {missing[0]}",
+            hint="Add the row; a right decision costs nothing and needs none.",
+        )
+    table = np.array([[costs.get((truth, decision), 0.0) for decision in alphabet.names] for truth in alphabet.names])
+    own = Input(role="costs", sha256=content_digest(path), public=True)
+    return Costs(table=table, source=str(path), inputs=(own,))
+
+
+def _number_or_nan(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return float("nan")

@@ -1,0 +1,178 @@
+"""Answers in memory as evidence: frames of any kind, or `Reports`."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from crowdveil.arguments import did_you_mean
+from crowdveil.channels.alphabet import Scale
+from crowdveil.channels.channel import Channel
+from crowdveil.channels.channel_table import ChannelTable
+from crowdveil.data.assignment import Assignment
+from crowdveil.data.evidence import Evidence
+from crowdveil.data.read_options import Kind, ReadKeywords
+from crowdveil.data.reports import Reports
+from crowdveil.em.estimator import Estimator, require_channel
+from crowdveil.errors import ReportsError, SettingsError
+from crowdveil.folder.answers import spelling_notes, warnings_of_labels_meaning_no_answer
+from crowdveil.folder.evidence import refuse_numbers_outside
+from crowdveil.inference.methods import Method
+from crowdveil.inference.panel import truths_as_ordered_labels
+from crowdveil.registry import ESTIMATOR_ENTRIES
+
+MethodChoice = str | Estimator[Any, Any] | None
+"""Name of an estimator, or an estimator; None for the default."""
+PERTURBED = "crowdveil.mechanism"
+"""Key of `DataFrame.attrs` under which `perturb` keeps the name of the mechanism."""
+OF_ESTIMATOR = "Settings are those of an estimator, such as DawidSkene(max_steps=50): give it as method."
+OTHER_NAMES = {
+    "labels": "Give alphabet=Categories(('no', 'yes')).",
+    "ordered": "Give alphabet=Categories(('low', 'high'), ordered=True).",
+    "scale": "Give alphabet=Scale(0, 10, 1).",
+    "task_column": "Give task=.",
+    "worker_column": "Give worker=.",
+    "label_column": "Give label=.",
+    "value_column": "Give value=.",
+    "max_iter": OF_ESTIMATOR,
+    "max_steps": OF_ESTIMATOR,
+    "tolerance": OF_ESTIMATOR,
+}
+"""Arguments of Python for options of the command line that have another name."""
+
+
+KEYWORDS = (
+    *("method", "with_workers", "channel", "assignment", "gold", "public_gold", "truths", "prior", "history"),
+    *("start_from", "progress", "engine", "memory"),
+)
+"""Arguments of `infer` and `aggregate` beside those of reading."""
+
+
+class ColumnKeywords(ReadKeywords, total=False):
+    """Names of columns and options of reading a frame, as of `Reports.from_frame`."""
+
+    task: str | None
+    worker: str | None
+    label: str | None
+    value: str | None
+
+
+def evidence_of_answers(
+    answers: Any,
+    method: MethodChoice | Method = None,
+    channel: Channel | ChannelTable | None = None,
+    assignment: Assignment | None = None,
+    options: ColumnKeywords | None = None,
+    truths: Sequence[str] | None = None,
+) -> Evidence:
+    """Return a frame or `Reports` as evidence; arguments and errors as `infer`."""
+    require_channel(channel)
+    given = {} if options is None else options
+    scale = given.get("alphabet") if truths is not None and channel is None else None
+    if isinstance(scale, Scale):
+        given = {**given, "alphabet": None, "kind": "numeric"}  # numbers are refused outside it, not clipped
+    notes: tuple[str, ...] = ()
+    if isinstance(answers, Reports):
+        reports = answers
+    else:
+        notes = _notes_of_perturbed_frame(answers, channel)
+        reports = _read_answers_hinting_at_channel_labels(
+            channel, answers, _options_with_channel_or_kind(given, method, channel)
+        )
+        if "kind" not in given and _kind_of_method(method) == "categorical":
+            _refuse_decimals(reports, method)
+    if isinstance(scale, Scale):
+        refuse_numbers_outside(reports, scale)
+    if channel is None and "alphabet" not in given:
+        notes += spelling_notes(reports) + warnings_of_labels_meaning_no_answer(reports)
+    return Evidence(
+        observed=reports,
+        channel=channel,
+        asked=replace(reports.asked, assignment=assignment),
+        no_channel_reason="" if channel is not None else "no channel was given",
+        notes=notes,
+        truths=() if truths is None else truths_as_ordered_labels(truths).names,
+        merge_labels=given.get("merge_labels", False),
+    )
+
+
+def _notes_of_perturbed_frame(answers: Any, channel: Channel | ChannelTable | None) -> tuple[str, ...]:
+    """Return a warning if a pandas frame is known to hold reports of `perturb`, and no channel says how."""
+    mechanism = None if channel is not None else getattr(answers, "attrs", {}).get(PERTURBED)
+    if mechanism is None:
+        return ()
+    return (f"These are reports of {mechanism}, read as if they were answers: give channel=mechanism.channel().",)
+
+
+def _read_answers_hinting_at_channel_labels(
+    channel: Channel | ChannelTable | None, answers: Any, options: ColumnKeywords
+) -> Reports:
+    """Return the answers of a frame; where they do not have the labels of the channel, the hint says so."""
+    try:
+        return read_answers(answers, options)
+    except ReportsError as error:
+        if channel is None or not error.rule.startswith("every label must be one of"):
+            raise
+        hint = f"These are the labels of the channel of {channel.mechanism}: give that of these reports."
+        raise error.changed(hint=hint) from error
+
+
+def read_answers(answers: Any, options: ColumnKeywords) -> Reports:
+    """Return the answers of a frame.
+
+    Raises:
+        SettingsError: an option that does not exist, or as `Reports.from_frame`.
+        ReportsError: as `Reports.from_frame`.
+    """
+    unknown = sorted(options.keys() - column_keyword_names())
+    if unknown:
+        elsewhere = "It is an argument of infer, not of this function." if unknown[0] in KEYWORDS else ""
+        every = (*KEYWORDS, *column_keyword_names())
+        meant = OTHER_NAMES.get(unknown[0]) or elsewhere or did_you_mean(unknown[0], every)
+        hint = meant or f"Besides those of the function, options of reading are {', '.join(column_keyword_names())}."
+        raise SettingsError("options must be known", value=unknown[0], hint=hint)
+    return Reports.from_frame(answers, **options)
+
+
+def column_keyword_names() -> tuple[str, ...]:
+    """Return the names of columns and options of reading."""
+    return (*ColumnKeywords.__annotations__,)
+
+
+def _options_with_channel_or_kind(
+    given: ColumnKeywords, method: MethodChoice | Method, channel: Channel | ChannelTable | None
+) -> ColumnKeywords:
+    """Return the options with the alphabet of the channel, or else the kind of the method, unless one is given."""
+    if given.keys() & {"alphabet", "kind"}:
+        return given
+    if channel is not None:
+        return {**given, "alphabet": channel.report_alphabet, "grid": "exact"}
+    return {**given, "kind": _kind_of_method(method)}
+
+
+def _kind_of_method(method: MethodChoice | Method) -> Kind | None:
+    """Return the kind of answers that a method reads; None if it is not chosen, or unknown."""
+    if isinstance(method, Method):
+        return _kind_of_method(method.name)
+    if isinstance(method, Estimator):
+        return method.capabilities.kind
+    if not (method is None or isinstance(method, str)):
+        name = method.__name__ if isinstance(method, type) else ""
+        hint = f"Give an estimator: {name}()." if name else "Such as 'dawid-skene', or DawidSkene()."
+        raise SettingsError("method must be a name or an estimator", value=name or method, hint=hint)
+    entry = None if method is None else ESTIMATOR_ENTRIES.get(method)
+    return None if entry is None else entry.capabilities.kind
+
+
+def _refuse_decimals(reports: Reports, method: MethodChoice | Method) -> None:
+    """Refuse decimals that a method for labels would read as labels."""
+    original, names = reports.original, () if reports.alphabet is None else reports.alphabet.names
+    if original is None or not original.holds_decimals:
+        return
+    fraction = next((name for name in names if not float(name).is_integer()), None)
+    if fraction is not None:
+        raise SettingsError(
+            f"{method if isinstance(method, str) else type(method).__name__} infers labels, and the column "
+            f"{original.label_name!r} has decimals",
+            value=fraction,
+            hint="Use a method for numbers, such as 'student-t'; or say kind='categorical' if each number is a label.",
+        )

@@ -1,0 +1,102 @@
+"""Scores of an inference against known truths that did not guide it, and decisions by costs or confidence."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdveil.channels.alphabet import Categories, Scale
+from crowdveil.data.evidence import Evidence
+from crowdveil.data.facts.inputs import Input
+from crowdveil.data.identifiers import index_of, no_common_task_error
+from crowdveil.data.ingest.labels import with_known_spellings
+from crowdveil.em.given import KnownTruths
+from crowdveil.errors import SettingsError
+from crowdveil.evaluation.decisions import decide, decision_notes
+from crowdveil.evaluation.gold import align_gold, gold_codes
+from crowdveil.evaluation.metrics import score
+from crowdveil.inference.infer import Inference, warning_on_unknown_tasks
+from crowdveil.inference.panel import warning_if_order_contradicts_gold
+
+
+def refuse_unless_scorable(evidence: Evidence, known: KnownTruths) -> None:
+    """Refuse known truths of other tasks before the fit.
+
+    Raises:
+        ReportsError: no known truth of any task.
+    """
+    tasks = evidence.reports.tasks
+    if known.truths and not index_of(tasks, known.truths):
+        raise no_common_task_error(known.truths, tasks, known.source)
+
+
+def with_gold_score(inference: Inference, known: KnownTruths) -> Inference:
+    """Return the inference with its score against known truths, in the spelling of its labels.
+
+    Raises:
+        ReportsError: an unknown label, or no known truth of any task.
+    """
+    estimate, notes = inference.estimate, inference.notes
+    truths = _in_spelling_of_labels(inference, known)
+    result = score(estimate, truths)
+    both = len(index_of(estimate.tasks, inference.guided.intersection(map(str, truths))))
+    if result.unknown > result.scored:
+        notes += (warning_on_unknown_tasks("tasks to score", result.scored, result.unknown),)
+    if result.outside and isinstance(estimate.alphabet, Scale):
+        scale = f"{estimate.alphabet.low:g} to {estimate.alphabet.high:g}"
+        notes += (
+            f"{result.outside:,} of {result.scored:,} scored truths are outside the scale {scale}, which no "
+            "estimate reaches.",
+        )
+    if both:
+        notes += (f"{both:,} of the scored tasks also guided the fit: this score is optimistic.",)
+    if inference.panel is not None and not inference.guided and estimate.alphabet is not None:
+        aligned = align_gold(estimate, truths)
+        notes += warning_if_order_contradicts_gold(
+            estimate.alphabet.names, estimate.posterior[aligned.at], gold_codes(aligned)
+        )
+    if result.gain_over_constant <= 0:
+        notes += (f"The constant {result.constant} for every task scores as well or better.",)
+    return replace(inference, score=result, notes=notes)
+
+
+def _in_spelling_of_labels(inference: Inference, known: KnownTruths) -> dict[str, Any]:
+    """Return known truths in the spelling of the labels of an inference, if spellings are one."""
+    alphabet = inference.estimate.alphabet
+    if not (inference.evidence.merge_labels and isinstance(alphabet, Categories)):
+        return dict(known.truths)
+    return dict(with_known_spellings(known.truths, alphabet.names))
+
+
+def with_decisions(
+    inference: Inference,
+    *,
+    costs: NDArray[np.float64] | None = None,
+    inputs: tuple[Input, ...] = (),
+    abstain_below: float | None = None,
+    known: KnownTruths | None = None,
+) -> Inference:
+    """Return the inference with decisions by costs, and none below a confidence.
+
+    Args:
+        inference: labels with probabilities.
+        costs: of each decision, indexed [truth, decision] by label; None decides for the most probable label.
+        inputs: what the costs were read from.
+        abstain_below: smallest confidence of a decision; None decides all tasks.
+        known: truths that score the decisions; None for none.
+
+    Raises:
+        SettingsError: numbers, a method without probabilities, or costs of another shape.
+    """
+    estimate = inference.estimate
+    if not isinstance(estimate.alphabet, Categories):
+        raise SettingsError(
+            "decisions by costs or confidence need labels",
+            value=estimate.method,
+            hint="Leave costs and the least confidence out.",
+        )
+    estimate = decide(estimate, costs=costs, abstain_below=abstain_below)
+    truths = None if known is None else _in_spelling_of_labels(inference, known)
+    notes = (*inference.notes, *decision_notes(estimate, truths, costs))
+    return replace(inference, estimate=estimate, notes=notes, given=(*inference.given, *inputs))
