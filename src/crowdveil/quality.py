@@ -15,13 +15,14 @@ from crowdveil.crowd_review.gold_tasks import draw_tasks_without_known
 from crowdveil.crowd_review.next_answers import choose_next, require_labels_for_next_answers
 from crowdveil.crowd_review.workers import review_columns, review_workers
 from crowdveil.data.assignment import Assignment
+from crowdveil.data.evidence import Evidence
 from crowdveil.data.frames import as_same_kind
 from crowdveil.data.identifiers import Identifiers, identifiers_as_arrow
 from crowdveil.data.reports import Reports
-from crowdveil.em.given import KnownTruths
 from crowdveil.em.gold import as_gold, gold_and_seed_of_draw
 from crowdveil.errors import SettingsError
 from crowdveil.inference.answers import ColumnKeywords, evidence_of_answers
+from crowdveil.inference.given import KnownTruths
 from crowdveil.inference.infer import infer
 from crowdveil.inference.methods import AnyEstimator
 
@@ -57,7 +58,7 @@ def agreement(
     [0.0, 0.5]
     """
     require_bool("with_workers", with_workers)
-    evidence = evidence_of_answers(answers, None, channel, assignment, options)
+    evidence = _evidence_with_warnings(answers, None, channel, assignment, options)
     found = agreement_corrected_for_channel(evidence)
     overall = _columns_as_frame(answers, evidence.reports, agreement_columns(found))
     return (overall, _columns_as_frame(answers, evidence.reports, worker_columns(found))) if with_workers else overall
@@ -100,7 +101,7 @@ def review(
         require_number("below", below)
         if not 0 < below < 1:
             raise SettingsError("below must be between 0 and 1", value=below, hint="Such as below=0.6.")
-    evidence = evidence_of_answers(answers, method, channel, assignment, options, truths)
+    evidence = _evidence_with_warnings(answers, method, channel, assignment, options, truths)
     found = review_workers(infer(evidence, method, gold=gold, history=history), bound=below)
     return _columns_as_frame(answers, evidence.reports, review_columns(found))
 
@@ -148,7 +149,7 @@ def next_answers(
     if per_worker is not None:
         require_whole_number("per_worker", per_worker, least=1)
     names = None if candidates is None else _require_nonempty_candidates(candidates)
-    evidence = evidence_of_answers(answers, method, channel, assignment, options, truths)
+    evidence = _evidence_with_warnings(answers, method, channel, assignment, options, truths)
     require_labels_for_next_answers(evidence, evidence.in_label_spelling(as_gold(gold)))
     fitted = infer(evidence, method, gold=gold, history=history)
     bought = choose_next(fitted, names, budget=budget, per_worker=per_worker)
@@ -190,7 +191,7 @@ def draw_gold(answers: Any, number: int, *, seed: int | None = None, **options: 
     require_whole_number("number", number, least=1)
     if seed is not None:
         require_whole_number("seed", seed, least=0)
-    reports = evidence_of_answers(answers, None, None, None, options).reports
+    reports = _evidence_with_warnings(answers, None, None, None, options).reports
     return _columns_as_frame(answers, reports, draw_tasks_without_known(reports, number, seed=seed).gold_form_columns())
 
 
@@ -240,10 +241,18 @@ def conclude(
     for pair in compare:
         require_list("a pair to compare", pair, example="('ann', 'bob')")
     pairs = [(str(first), str(second)) for first, second in compare]
-    evidence = evidence_of_answers(answers, None, channel, assignment, options, truths)
+    evidence = _evidence_with_warnings(answers, None, channel, assignment, options, truths)
     sample = KnownTruths(truths=known, seed=drawn if seed is None else seed)
     found = conclude_from_drawn_gold(infer(evidence), sample, stated_random=random, compare=pairs)
     return _columns_as_frame(answers, evidence.reports, found.columns())
+
+
+def _evidence_with_warnings(*given: Any) -> Evidence:
+    """Return answers as evidence, and warn of its notes; arguments as of `evidence_of_answers`."""
+    evidence = evidence_of_answers(*given)
+    for note in evidence.notes:
+        warnings.warn(note, UserWarning, stacklevel=3)
+    return evidence
 
 
 def _columns_as_frame(answers: Any, reports: Reports, columns: Mapping[str, Identifiers]) -> Any:

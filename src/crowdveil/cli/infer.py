@@ -52,11 +52,11 @@ if TYPE_CHECKING:
     from crowdveil.data.evidence import Evidence
     from crowdveil.data.read_options import Kind
     from crowdveil.data.sources.answer_source import AnswerSource
-    from crowdveil.em.given import KnownTruths
     from crowdveil.files.atomic_write import Outputs
     from crowdveil.folder.evidence import EvidenceOptions
     from crowdveil.folder.given_files import Costs
     from crowdveil.folder.recorded_reading_options import NamedReports
+    from crowdveil.inference.given import KnownTruths
     from crowdveil.inference.infer import Inference
     from crowdveil.inference.methods import AnyEstimator, Method
 
@@ -318,7 +318,8 @@ def _progress_over_fits(bar: Bar, steps: int | None) -> Callable[[int, float], N
 
 def _infer_questions(sources: dict[str, AnswerSource], asked: InferOptions) -> None:
     """Read all questions, infer each by itself, write each to a folder of its own, print one table."""
-    from crowdveil.folder.answers import default_output_folder, hint_if_labels_look_like_grades
+    from crowdveil.data.facts.label_notes import hint_if_labels_look_like_grades
+    from crowdveil.folder.answers import default_output_folder
     from crowdveil.folder.estimate_files import folder_name_of_each_question, warning_of_earlier_truths_kept
     from crowdveil.inference.infer import infer as infer_truths
     from crowdveil.release.conclusion import verdict
@@ -388,9 +389,11 @@ def _infer_from_sums(sums: Path, asked: InferOptions) -> None:
 
 def _read_evidence_and_check_files(source: AnswerSource, asked: InferOptions) -> _PreparedInference:
     """Read the reports of a source and check the files of the result, or refuse."""
+    from crowdveil.errors import SettingsError
     from crowdveil.folder.answers import default_output_folder
     from crowdveil.folder.evidence import evidence_files, read_evidence
     from crowdveil.folder.given_files import read_known_truths
+    from crowdveil.inference.infer import HISTORY_OR_FIT, ONE_OF_BOTH
     from crowdveil.inference.methods import (
         estimator_of_method_or_default,
         warning_if_channel_unread,
@@ -401,6 +404,8 @@ def _read_evidence_and_check_files(source: AnswerSource, asked: InferOptions) ->
     folder, reading = default_output_folder(source) if asked.out is None else asked.out, asked.reports.options
     with progress_bar("reading", unit="bytes") as bar:
         evidence = read_evidence(source, reading, progress=bar)
+    if asked.history is not None and asked.save_fit is not None:
+        raise SettingsError(HISTORY_OR_FIT, value=str(asked.history), hint=ONE_OF_BOTH)
     built = estimator_of_method_or_default(asked.method, evidence)
     score = None if asked.score is None else read_known_truths(asked.score, _kind_of_truths(evidence, built))
     if score is not None:

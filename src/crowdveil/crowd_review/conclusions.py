@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from crowdveil.data.identifiers import index_of
 from crowdveil.data.reports import Reports
 from crowdveil.em.estimate import Estimate
-from crowdveil.em.given import KnownTruths
 from crowdveil.em.gold import align_gold
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.evaluation.gold_draw import (
@@ -31,6 +30,7 @@ from crowdveil.evaluation.prediction_powered import (
     share_interval,
     wilson_interval_of_binary_sample,
 )
+from crowdveil.inference.given import KnownTruths
 from crowdveil.inference.infer import Inference
 from crowdveil.inference.panel import warning_if_order_contradicts_gold
 

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from crowdveil.data.evidence import Evidence
 from crowdveil.data.identifiers import index_of, no_common_task_error
 from crowdveil.data.reports import Reports
-from crowdveil.em.given import KnownTruths
 from crowdveil.errors import SettingsError
 from crowdveil.evaluation.gold_draw import MAX_SEED, new_seed, tasks_in_draw_order
+from crowdveil.inference.given import KnownTruths
 
 
 @dataclass(frozen=True, kw_only=True)

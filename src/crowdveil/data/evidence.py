@@ -1,6 +1,7 @@
 """Evidence: reports or sums, their channel, those asked, and the facts and inputs that a result rests on."""
 
 import hashlib
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -131,7 +132,7 @@ class Evidence:
         """The reports or sums, with their guarantee if a checked channel gives it, and the files of `inputs`."""
         collection, channel, sha256 = self.collection, self.channel, self.sha256
         own = Input(role="reports", sha256=sha256)
-        if collection is not None and channel is not None and not (collection.voided or channel.has_no_privacy):
+        if collection is not None and channel is not None and _has_guarantee(collection, channel):
             promise = replace(channel.guarantee, claimed=None, reason="")
             origin = collection.origin or sha256
             own = replace(own, guarantee=promise, cells=self.largest_cells_of_worker, origin=origin)
@@ -148,6 +149,10 @@ class Evidence:
         else:
             cells = len(self.reports.tasks)
         return max(cells, 1)
+
+
+def _has_guarantee(collection: Collection, channel: Channel | ChannelTable) -> bool:
+    return not (collection.voided or channel.has_no_privacy) and math.isfinite(channel.guarantee.epsilon)
 
 
 def sends_null_reports(channel: Channel | ChannelTable | None) -> bool:

@@ -10,17 +10,17 @@ from crowdveil.channels.alphabet import Alphabet, Categories, Scale
 from crowdveil.data import datasets
 from crowdveil.data.assignment import Assignment
 from crowdveil.data.facts.asked import Asked
+from crowdveil.data.facts.label_notes import spelling_notes, warnings_of_labels_meaning_no_answer
 from crowdveil.data.ingest.checked_column_codes import Duplicates
 from crowdveil.data.ingest.column_readers import ReportColumns, read_csv_by_role
 from crowdveil.data.ingest.csv_files import Progress, text_source
-from crowdveil.data.ingest.labels import groups_of_same_label_spellings
 from crowdveil.data.read_options import IdentifierList, Kind, ReadOptions
 from crowdveil.data.reports import Reports
 from crowdveil.data.sources.answer_source import AnswerSource, local_source
 from crowdveil.data.sources.location import DATASET
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.folder.crowd import report_directory
-from crowdveil.presentation.counts import number_of, repeated_pairs_text
+from crowdveil.presentation.counts import repeated_pairs_text
 
 PROBABILITY = "probability_"
 """Start of the names of the columns of probabilities."""
@@ -31,14 +31,8 @@ MERGED = (
 )
 
 
-ABSENT = frozenset({"na", "n/a", "none", "null", "nil", "<na>"})
-"""Lower-case labels by which other programs write "no answer"; they can be labels, too."""
 WEIGHT_NAMES = frozenset({"count", "counts", "votes", "weight", "weights", "n", "frequency"})
 """Lower-case names of columns that often hold repeated votes or weights."""
-MIN_GRADES = 3
-"""Fewest whole numbers as labels that look like grades."""
-SHOWN_SPELLINGS = 3
-"""Number of labels, and of spellings of a label, in a warning."""
 
 
 class AnswersRead(NamedTuple):
@@ -264,45 +258,3 @@ def warning_of_unread_weight_columns(source: AnswerSource) -> tuple[str, ...]:
     if not found:
         return ()
     return (f"Not read: {', '.join(found)}. Each row counts as one answer of one worker.",)
-
-
-def spelling_notes(reports: Reports) -> tuple[str, ...]:
-    """Return a warning with the spellings of the same label and their counts, for labels taken from the reports."""
-    if not isinstance(reports.alphabet, Categories) or "labels" in reports.asked.stated:
-        return ()
-    names = reports.alphabet.names
-    groups = groups_of_same_label_spellings(names)
-    if not groups:
-        return ()
-    counts = np.zeros(len(names), dtype=np.int64)
-    for block in reports.blocks():
-        counts += np.bincount(block.value, minlength=len(names))
-    spellings = "; ".join(
-        ", ".join(f"{names[code]!r} ({number_of(int(counts[code]), 'report')})" for code in group[:SHOWN_SPELLINGS])
-        for group in groups[:SHOWN_SPELLINGS]
-    )
-    more = (
-        "; and more" if len(groups) > SHOWN_SPELLINGS or any(len(group) > SHOWN_SPELLINGS for group in groups) else ""
-    )
-    return (f"These are read as different labels: {spellings}{more}. --merge-labels merges them.",)
-
-
-def warnings_of_labels_meaning_no_answer(reports: Reports) -> tuple[str, ...]:
-    """Return a warning with the labels that mean "no answer" in other programs, for labels taken from the reports."""
-    if not isinstance(reports.alphabet, Categories) or "labels" in reports.asked.stated:
-        return ()
-    found = [repr(name) for name in reports.alphabet.names if name.strip().lower() in ABSENT]
-    if not found:
-        return ()
-    return (f"Read as labels: {', '.join(found)}. If they stand for no answer, leave these rows out or write NULL.",)
-
-
-def hint_if_labels_look_like_grades(reports: Reports) -> tuple[str, ...]:
-    """Return a hint that labels taken from the reports look like grades, which have an order; empty if they do not."""
-    alphabet = reports.alphabet
-    if not isinstance(alphabet, Categories) or alphabet.ordered or "labels" in reports.asked.stated:
-        return ()
-    if alphabet.size < MIN_GRADES or not all(name.isdecimal() for name in alphabet.names):
-        return ()
-    names = ",".join(alphabet.names)
-    return (f"Whole numbers are read as labels without order. If they are grades, state --labels {names} --ordered.",)

@@ -22,7 +22,12 @@ from crowdveil.data.ingest.csv_files import content_digest
 from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.files.output_record import refuse_if_interrupted_command_left_parts
-from crowdveil.folder.crowd_second_format import SECOND_FORMAT, fields_of_second_format
+from crowdveil.folder.crowd_second_format import (
+    SECOND_FORMAT,
+    fields_of_second_format,
+    is_guarantee_text,
+    states_no_guarantee,
+)
 from crowdveil.standalone.checks import HEX, first_confusable_pair, misfit, text_defect
 from crowdveil.standalone.verification import parse_json
 
@@ -81,7 +86,7 @@ class Crowd:
 
 FACTS = (
     *("mechanism", "description", "participation", "lists_from_answers", "simulation", "seed", "edited"),
-    *("campaign", "question", "linked", "certificate_sha256", "stated_guarantee", "stated_none"),
+    *("campaign", "question", "linked", "certificate_sha256", "stated_guarantee"),
 )
 """Fields of `Collection` that are written as they are."""
 DIGESTS = ("reports_sha256", "assignment_sha256", "blocks_sha256")
@@ -110,7 +115,6 @@ _FORM = {
     "question": ([int], None),
     "linked": bool,
     "stated_guarantee": str,
-    "stated_none": bool,
     "certificate_sha256": _DIGEST,
     "alphabet": (dict, None),
     "reports_sha256": _DIGEST,
@@ -275,6 +279,7 @@ def crowd_of_json(data: Any) -> Crowd:
     facts["lists_from_answers"] = tuple(data["lists_from_answers"])
     facts["question"] = None if data["question"] is None else tuple(data["question"])
     facts["assigned"] = data["assignment_sha256"] is not None
+    facts["stated_none"] = states_no_guarantee(data["stated_guarantee"])
     return Crowd(
         collection=Collection(guarantee=_guarantee_of_json(data["guarantee"]), **facts),
         alphabet=None if data["alphabet"] is None else alphabet_from_json(data["alphabet"]),
@@ -304,6 +309,13 @@ def _refuse_contradictions(data: Mapping[str, Any]) -> None:
     for field in ("mechanism", "description", "stated_guarantee"):
         if data[field] and text_defect(data[field]):
             raise SettingsError(f"{field!r} of a crowd must be printing text", value=data[field])
+    if data["stated_guarantee"] and not is_guarantee_text(data["stated_guarantee"]):
+        raise SettingsError(
+            "'stated_guarantee' of a crowd must be a guarantee as crowdveil writes it, or have the prefix 'none: '",
+            value=data["stated_guarantee"],
+        )
+    if data["guarantee"] is not None and text_defect("; " + data["guarantee"]["reason"]):
+        raise SettingsError("'guarantee' of a crowd must be printing text", value=data["guarantee"])
     if not data["mechanism"]:
         raise SettingsError("'mechanism' of a crowd must be named", value=data["mechanism"])
     if data["seed"] is not None and not data["simulation"]:

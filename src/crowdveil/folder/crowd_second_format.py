@@ -25,6 +25,16 @@ _SAME = (
 _FIELDS = {"format", "mechanism", "guarantee", "kind", *_SAME}
 
 
+def is_guarantee_text(text: str) -> bool:
+    """Return whether a text has the form of a guarantee in the second format, or of a reason why there is none."""
+    return _GUARANTEE.fullmatch(text) is not None
+
+
+def states_no_guarantee(text: str) -> bool:
+    """Return whether the text of a guarantee in the second format states none."""
+    return text.startswith(("none: ", "unknown: "))
+
+
 def fields_of_second_format(data: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of the present format; a guarantee stays the text that it was.
 
@@ -34,7 +44,7 @@ def fields_of_second_format(data: Mapping[str, Any]) -> dict[str, Any]:
     if wrong := _FIELDS.symmetric_difference(data):
         raise SettingsError(f"a crowd of format {SECOND_FORMAT!r} has other fields", value=sorted(wrong))
     mechanism, guarantee = data["mechanism"], data["guarantee"]
-    if not isinstance(mechanism, str) or not isinstance(guarantee, str) or not _GUARANTEE.fullmatch(guarantee):
+    if not isinstance(mechanism, str) or not isinstance(guarantee, str) or not is_guarantee_text(guarantee):
         raise SettingsError(
             "'guarantee' of a crowd must be a guarantee as crowdveil writes it, or have the prefix 'none: '",
             value=guarantee,
@@ -54,7 +64,6 @@ def fields_of_second_format(data: Mapping[str, Any]) -> dict[str, Any]:
         "description": described.replace(_WITHOUT_NAMES, ""),
         "guarantee": None,
         "stated_guarantee": guarantee,
-        "stated_none": guarantee.startswith(("none: ", "unknown: ")),
         "participation": "protected" if "participation protected" in guarantee else "public",
         "campaign": None if campaign is None else campaign[3],
         "question": question,

@@ -19,6 +19,11 @@ from crowdveil.data.evidence import Evidence
 from crowdveil.data.facts.asked import Asked
 from crowdveil.data.facts.collection import Collection
 from crowdveil.data.facts.inputs import Input, Role
+from crowdveil.data.facts.label_notes import (
+    refuse_numbers_outside,
+    spelling_notes,
+    warnings_of_labels_meaning_no_answer,
+)
 from crowdveil.data.ingest.checked_column_codes import EXAMPLES_SHOWN, Duplicates, Grid
 from crowdveil.data.ingest.column_readers import ReportColumns
 from crowdveil.data.ingest.csv_files import Progress, content_digest
@@ -34,9 +39,7 @@ from crowdveil.folder.answers import (
     read_answers,
     read_task_or_worker_column,
     repeated_notes,
-    spelling_notes,
     warning_of_unread_weight_columns,
-    warnings_of_labels_meaning_no_answer,
 )
 from crowdveil.folder.crowd import (
     ASSIGNMENT_FILE,
@@ -172,21 +175,6 @@ def _evidence_for_truths_with_own_labels(source: AnswerSource, reading: Evidence
     return replace(evidence, truths=reading.truths)
 
 
-def refuse_numbers_outside(reports: Reports, scale: Scale) -> None:
-    """Refuse numbers outside a scale.
-
-    Raises:
-        ReportsError: with the first of them.
-    """
-    outside = (reports.numbers < scale.low) | (reports.numbers > scale.high)
-    if outside.any():
-        raise ReportsError(
-            f"scores must be on the scale from {scale.low:g} to {scale.high:g}",
-            examples=f"{reports.numbers[outside][0]:g}, and {int(outside.sum()) - 1:,} others",
-            hint="Correct these scores, leave them out, or give a wider --scale.",
-        )
-
-
 def _checked_crowd_of(path: Path, *, accept_edited: bool) -> Crowd | None:
     """Return the checked crowd in the folder of reports; None without one."""
     crowd = read_crowd_beside(path)
@@ -308,7 +296,8 @@ def _read_report_file(
         return read.answers, read.counts + notes + warning_of_unread_weight_columns(source), skipped
     grid: Grid = "round" if stated is None else "exact"
     alphabet = stated or reading.alphabet
-    wanted = ReadOptions(alphabet=alphabet, tasks=tasks, workers=workers, grid=grid, kind=reading.kind, **options)
+    kind = "numeric" if crowd is not None and alphabet is None else reading.kind
+    wanted = ReadOptions(alphabet=alphabet, tasks=tasks, workers=workers, grid=grid, kind=kind, **options)
     reports = Reports.from_columns(columns, wanted)
     changed = change_notes(columns, reports, wanted) if crowd is None else ()
     return reports, notes + changed + warning_of_unread_weight_columns(source), skipped

@@ -22,13 +22,13 @@ from crowdveil.data.ingest.csv_files import content_digest, read_csv_table, read
 from crowdveil.data.ingest.gold_files import load_gold_with_draw_seed
 from crowdveil.data.read_options import Kind
 from crowdveil.data.sources.location import DATASET
-from crowdveil.em.given import History, KnownTruths, Prior, Start, as_known_truths
 from crowdveil.em.saved_fit import SavedFit
 from crowdveil.em.worker_history import WorkerHistory
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.files.output_record import OutputEntry
 from crowdveil.folder.answers import PROBABILITY, read_task_or_worker_column
 from crowdveil.folder.estimate_files import ESTIMATE_FILES, INFER_AGAIN, entry_of_unchanged_file, estimate_names
+from crowdveil.inference.given import History, KnownTruths, Prior, Start, as_known_truths
 
 READ_HISTORIES = (ESTIMATE_FILES["csv"], ESTIMATE_FILES["parquet"])
 """Files of truths and of workers that can be a history."""

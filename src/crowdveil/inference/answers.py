@@ -10,12 +10,15 @@ from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.data.assignment import Assignment
 from crowdveil.data.evidence import Evidence
+from crowdveil.data.facts.label_notes import (
+    refuse_numbers_outside,
+    spelling_notes,
+    warnings_of_labels_meaning_no_answer,
+)
 from crowdveil.data.read_options import Kind, ReadKeywords
 from crowdveil.data.reports import Reports
 from crowdveil.em.estimator import Estimator, require_channel
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.folder.answers import spelling_notes, warnings_of_labels_meaning_no_answer
-from crowdveil.folder.evidence import refuse_numbers_outside
 from crowdveil.inference.methods import Method
 from crowdveil.inference.panel import truths_as_ordered_labels
 from crowdveil.registry import ESTIMATOR_ENTRIES

@@ -23,16 +23,6 @@ from crowdveil.data.importers.personal_columns import NUMBERED_NAME
 from crowdveil.em.estimate import Estimate
 from crowdveil.em.estimator import Estimator
 from crowdveil.em.executor import Engine
-from crowdveil.em.given import (
-    History,
-    KnownTruths,
-    Prior,
-    Start,
-    as_known_truths,
-    as_prior,
-    as_start,
-    as_worker_history,
-)
 from crowdveil.em.model import Progress
 from crowdveil.em.saved_fit import SavedFit
 from crowdveil.em.worker_history import MAX_ANSWERS
@@ -42,6 +32,16 @@ from crowdveil.evaluation.gold_draw import require_gold_is_start_of_draw, tasks_
 from crowdveil.evaluation.metrics import Score
 from crowdveil.evaluation.panel import Panel
 from crowdveil.inference.answers import ColumnKeywords, MethodChoice, evidence_of_answers
+from crowdveil.inference.given import (
+    History,
+    KnownTruths,
+    Prior,
+    Start,
+    as_known_truths,
+    as_prior,
+    as_start,
+    as_worker_history,
+)
 from crowdveil.inference.methods import (
     AnyEstimator,
     Method,
@@ -54,6 +54,8 @@ from crowdveil.inference.panel import PanelFit, fit_panel
 from crowdveil.inference.plain_fit import Fit, assumption_behind_confidence, fit, warning_if_unlike_votes
 from crowdveil.presentation.counts import number_of, verb_of
 
+HISTORY_OR_FIT = "a history does not go with a saved fit"
+ONE_OF_BOTH = "A saved fit holds what is known of the workers: give one of the two."
 NOT_IDENTIFIED = (
     "These reports do not identify the truths: most 90 % intervals are as wide as the scale. Collect more reports, "
     "give a public prior (--prior), or use a mechanism that sends NULL as a report of its own."
@@ -121,10 +123,12 @@ class Inference:
         """Return the learned parameters, from which a fit of more reports can start.
 
         Raises:
-            SettingsError: the truths are of sums or of a panel, which are not resumed.
+            SettingsError: the truths are of sums or of a panel, which are not resumed, or a history was given.
         """
         if self.estimator is None:
             raise SettingsError("only a fit to reports is saved", value=self.estimate.method, hint="Leave it out.")
+        if self.history_note is not None:
+            raise SettingsError(HISTORY_OR_FIT, value="a history", hint=ONE_OF_BOTH)
         return SavedFit.of_estimate(
             self.estimator,
             self.evidence.reports,
@@ -134,7 +138,7 @@ class Inference:
         )
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class _Given:
     """What a fit is given beside the evidence, in the form that the branches read."""
 
@@ -176,11 +180,9 @@ def infer(
         answers: one row per answer: a pandas, Polars, Arrow or Dask table, a DuckDB relation, or a dict of columns;
             `Reports`; or `Evidence`, which has its channel, those asked and its truths.
         method: name of an estimator, or an estimator; None for the default.
-        channel, assignment: as in `Estimator.fit`. A channel with NULL reports needs those asked: `tasks` and
-            `workers`, or the assignment.
+        channel, assignment: as in `Estimator.fit`. A channel with NULL reports needs `tasks` and `workers`, too.
         truths: labels of the truths where the answers have others, such as scores; low answers mean the first.
-        gold: known truths that guide the fit: truth by task, or a frame of them. 20 tasks or more combine the default
-            method with others (`crowdveil.inference.gold_stack`).
+        gold: known truths that guide the fit, by task; with 20 or more, methods are combined (`gold_stack`).
         public_gold: whether gold is stated to be independent of all answers; else no guarantee covers the truths.
         prior: public probability of each label.
         history: earlier estimate or frame with the quality of the workers.
@@ -190,47 +192,49 @@ def infer(
 
     Raises:
         ReportsError: the answers break a rule, those asked are unknown, or gold with an unknown label.
-        SettingsError: the method does not fit the reports, the channel, the prior or the history, which does not go
-            with a saved fit; or too little memory.
+        SettingsError: the method does not fit the reports or what is given, or too little memory.
 
     >>> import crowdveil as cv
     >>> answers = {"task": [1, 1, 1, 2, 2], "worker": [*"abcab"], "label": ["yes", "yes", "no", "no", "no"]}
     >>> cv.infer(answers, "majority-vote").estimate.truth.tolist()
     ['yes', 'no']
     """
-    if isinstance(answers, Evidence):
-        _refuse_options_of_evidence(channel, assignment, truths, options)
-        evidence = answers
-    else:
-        evidence = evidence_of_answers(answers, method, channel, assignment, options, truths)
-    given = _Given(
-        gold=as_known_truths(gold, public=public_gold),
-        prior=as_prior(prior),
-        history=as_worker_history(history),
-        start=as_start(start_from),
-        engine=engine,
-        memory=memory,
-        progress=progress,
-    )
+    evidence = _as_evidence(answers, method, channel, assignment, options, truths)
+    known, public = as_known_truths(gold, public=public_gold), as_prior(prior)
+    earlier, start = as_worker_history(history), as_start(start_from)
+    given = _Given(known, public, earlier, start, engine, memory, progress)
     if evidence.sums is not None:
         return _infer_from_sums(evidence, evidence.sums, method, given)
     if evidence.truths:
         return _infer_panel(evidence, method, given)
-    return _infer_from_reports(evidence, method, given)
+    estimator = estimator_of_choice(method, evidence)
+    known = None if known is None else _gold_of_reports(known, evidence)
+    found = fit(estimator, evidence, _arguments_of_fit(estimator, evidence, known, given))
+    return _inference_of_fit(evidence, found, known, given)
 
 
-def _refuse_options_of_evidence(*given: Any) -> None:
-    """Refuse options of reading that evidence already has."""
-    for value in given:
+def _as_evidence(
+    answers: Any,
+    method: MethodChoice | Method,
+    channel: Channel | ChannelTable | None,
+    assignment: Assignment | None,
+    options: ColumnKeywords,
+    truths: Sequence[str] | None,
+) -> Evidence:
+    """Return answers as evidence; evidence as it is, without options of reading."""
+    if not isinstance(answers, Evidence):
+        return evidence_of_answers(answers, method, channel, assignment, options, truths)
+    for value in (channel, assignment, truths, options):
         if value:
             rule = "evidence has its channel, assignment, truths and options of reading"
             raise SettingsError(rule, value=value, hint="Leave them out, or give the answers.")
+    return answers
 
 
-def _infer_from_reports(evidence: Evidence, method: MethodChoice | Method, given: _Given) -> Inference:
-    """Return the truths of the answers' own labels, or of numbers."""
-    estimator = estimator_of_choice(method, evidence)
-    known = None if given.gold is None else _gold_of_reports(given.gold, evidence)
+def _arguments_of_fit(
+    estimator: AnyEstimator, evidence: Evidence, known: KnownTruths | None, given: _Given
+) -> dict[str, Any]:
+    """Return the arguments of `Estimator.fit` other than the reports."""
     if given.history is not None:
         _require_history_of_report_workers(given.history, given.start, evidence)
     channel = _channel_of(estimator, evidence)
@@ -246,7 +250,11 @@ def _infer_from_reports(evidence: Evidence, method: MethodChoice | Method, given
     if given.start is not None:
         state = given.start.fit.state_for(estimator, evidence.reports, **channel, prior=prior)
         arguments |= {"history": None, "warm_start": state}
-    found = fit(estimator, evidence, arguments)
+    return arguments
+
+
+def _inference_of_fit(evidence: Evidence, found: Fit, known: KnownTruths | None, given: _Given) -> Inference:
+    """Return the truths of the answers' own labels, or of numbers, with their warnings."""
     estimate = _with_gold_draw_checked(found.estimate, known)
     return Inference(
         estimate=estimate,
@@ -347,8 +355,7 @@ def _with_gold_draw_checked(estimate: Estimate, gold: KnownTruths | None) -> Est
 def _require_history_of_report_workers(history: History, start: Start | None, evidence: Evidence) -> None:
     """Refuse a history of other workers, and a saved fit, which has learned them."""
     if start is not None:
-        hint = "A saved fit holds what is known of the workers: give one of the two."
-        raise SettingsError("a history does not go with a saved fit", value=history.source, hint=hint)
+        raise SettingsError(HISTORY_OR_FIT, value=history.source, hint=ONE_OF_BOTH)
     if any(has_code(note, NUMBERED_WORKERS) for note in evidence.notes):
         raise ReportsError(
             "workers who were named by an address cannot have a history: their numbers hold within one import",

@@ -11,11 +11,11 @@ from crowdveil.data.evidence import Evidence
 from crowdveil.data.facts.inputs import Input
 from crowdveil.data.identifiers import index_of, no_common_task_error
 from crowdveil.data.ingest.labels import with_known_spellings
-from crowdveil.em.given import KnownTruths
 from crowdveil.errors import SettingsError
 from crowdveil.evaluation.decisions import decide, decision_notes
 from crowdveil.evaluation.gold import align_gold, gold_codes
 from crowdveil.evaluation.metrics import score
+from crowdveil.inference.given import KnownTruths
 from crowdveil.inference.infer import Inference, warning_on_unknown_tasks
 from crowdveil.inference.panel import warning_if_order_contradicts_gold
 

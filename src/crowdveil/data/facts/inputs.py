@@ -7,7 +7,7 @@ to be independent of the answers, cost nothing.
 """
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal, Self, get_args
 
@@ -135,19 +135,24 @@ def joint_guarantee(inputs: Iterable[Input]) -> JointGuarantee | None:
     releases: dict[str, list[Input]] = {}
     for one in dependent:
         releases.setdefault(one.origin, []).append(one)
-    weakest = [max((one for one in same), key=_epsilon_and_delta) for same in releases.values()]
-    cells = [max(one.cells for one in same) for same in releases.values()]
-    promises = [one.guarantee for one in weakest if one.guarantee is not None]
     public = any(one.guarantee is not None and one.guarantee.participation == "public" for one in dependent)
     participation: Participation = "public" if public else "protected"
 
-    def summed(counts: Sequence[int], unit: Unit) -> Guarantee:
-        epsilon = sum_rounded_up([(one.epsilon, count) for one, count in zip(promises, counts, strict=True)])
-        delta = sum_rounded_up([(one.delta, count) for one, count in zip(promises, counts, strict=True)])
-        return Guarantee(epsilon=epsilon, delta=min(1.0, delta), unit=unit, participation=participation)
+    def summed(unit: Unit) -> Guarantee:
+        counts = [1 if unit == "cell" else max(one.cells for one in same) for same in releases.values()]
+        return Guarantee(
+            epsilon=sum_rounded_up(zip(map(_largest_epsilon, releases.values()), counts, strict=True)),
+            delta=min(1.0, sum_rounded_up(zip(map(_largest_delta, releases.values()), counts, strict=True))),
+            unit=unit,
+            participation=participation,
+        )
 
-    return JointGuarantee(per_cell=summed([1] * len(promises), "cell"), per_worker=summed(cells, "worker"))
+    return JointGuarantee(per_cell=summed("cell"), per_worker=summed("worker"))
 
 
-def _epsilon_and_delta(one: Input) -> tuple[float, float]:
-    return (0.0, 0.0) if one.guarantee is None else (one.guarantee.epsilon, one.guarantee.delta)
+def _largest_epsilon(same: Iterable[Input]) -> float:
+    return max(one.guarantee.epsilon for one in same if one.guarantee is not None)
+
+
+def _largest_delta(same: Iterable[Input]) -> float:
+    return max(one.guarantee.delta for one in same if one.guarantee is not None)
