@@ -57,12 +57,6 @@ export async function failures(device, vectors) {
     if (accepted) expect(`level ${name}`, choose() === Number(level));
     else await refused(`level ${name}`, ["level", "not canonical"], choose);
   }
-  for (const { name, campaign, lines, accepted } of vectors.rounds.vectors) {
-    const later = await device.readCampaign(utf8(campaign), await nameOf(campaign));
-    const compare = () => device.checkEarlier(later, lines);
-    if (accepted) expect(`rounds ${name}`, compare() === true);
-    else await refused(`rounds ${name}`, ["earlier"], compare);
-  }
   for (const { name, campaign, defects } of vectors.refused_campaigns.vectors) {
     await refused(name, defects, async () => device.readCampaign(utf8(campaign), await nameOf(campaign)));
   }

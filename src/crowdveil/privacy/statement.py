@@ -20,7 +20,6 @@ from crowdveil.privacy.campaign_sentences import (
     level_sentences,
     question_sentences,
     relay_sentences,
-    round_sentences,
     single_question_sentences,
 )
 from crowdveil.privacy.largest_posterior import sentences_on_adversary_certainty
@@ -50,7 +49,8 @@ FROM_DEVICES = (
 ALWAYS_UNCOVERED = (
     "Time and network address of a report, which the network and the operator of the service can see.",
     "Answers of other workers: where answers depend on one another, those of others may tell about one's own.",
-    "Other collections: every further report, in another campaign too, adds its own epsilon.",
+    "Other collections: every further report adds its own epsilon. The same question in another campaign costs the "
+    "sum of both epsilons.",
     "What workers say about their answers elsewhere.",
 )
 
@@ -77,7 +77,6 @@ class PrivacyStatement:
         level_guarantees: guarantee per answer of each channel that a worker may have chosen; empty without levels.
         level_workers: number of workers at each level; empty where it must not be stated.
         questions: sentences on what several questions of a campaign add; empty with one.
-        rounds: sentences on what earlier rounds of a campaign add; empty without them.
         question_guarantees: guarantee per answer of each question of the campaign; empty with one.
     """
 
@@ -98,7 +97,6 @@ class PrivacyStatement:
     level_guarantees: tuple[Guarantee, ...] = ()
     level_workers: tuple[int, ...] = ()
     questions: tuple[str, ...] = ()
-    rounds: tuple[str, ...] = ()
     question_guarantees: tuple[Guarantee, ...] = ()
 
     @property
@@ -190,16 +188,15 @@ def campaign_statement(campaign: Campaign) -> PrivacyStatement:
         status="protected",
         subject="campaign",
         mechanism=mechanism_names(campaign),
-        per_answer=campaign.weakest_answer_guarantee_over_rounds,
-        per_worker=campaign.worker_guarantee_over_rounds,
-        cells=campaign.largest_worker_cells_over_rounds,
+        per_answer=campaign.guarantee,
+        per_worker=campaign.worker_guarantee,
+        cells=campaign.cells,
         not_covered=uncovered_sentences(campaign_exclusions(campaign), protected=protected, assigned=True),
         campaign=campaign.name,
         relay=relay_sentences(campaign),
         levels=level_sentences(campaign),
         level_guarantees=tuple(channel.guarantee for channel in campaign.channels) if campaign.levels else (),
         questions=question_sentences(campaign),
-        rounds=round_sentences(campaign),
         question_guarantees=question_guarantees_if_several(campaign),
         certificate_sha256=str(campaign.certificates[0]["sha256"]) if single else None,
         channel=campaign.channels[0] if single else None,
@@ -267,7 +264,6 @@ def statement_sentences(statement: PrivacyStatement) -> Sequence[str]:
         *statement.relay,
         *statement.levels,
         *(() if apart else statement.questions),
-        *statement.rounds,
         "A report depends on the answers of its worker only, so the epsilon of one worker is also that of the whole "
         "collection.",
     )

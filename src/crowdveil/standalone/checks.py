@@ -51,7 +51,6 @@ SENTENCES = {
     "sampled": "The report is drawn already. Answers cannot be changed, and nothing is drawn again.",
     "answered-before": "This computer has drawn a report of this campaign before, with another link or level. A second "
     "one would reveal as much again, so nothing was drawn now. Another person here gives their own folder: --home.",
-    "earlier": "This is not a later round of the campaign that it names. Nothing was asked or sent.",
 }
 """Sentence for the worker of each refusal that has no other one."""
 
@@ -335,11 +334,10 @@ DEFECTS = {
 }
 """Defects by the path of a value of another form; those of other fields have the name of the field."""
 LOSS = ("cells", "numerator", "denominator")
-EARLIER = [{"campaign": "[A-Za-z0-9_-]{43}", **dict.fromkeys(LOSS, range(1, 2**53))}]
 QUESTIONS = [{"cells": range(1, MAX_BYTES), "text": CAMPAIGN["question"]}]
-OPTIONAL = {"relay": RELAY, "levels": range(2, 5), "prior": HEX, "questions": QUESTIONS, "earlier": EARLIER}
-"""Fields that a campaign may have: relay, number of levels that a worker chooses from, SHA-256 of a public prior,
-several questions with the most tasks of a worker for each, and the earlier rounds with what each promised a worker."""
+OPTIONAL = {"relay": RELAY, "levels": range(2, 5), "prior": HEX, "questions": QUESTIONS}
+"""Fields that a campaign may have: relay, number of levels that a worker chooses from, SHA-256 of a public prior, and
+several questions with the most tasks of a worker for each."""
 
 
 # ---- Certificates
@@ -532,7 +530,7 @@ def check_campaign(data: bytes, claims: Claims) -> tuple[dict[str, Any], list[Ch
 
     Raises:
         Refused: as `parse_canonical` and `check_certificate`; format, text, url, day, number, labels, task, picture,
-            groups, part, salt, participation, no privacy, relay, levels, prior, questions, earlier.
+            groups, part, salt, participation, no privacy, relay, levels, prior, questions.
     """
     fields = _parse_campaign(data, claims)
     tasks, slots, opens, closes = (fields[name] for name in ("tasks", "slots", "opens", "closes"))
@@ -681,35 +679,6 @@ def _check_levels(fields: Mapping[str, Any], channels: Sequence[CheckedChannel],
     claims.add_faults(claim, "levels", faults, f"epsilon {', '.join(losses)} for all answers of a worker")
 
 
-def _check_earlier(fields: Mapping[str, Any], _: Sequence[CheckedChannel], claims: Claims) -> None:
-    """Check what a later round says of the rounds before it."""
-    rounds, below = fields["earlier"], [one for one in fields["earlier"] if one["numerator"] < one["denominator"]]
-    faults = {
-        "it names none, or one twice": not 0 < len(rounds) == len({one["campaign"] for one in rounds}),
-        "a ratio is below 1": below,
-        "it has levels, a relay, a prior or questions": fields.keys() & {"levels", "prior", "questions", "relay"},
-    }
-    found = "" if below else f"epsilon {shown(epsilon(rounds))} for all answers to them"
-    claims.add_faults("A later round names each earlier one, and what it promised a worker.", "earlier", faults, found)
-
-
-def require_earlier(fields: Mapping[str, Any], ledger: Sequence[Line], host: str) -> None:
-    """Refuse a later round whose earlier rounds are not those in the ledger.
-
-    These went to the same host, protect participation alike, and have no more answers and no larger ratio than stated.
-
-    Raises:
-        Refused: earlier.
-    """
-    kept = (host, fields["certificates"][0]["participation"])
-    for one in fields.get("earlier", []):
-        own = [line for line in ledger if line["campaign"] == one["campaign"]]
-        same = all((line["host"], line["participation"]) == kept for line in own)
-        same &= sum(line["cells"] for line in own) <= one["cells"]
-        same &= all(line["numerator"] * one["denominator"] <= one["numerator"] * line["denominator"] for line in own)
-        ensure(same, "earlier")
-
-
 def check_level(level: Any, levels: int | None) -> None:
     """Check the level that a worker chose, an index of the certificates; None in a campaign without levels.
 
@@ -743,7 +712,7 @@ def _check_relay(fields: Mapping[str, Any], channels: Sequence[CheckedChannel], 
     claims.add(EVERY_TASK, "" if whole else "relay")
 
 
-CHECKS = {"levels": _check_levels, "questions": _check_questions, "relay": _check_relay, "earlier": _check_earlier}
+CHECKS = {"levels": _check_levels, "questions": _check_questions, "relay": _check_relay}
 """Checks of fields that a campaign may have."""
 
 

@@ -54,7 +54,6 @@ from crowdveil.standalone.checks import (
     parse_link,
     question_of_tasks,
     questions_of,
-    require_earlier,
     require_first,
     shown,
     sure,
@@ -224,7 +223,6 @@ class Device:
         ensure(self.slot < self.fields["slots"], "slot")
         ensure(self.seal or "relay" not in self.fields, "relay")
         ensure(self.url == self.fields["url"], "url", "The link names another service than the campaign.")
-        require_earlier(self.fields, read_ledger(self.home), self.host)
         number = self.slot // SLOTS_PER_PART
         part = self._document(f"parts/{number:04}.json", f"/parts/{number}", self.fields["assignment_parts"][number])
         self.tasks = check_part(part, self.fields, number)[self.slot % SLOTS_PER_PART]
@@ -452,11 +450,6 @@ def promise(device: Device) -> str:
     if "prior" in fields:
         notes += "The curator says that the chances were chosen for a public expectation of the answers, stated before "
         notes += f"anybody answered: the file whose SHA-256 is {fields['prior']}. This computer cannot check that.\n"
-    if before := fields.get("earlier"):
-        notes += (
-            f"This is round {len(before) + 1}: the chances were chosen from the reports of the rounds before. With "
-        )
-        notes += f"all answers to those: epsilon at most {shown(epsilon([*before, *lines]))}.\n"
     to_host = epsilon(line for line in ledger if line["host"] == lines[0]["host"])
     return (
         f"Campaign {compared(device.name)}. Compare all 22 characters with those of other workers and with the public "
@@ -468,7 +461,8 @@ def promise(device: Device) -> str:
         f"Someone who held two of your answers to be equally likely can then be up to {sure(single)} sure of either, "
         f"and {sure(epsilon(lines), in_words=True)} between two sets of all your answers.\n"
         f"With all that this computer promised before: {shown(to_host)} to {lines[0]['host']}, "
-        f"{shown(epsilon(ledger))} to all curators."
+        f"{shown(epsilon(ledger))} to all curators. The same question in another campaign costs the sum of both "
+        "epsilons."
     )
 
 

@@ -37,7 +37,6 @@ def collect(folder: Path, campaign: Path | None, key: Path | None, out: Path) ->
     """
     from crowdveil.campaign.folder import CampaignFolder
     from crowdveil.folder.campaign.campaign_reports import EXPORT_FILES, export_folder_per_question
-    from crowdveil.folder.campaign.collection_of_all_rounds import read_earlier_rounds
     from crowdveil.folder.campaign.curator_key import require_sealing
     from crowdveil.folder.campaign.relay_batches import read_batches
     from crowdveil.folder.campaign.report_files import (
@@ -46,7 +45,6 @@ def collect(folder: Path, campaign: Path | None, key: Path | None, out: Path) ->
         read_report_files,
         write_collections_and_file_states,
     )
-    from crowdveil.release.privacy_statement import refuse_if_campaign_claims_are_false
 
     asked = CampaignFolder((campaign or folder / "campaign.json").parent)
     document = asked.campaign
@@ -68,10 +66,7 @@ def collect(folder: Path, campaign: Path | None, key: Path | None, out: Path) ->
     folders = export_folder_per_question(out, document)
     files = [*(one / name for one in folders for name in EXPORT_FILES), out / LIST_FILE]
     replaced = [str(path) for path in files if path.exists()]
-    earlier = read_earlier_rounds(asked.path, document)
-    if earlier is not None:
-        refuse_if_campaign_claims_are_false(asked.path / "campaign.json")
-    exported = write_collections_and_file_states(out, document, collected, earlier=earlier)
+    exported = write_collections_and_file_states(out, document, collected)
     data = {
         "campaign": document.name,
         "workers": len(collected.accepted),

@@ -184,7 +184,7 @@ export async function checkCertificate(data) {
 const commonDivisor = (a, b) => (b ? commonDivisor(b, a % b) : a);
 
 // Campaign ------------------------------------------------------------------------------------------------------------
-const OPTIONAL = ["earlier", "levels", "prior", "questions", "relay"];
+const OPTIONAL = ["levels", "prior", "questions", "relay"];
 const CAMPAIGN_FIELDS = (
   "assignment_parts body_bytes cells certificates closes consent format groups labels language min_reports opens " +
   "purge_after_days question salt slots symbol_bytes tasks title url"
@@ -212,20 +212,11 @@ function checkFields(data) {
   check(questions === undefined || isListOf(questions, isQuestion), "questions", "other fields");
   check(data.levels === undefined || isInteger(data.levels, 2, 4), "levels", "not 2 to 4");
   check(data.prior === undefined || isHash(data.prior), "prior", "not a SHA-256");
-  if (data.earlier !== undefined) checkRounds(data);
   const bytes = cells * data.symbol_bytes + Number(data.levels !== undefined);
   check(isInteger(cells, 1, tasks.length) && data.body_bytes === bytes, "number", "cells");
   check(data.purge_after_days === null || isInteger(data.purge_after_days, 0, 3650), "number", "purge_after_days");
   check(isListOf(data.assignment_parts, isHash, Math.ceil(slots / PART_SLOTS)), "part", "not one hash for 100 slots");
   check(isListOf(data.certificates, isObject) && isInteger(data.certificates.length, 1, 64), "format", "certificates");
-}
-
-/** Check what a later round says of each round before it. */
-function checkRounds({ earlier, levels, prior, questions, relay }) {
-  const isNamed = (one) => hasFields(one, "campaign cells denominator numerator") && isMatch(one.campaign, /^[\w-]{43}$/);
-  const areRounds = isListOf(earlier, (one) => isNamed(one) && isLoss(one)) && earlier.length > 0;
-  const areApart = areRounds && new Set(earlier.map(({ campaign }) => campaign)).size === earlier.length;
-  check(areApart && !levels && !prior && !questions && !relay, "earlier", "not the rounds before this one");
 }
 
 /** Check the relay, and that nothing in a report names its worker: by its hash, every part lists all tasks for each. */
@@ -389,16 +380,6 @@ const isLoss = ({ cells: n, numerator: a, denominator: b }) => [n, b, a - b + 1]
 /** Return whether a ratio of two integers is above another one. */
 const isAbove = ([a, b], [c, d]) => BigInt(a) * BigInt(d) > BigInt(c) * BigInt(b);
 
-/** Check that the rounds before a later one are those in the ledger, in exact integers: no more answers, no larger ratio. */
-export function checkEarlier({ earlier = [], url, participation }, lines) {
-  const linesOf = (one) => lines.filter(({ campaign }) => campaign === one.campaign);
-  const areFew = (one) => linesOf(one).reduce((sum, { cells }) => sum + cells, 0) <= one.cells;
-  const ratioOf = ({ numerator, denominator }) => [numerator, denominator];
-  const isAlike = (line) => line.host === hostOf({ url }) && line.participation === participation;
-  const isKept = (one) => linesOf(one).every((line) => isAlike(line) && !isAbove(ratioOf(line), ratioOf(one)));
-  return check(earlier.every((one) => areFew(one) && isKept(one)), "earlier", "another address, or it cost more");
-}
-
 /** Return one ledger line for each ratio among the cells of a report. */
 export function ledgerLines(campaign, slot, tasks, report, level) {
   const ratios = tasks.map((task) => channelOf(campaign, slot, task, level).ratio.join("/"));
@@ -537,7 +518,7 @@ export class Device {
     const tasks = await readTasks(part, campaign, slot);
     const stored = { campaign: bytes, part, title: campaign.title };
     const verified = (record, all) => ({ ...record, ...stored, level: record.level ?? levelsOf(all, name)[0] });
-    await this.save((record, lines, all) => checkEarlier(campaign, lines) && verified(record, all));
+    await this.save((record, _, all) => verified(record, all));
     Object.assign(this, { campaign, tasks });
   }
 

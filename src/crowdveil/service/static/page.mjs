@@ -124,11 +124,9 @@ function showCampaign() {
   const strength = { isHidden: !isWeak(allSure), isWeak: isWeak(allSure) };
   const promise = { epsilon, factor, total, all, sure, allSure, ...strength, isProtected, isPublic: !isProtected };
   const relay = { isRelayed: Boolean(campaign.relay), operator: campaign.relay?.operator ?? "" };
-  const { levels, prior = "", earlier = [] } = campaign;
-  const inRounds = sumOfLines([...earlier, ...page.device.newLines()]);
-  const rounds = { isRound: earlier.length > 0, round: earlier.length + 1, inRounds };
+  const { levels, prior = "" } = campaign;
   const level = { isLevelled: levels !== undefined, level: record.level + 1, levels, prior, hasPrior: prior !== "" };
-  update({ ...showAbout("intro"), isAsked: true, ...promise, ...relay, ...level, ...rounds });
+  update({ ...showAbout("intro"), isAsked: true, ...promise, ...relay, ...level });
 }
 
 /** Return a node with the text of a question, and with its number if there are several. */
