@@ -182,13 +182,13 @@ def test_a_level_that_hides_almost_nothing_says_so_in_red(tmp_path: Path, browse
 
 GROUPS = Groups(((0, 1),), (0, 1, 0, 1), (0, 0, 0))
 """Two groups of tasks: all four answers have epsilon 1.5."""
-CHANNELS = [response(epsilon=0.5), response(epsilon=0.25)]
+GROUPED: dict[str, Any] = {"channels": [response(epsilon=0.5), response(epsilon=0.25)], "groups": GROUPS}
 
 
 @pytest.fixture
 def grouped_service(tmp_path: Path) -> Iterator[Campaigning]:
     """A service with an open campaign of two groups of tasks."""
-    with campaigning(tmp_path, channels=CHANNELS, groups=GROUPS) as running:
+    with campaigning(tmp_path, **GROUPED) as running:
         yield running
 
 
