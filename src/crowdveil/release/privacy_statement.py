@@ -43,6 +43,7 @@ from crowdveil.folder.evidence import (
 )
 from crowdveil.folder.recorded_reading_options import recorded_reports
 from crowdveil.folder.write_collection import REPORTS_FILES
+from crowdveil.presentation.quotes import quoted
 from crowdveil.privacy.accounting import account_channel_table
 from crowdveil.privacy.campaign_sentences import (
     level_sentences,
@@ -62,6 +63,7 @@ from crowdveil.privacy.statement import (
     question_guarantees_if_several,
     uncovered_sentences,
 )
+from crowdveil.registry import MECHANISM_NAMES
 from crowdveil.release.campaign_facts import YARDSTICK, Facts, facts_for_ethics_board
 from crowdveil.release.result_files import read_results
 from crowdveil.standalone.checks import CAMPAIGN_FORMAT
@@ -453,8 +455,9 @@ def _no_guarantee_reason(crowd: Crowd, channel: Channel | ChannelTable | None) -
 
 
 def _mechanism_name(crowd: Crowd) -> str:
-    """Return the name of the mechanism, without its settings, which are not checked."""
-    return crowd["mechanism"].partition(" ")[0].rstrip(";")
+    """Return the name of the mechanism, without its settings, which are not checked; an unknown one in quotes."""
+    name = crowd["mechanism"].partition(" ")[0].rstrip(";")
+    return name if name in MECHANISM_NAMES else quoted(name)
 
 
 def _largest_cells_and_worker_guarantee(

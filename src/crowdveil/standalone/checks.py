@@ -252,7 +252,7 @@ def require_form(claims: Claims, claim: str, value: Any, form: Any) -> None:
     path, fault = misfit(value, form) or ("", "")
     named = next((name for pattern, name in DEFECTS.items() if re.fullmatch(pattern, path)), re.split(r"\W", path)[0])
     defect = (named if fault == "is of another form" or "." in path else "") or "format"
-    claims.add(claim, defect if fault else "", f"{repr(path)[:100]} {fault}" if fault else "")
+    claims.add(claim, defect if fault else "", f"{path[:100]!r} {fault}" if fault else "")
 
 
 HEX = "[0-9a-f]{64}"
@@ -412,7 +412,7 @@ def check_certificate(data: Any, claims: Claims) -> CheckedChannel:
     if len(data["ratio"]) != 2:
         claims.add(claim, "ratio", "'ratio' is of another form")
     labels, outputs, rows, name = labels_of(data["alphabet"]), data["outputs"], data["rows"], data["mechanism"]
-    claims.add_faults(MECHANISM_CLAIM, "mechanism", {repr(name)[:100]: not fits(name, MECHANISM)})
+    claims.add_faults(MECHANISM_CLAIM, "mechanism", {repr(name[:100]): not fits(name, MECHANISM)})
     claims.add(SEAL_CLAIM, "" if data["sha256"] == digest(data) else "hash")
     claims.add(ANSWERS_CLAIM, "" if labels else "alphabet")
     defect, found = next(filter(any, map(symbols_defect, (labels, outputs))), ("", ""))
@@ -755,7 +755,7 @@ def check_part(data: bytes, fields: Mapping[str, Any], number: int) -> list[list
     form = {"format": PART_FORMAT, "first": range(first, first + 1), "tasks": [[range(len(fields["tasks"]))]]}
     part = parse_canonical(data)
     found = misfit(part, form)
-    ensure(found is None, "part", f"part {number}: {repr(' '.join(found or ()))[1:-1]}.")
+    ensure(found is None, "part", f"part {number}: {' '.join(found or ())[:200]!r}.")
     count, of_task = min(SLOTS_PER_PART, fields["slots"] - first), question_of_tasks(fields)
     ensure(len(part["tasks"]) == count, "part", f"part {number} must hold the tasks of {count} slots.")
     loads = [question["cells"] for question in questions_of(fields)]

@@ -407,7 +407,7 @@ def read_answers(path: Path, device: Device) -> dict[int, str]:
     ensure({*needed, "label"} <= names, "answers", f"{path} needs the columns {' and '.join((*needed, 'label'))}.")
     for row in rows:
         cell = cells.get((row["question"] if len(needed) > 1 else "1", row["task"]), -1)
-        yours = f"Your tasks: {', '.join(dict.fromkeys(ids[:20]))}."
+        yours = f"Your tasks: {', '.join(map(repr, dict.fromkeys(ids[:20])))}."
         ensure(cell >= 0, "answers", f"{path}: task {row['task']!r} is not yours. {yours}")
         ensure(cell not in found, "answers", f"{path}: task {row['task']!r} occurs twice. Keep one row.")
         found[cell] = label = (row["label"] or "").strip()
@@ -426,7 +426,9 @@ def ask(device: Device) -> None:
             show(f"Enter alone keeps what stands in brackets. Possible answers:\n{foreign(', '.join(labels))}")
         before = device.record["answers"][cell]
         show(f"\n{cell + 1} of {len(device.tasks)}:\n{foreign(device.fields['tasks'][task]['text'])}{pictures[cell]}")
-        prompt = f"Your answer [{'no answer' if before is None else labels[before]}]: "
+        if before is not None:
+            show(f"Your answer so far:\n{foreign(labels[before])}")
+        prompt = f"Your answer [{'no answer' if before is None else 'as it is'}]: "
         while (reply := input(prompt).strip()) and reply not in labels:
             print(f"{reply!r} is none of the possible answers.")
         if reply:

@@ -121,7 +121,7 @@ def verify(data: bytes, parts: Mapping[int, bytes] | None = None, prior: bytes |
         form = document.get("format") if isinstance(document, dict) else None
         known = isinstance(form, str) and form in KINDS
         claim = "The file is JSON without repeated keys, of a known format."
-        claims.add(claim, "" if known else "format", str(form)[:50])
+        claims.add(claim, "" if known else "format", "" if known else repr(str(form)[:50]))
         if form == CAMPAIGN_FORMAT:
             return _campaign(data, parts or {}, prior, claims)
         if form == TABLE_FORMAT:
