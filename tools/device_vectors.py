@@ -11,6 +11,7 @@ from bisect import bisect_right
 from itertools import accumulate
 from pathlib import Path
 
+from number_vectors import number_vectors
 from refused_vectors import chosen_levels, refused_campaigns, refused_parts
 from vector_documents import (
     RELAY,
@@ -242,6 +243,12 @@ if __name__ == "__main__":
         "level: text of JSON. levels: number of levels of a campaign, null without levels. accepted: whether a worker "
         "can have chosen this level.",
         chosen_levels(),
+    )
+    write(
+        "numbers.json",
+        "text: a document with the text @ in place of one number, or of a text of a report. values: JSON that every "
+        "reader refuses there, and the SHA-256 for the text #, which certificate and campaign of a part have.",
+        number_vectors(),
     )
     write("refused_campaigns.json", "campaign: text. defects: names a reader may give.", refused_campaigns())
     write(

@@ -10,7 +10,7 @@ import pytest
 
 from crowdveil.campaign.document import Groups
 from crowdveil.campaign.report import decode_body, level_in_body
-from tests.campaign.builders import LABELS, response
+from tests.campaign.builders import LABELS, ledger_line, response
 from tests.service.accessibility import await_screen, check_screen
 from tests.service.browser import Campaigning, campaigning, needs_chromium
 
@@ -194,9 +194,9 @@ def grouped_service(tmp_path: Path) -> Iterator[Campaigning]:
 
 def ledger(host: str) -> dict[str, Any]:
     """Return a file with a line of another campaign, two answers of ratio 3, as the page takes it."""
-    line = {"campaign": "A" * 43, "cells": 2, "day": "2027-01-01", "denominator": 1, "host": host, "numerator": 3}
-    line |= {"participation": "protected", "report": "ab" * 16, "title": "Animals"}
-    text = json.dumps({"format": "crowdveil-ledger/1", "lines": [line]}, sort_keys=True, separators=(",", ":"))
+    text = json.dumps(
+        {"format": "crowdveil-ledger/1", "lines": [ledger_line(host=host)]}, sort_keys=True, separators=(",", ":")
+    )
     return {"name": "l.json", "mimeType": "application/json", "buffer": text.encode()}
 
 

@@ -284,7 +284,8 @@ CERTIFICATE = {
     "sha256": HEX,
 }
 _HOST = r"[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*"
-URL = rf"(?=.{{1,200}}\Z)(https://{_HOST}|http://(127\.0\.0\.1|localhost))(:[1-9][0-9]{{0,4}})?(/[A-Za-z0-9._~-]+)*"
+_PORT = "(:[1-9][0-9]{0,4})?"
+URL = rf"(?=.{{1,200}}\Z)(https://{_HOST}|http://(127\.0\.0\.1|localhost)){_PORT}(/[A-Za-z0-9._~-]+)*"
 """Address of a service without a final slash; plain http is for this computer only."""
 PICTURE = {
     "sha256": HEX,
@@ -479,7 +480,16 @@ def sure(loss: Decimal, *, in_words: bool = False) -> str:
     return f"{percent} %" if percent < 100 else "more than 99.9 %" + " (this hides almost nothing)" * in_words
 
 
-LINE = dict.fromkeys(("campaign", "day", "host", "participation", "report", "title"), str)
+NO_SERVICE = "curators without a service"
+"""Host of a line of a campaign that has none."""
+LINE = {
+    "campaign": "[A-Za-z0-9_-]{43}",
+    "day": "[0-9]{4}-[0-9]{2}-[0-9]{2}",
+    "host": f"{_HOST}{_PORT}|{NO_SERVICE}",
+    "participation": "protected|public",
+    "report": "[0-9a-f]{32}",
+    "title": str,
+}
 LEDGER = {"format": "crowdveil-ledger/1", "lines": [{**LINE, **dict.fromkeys(LOSS, range(1, 2**53))}]}
 
 

@@ -38,6 +38,7 @@ from crowdveil.standalone.checks import (
     LEDGER,
     MAX_BYTES,
     MAX_PICTURE_BYTES,
+    NO_SERVICE,
     SLOTS_PER_PART,
     CheckedChannel,
     Claims,
@@ -195,7 +196,7 @@ class Device:
         self.url, self.name, self.token, self.slot = parse_link(link)
         self.link, self.home, self.files, self.source = link.strip(), home, files, source
         self.folder = home / f"{self.name}-{self.slot}"
-        self.host = re.sub("^https?://|/.*", "", self.url or "curators without a service")
+        self.host = re.sub("^https?://|/.*", "", self.url or NO_SERVICE)
 
     def __enter__(self) -> Self:
         for folder in (self.home, self.folder):
