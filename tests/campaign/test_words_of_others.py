@@ -1,5 +1,6 @@
 """Words of a curator in everything that promises something: in quotes, or in lines with the mark of foreign words."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -165,3 +166,20 @@ def test_invitations_quote_title_and_worker(tmp_path: Path) -> None:
     assert 0 == done.exit_code, done.output
     assert all(name in page for name in (false_promise("title"), *names))
     assert MARK not in outside_quotes_of_page(page)
+
+
+def test_the_least_number_of_reports_is_a_promise_that_is_not_checked(built: BuiltCampaign, tmp_path: Path) -> None:
+    """`verify` holds only that it can be reached; `verify` and the statement name the rest as the curator's promise."""
+    file = tmp_path / "essays" / "campaign.json"
+    checked = json.loads(run("verify", file, "--json").stdout)
+    stated = json.loads(run("statement", file, "--json").stdout)
+    held = [claim["claim"] for claim in checked["claims"] if "least number" in claim["claim"]]
+
+    assert ["The least number of reports is not above the number of workers."] == held
+    assert not any("released" in claim["claim"] for claim in checked["claims"])
+    assert any("released below 2 reports: the curator promises it" in text for text in checked["not_checked"])
+    assert (
+        "2; not checked: the curator promises to release nothing below it" == stated["facts"]["Least number of reports"]
+    )
+    assert "from 2100-01-30 on; promised, not checked" == stated["facts"]["Reports deleted (UTC)"]
+    assert any("The least number of reports, 2: the curator promises" in text for text in stated["not_covered"])

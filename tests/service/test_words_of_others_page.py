@@ -135,3 +135,29 @@ def test_the_chances_number_what_is_sent(browser: Any, tmp_path: Path) -> None:
         assert [f"#{number}" for number in range(1, 6)] == [
             text[:2] for text in page.locator("#chances li").all_inner_texts()
         ]
+
+
+def test_the_page_names_the_moments_that_the_service_sees(browser: Any, tmp_path: Path) -> None:
+    """Requests come when the page opens, at Start, on the way back to tasks with pictures, and at Send; no others."""
+    with asking(tmp_path, [hostile_channel()]) as service:
+        page = browser.new_context(locale="en-US").new_page()
+        seen: list[str] = []
+        page.on("request", lambda request: seen.append(request.url))
+
+        def asks(press: str, screen: str) -> bool:
+            seen.clear()
+            page.click(press)
+            await_screen(page, screen)
+            page.wait_for_load_state("networkidle")
+            return bool([url for url in seen if url.startswith("http")])
+
+        page.goto(service.link(0))
+        await_screen(page, "intro")
+        page.evaluate("document.querySelectorAll('details').forEach((part) => part.open = true)")
+        text = page.inner_text("#intro")
+        steps = [("#start", "tasks"), ("#task-form button", "review"), ("#back", "tasks")]
+        steps += [("#task-form button", "review"), ("#send", "done")]
+
+        assert [True, False, True, False, True] == [asks(*step) for step in steps]
+        assert "when you open it, press Start, go back to the tasks, and send" in text
+        assert "at least 2 reports, the curator says. This device cannot check it." in text

@@ -41,6 +41,7 @@ MEANING = (
 )
 UNPROTECTED = "Some answers were sent without protection, so no epsilon holds for every answer."
 MARKED = "The collection is marked as without privacy."
+LEAST_NOT_COVERED = "The least number of reports, {}: the curator promises to release nothing below it."
 FROM_DEVICES = (
     "That somebody opened a link, which whoever watches the connection can see.",
     "A device that runs another program than the one whose code was checked.",
@@ -215,7 +216,10 @@ def question_guarantees_if_several(campaign: Campaign) -> tuple[Guarantee, ...]:
 
 def campaign_exclusions(campaign: Campaign | None) -> tuple[str, ...]:
     """Return what the devices of a campaign, None if it is unknown, leave uncovered, as sentences."""
-    return FROM_DEVICES if campaign is None or campaign.levels is None else (*FROM_DEVICES, LEVEL_NOT_COVERED)
+    if campaign is None:
+        return FROM_DEVICES
+    least = LEAST_NOT_COVERED.format(f"{campaign.min_reports:,}")
+    return (*FROM_DEVICES, least, *([] if campaign.levels is None else [LEVEL_NOT_COVERED]))
 
 
 def no_guarantee_reason(channel: Channel | ChannelTable) -> str:

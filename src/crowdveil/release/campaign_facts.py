@@ -34,8 +34,14 @@ def campaign_facts(campaign: Campaign) -> Facts:
         ("Campaign", campaign.name),
         ("Days (UTC)", f"{campaign.opens.isoformat()} to {campaign.closes.isoformat()}"),
         ("Workers asked", f"{campaign.slots:,}"),
-        ("Least number of reports", f"{campaign.min_reports:,}; below it nothing is released"),
-        ("Reports deleted (UTC)", "no day is promised" if deleted is None else f"from {deleted.isoformat()} on"),
+        (
+            "Least number of reports",
+            f"{campaign.min_reports:,}; not checked: the curator promises to release nothing below it",
+        ),
+        (
+            "Reports deleted (UTC)",
+            "no day is promised" if deleted is None else f"from {deleted.isoformat()} on; promised, not checked",
+        ),
     )
 
 

@@ -547,8 +547,8 @@ def check_campaign(data: bytes, claims: Claims) -> tuple[dict[str, Any], list[Ch
     fault = _texts_fault(fields)
     claims.add("Texts are readable: nothing invisible, and names in one line.", "text" if fault else "", fault)
     claims.add("It opens before it closes.", "" if _are_in_order(opens, closes) else "day", f"{opens} to {closes}")
-    least, enough = fields["min_reports"], "Nothing is released below a number of reports that can be reached."
-    claims.add(enough, "" if least <= slots else "number", f"{least:,}")
+    least, reachable = fields["min_reports"], "The least number of reports is not above the number of workers."
+    claims.add(reachable, "" if least <= slots else "number", f"{least:,} of {slots:,}")
     channels = check_certificates(fields["certificates"], claims)
     first, *others = [part["alphabet"] for part in fields["certificates"]]
     claims.add(SAME_ANSWERS, "" if "questions" in fields or all(one == first for one in others) else "labels")

@@ -223,3 +223,18 @@ def test_close_and_collect_on_the_command_line(built, tmp_path):
     assert (0, 0) == (closed.exit_code, collected.exit_code), closed.output + collected.output
     assert json.loads(closed.stdout)["digest"] == json.loads(collected.stdout)["digest"]
     assert {ACCEPTED: 2, LATE: 1} == json.loads(collected.stdout)["states"]
+
+
+def test_collect_names_no_count_below_the_least_number(built, tmp_path):
+    """One report of a campaign that needs two is named as fewer than two, and nothing is written."""
+    put(built, tmp_path / "in", a=report(built, 0))
+    asked = str(tmp_path / "campaign" / "campaign.json")
+    words = ["campaign", "collect", str(tmp_path / "in"), "--campaign", asked, "--out", str(tmp_path / "out")]
+    few = CliRunner().invoke(main, words)
+    put(built, tmp_path / "in", b=report(built, 1))
+    enough = CliRunner().invoke(main, words)
+
+    assert (1, 0) == (few.exit_code, enough.exit_code)
+    assert "fewer than 2: nothing is released" in few.output
+    assert "1 of 5" not in few.output
+    assert "2 of 5 workers" in enough.output

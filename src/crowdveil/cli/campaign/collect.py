@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from crowdveil.cli.campaign.database import report_count_or_fewer_text
 from crowdveil.cli.display import print_result, printable
 from crowdveil.cli.options import CAMPAIGN_FILE, FILE_PATH, FOLDER_PATH
 from crowdveil.cli.verb import Verb, wants_json
@@ -57,7 +58,9 @@ def collect(folder: Path, campaign: Path | None, key: Path | None, out: Path) ->
     else:
         collected = read_report_files(folder, asked)
     left = {name: state for name, state in collected.states.items() if state != ACCEPTED}
-    rows = [("reports that count", f"{len(collected.accepted):,} of {number_of(document.slots, 'worker')}")]
+    count, least = len(collected.accepted), document.min_reports
+    enough = f"{count:,} of {number_of(document.slots, 'worker')}"
+    rows = [("reports that count", report_count_or_fewer_text(None, least) if count < least else enough)]
     if collected.refused:
         rows.append(("refused", f"{collected.refused:,} that cannot be opened, are invalid or came twice"))
     rows += [(printable(name), state) for name, state in left.items()]

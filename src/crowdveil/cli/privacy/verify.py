@@ -26,6 +26,7 @@ NOT_CHECKED = (
     "Other reports of the same worker: their epsilons add. The same question in another campaign costs the sum.",
 )
 NO_PRIOR = "The public prior that the campaign names by its SHA-256: prior.csv is not beside the file."
+LEAST = "That nothing is released below {} reports: the curator promises it, and no file can show it."
 NO_PARTS = "Which tasks each worker is asked: the folder parts/ is not beside the file."
 
 
@@ -63,10 +64,11 @@ def verify(file: Path) -> None:
     checked = check(source, parts, read_prior(file))
     claims = [claim._asdict() for claim in checked.claims]
     asked = parts or EVERY_TASK in (claim.claim for claim in checked.claims)
-    names_prior = checked.holds and checked.kind == "campaign" and "prior" in parse_json(source)
+    fields = parse_json(source) if checked.holds and checked.kind == "campaign" else {}
     seen = SAME_PRIOR in (claim.claim for claim in checked.claims)
     unchecked = [*NOT_CHECKED, *([NO_PARTS] if checked.kind == "campaign" and not asked else [])]
-    unchecked += [NO_PRIOR] if names_prior and not seen else []
+    unchecked += [NO_PRIOR] if "prior" in fields and not seen else []
+    unchecked += [LEAST.format(f"{fields['min_reports']:,}")] if fields else []
     false = tuple(claim.claim for claim in checked.claims if not claim.holds)
     data = {
         "kind": checked.kind,
