@@ -12,7 +12,7 @@ from crowdveil.planning.settings.creation import write_new_campaign_folder
 from crowdveil.presentation.quotes import quoted
 from crowdveil.privacy.statement import campaign_statement, statement_sentences
 from crowdveil.standalone import device as one_file
-from crowdveil.standalone.checks import digest
+from crowdveil.standalone.checks import Claims, Refused, check_certificate, digest
 from crowdveil.standalone.device import Device
 from crowdveil.standalone.verification import verify
 from tests.campaign.builders import BuiltCampaign
@@ -105,6 +105,7 @@ def test_a_false_claim_quotes_what_was_found(tmp_path: Path) -> None:
     changed = [
         {**base, "format": false_promise("format")},
         {**base, false_promise("field"): 1},
+        {**base, f"{MARK}.x": 1},
         {**base, "mechanism": false_promise("mechanism")},
         {**base, "alphabet": named},
     ]
@@ -114,6 +115,9 @@ def test_a_false_claim_quotes_what_was_found(tmp_path: Path) -> None:
         (tmp_path / "certificate.json").write_bytes(data)
         done = run("verify", tmp_path / "certificate.json")
 
+        with pytest.raises(Refused) as refusal:
+            check_certificate(json.loads(data), Claims())
+        assert MARK not in refusal.value.name
         assert MARK in found
         assert MARK not in outside_quotes(found)
         assert 0 < done.exit_code

@@ -250,8 +250,10 @@ def fits(value: Any, form: Any) -> bool:
 def require_form(claims: Claims, claim: str, value: Any, form: Any) -> None:
     """Add the claim that a value has a form; of a field that is unknown or absent the defect is "format"."""
     path, fault = misfit(value, form) or ("", "")
-    named = next((name for pattern, name in DEFECTS.items() if re.fullmatch(pattern, path)), re.split(r"\W", path)[0])
-    defect = (named if fault == "is of another form" or "." in path else "") or "format"
+    field = re.split(r"\W", path)[0]
+    named = next((name for pattern, name in DEFECTS.items() if re.fullmatch(pattern, path)), field)
+    inside = field in form and (fault == "is of another form" or "." in path)
+    defect = named if inside and named else "format"
     claims.add(claim, defect if fault else "", f"{path[:100]!r} {fault}" if fault else "")
 
 
