@@ -11,7 +11,8 @@ from bisect import bisect_right
 from itertools import accumulate
 from pathlib import Path
 
-from refused_vectors import chosen_levels, ledgers, refused_campaigns, refused_parts
+from number_vectors import number_vectors
+from refused_vectors import chosen_levels, refused_campaigns, refused_parts
 from vector_documents import (
     RELAY,
     WORD_BYTES,
@@ -23,7 +24,6 @@ from vector_documents import (
     campaign,
     canonical,
     channels,
-    later,
     scaled,
     wide_channel,
 )
@@ -122,7 +122,6 @@ def campaigns() -> dict[str, tuple[tuple[Vector, list[Vector]], int]]:
         ),
         "cuts dealt to slots": (campaign([blocks(1.0, (3,)), blocks(1.0, (4, 7))], [[0, 1]] * 3, groups=dealt), 1),
         "three questions": (asked(), 1),
-        "a later round of two groups of tasks": (later(), 0),
         "two questions, two bytes a symbol, public": (
             asked_all(
                 [named["a scale of tenths"], wide_channel(300)], [[0, 1, 3, 4, 5], [0, 2, 4]], [0, 0, 0, 1, 1, 1]
@@ -246,9 +245,10 @@ if __name__ == "__main__":
         chosen_levels(),
     )
     write(
-        "rounds.json",
-        "campaign: text of a later round. lines: of a ledger. host: of the link. accepted: whether the device answers.",
-        ledgers(),
+        "numbers.json",
+        "text: a document with the text @ in place of one number, or of a text of a report. values: JSON that every "
+        "reader refuses there, and the SHA-256 for the text #, which certificate and campaign of a part have.",
+        number_vectors(),
     )
     write("refused_campaigns.json", "campaign: text. defects: names a reader may give.", refused_campaigns())
     write(

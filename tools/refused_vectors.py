@@ -11,9 +11,7 @@ from vector_documents import (
     campaign,
     canonical,
     channels,
-    later,
     levelled,
-    rounds,
     scaled,
 )
 
@@ -72,12 +70,8 @@ def refused_campaigns() -> list[Vector]:
             for name, (changed, defects) in changed_questions().items()
         ]
         + [
-            {"name": f"rounds: {name}", "campaign": canonical({**later()[0], **changed}), "defects": sorted(defects)}
-            for name, (changed, defects) in changed_rounds().items()
-        ]
-        + [
-            {"name": f"rounds: {name}", "campaign": canonical({**made, "earlier": rounds()}), "defects": ["earlier"]}
-            for name, (made, _) in {"levels": levelled(), "questions": asked()}.items()
+            {"name": f"a later round: {name}", "campaign": canonical({**base, "earlier": one}), "defects": ["format"]}
+            for name, one in earlier_rounds().items()
         ]
     )
 
@@ -231,70 +225,10 @@ def changed_levels() -> dict[str, tuple[Vector, set[str]]]:
     }
 
 
-def changed_rounds() -> dict[str, tuple[Vector, set[str]]]:
-    """Return changes of a sound later round by name, and the defects that a reader may name."""
-    first, second = rounds()
-    unlike = {
-        "an unknown field": {**first, "title": "x"},
-        "a missing field": {name: first[name] for name in ("campaign", "cells", "numerator")},
-        "a name of 42 characters": {**first, "campaign": "A" * 42},
-        "a name with a space": {**first, "campaign": "A" * 42 + " "},
-        "a name with a line end": {**first, "campaign": "A" * 43 + "\n"},
-        "no cells": {**first, "cells": 0},
-        "cells as text": {**first, "cells": "2"},
-        "a ratio below 1": {**first, "numerator": 3},
-        "a ratio of a negative number": {**first, "denominator": -4},
-        "a ratio over 0": {**first, "denominator": 0},
-        "a list": [1],
-        "null": None,
-    }
-    earlier: dict[str, tuple[Vector, set[str]]] = {
-        **{
-            f"an earlier round is {name}": ({"earlier": [one, second]}, {"earlier", "format"})
-            for name, one in unlike.items()
-        },
-        "no earlier round": ({"earlier": []}, {"earlier"}),
-        "earlier rounds that are null": ({"earlier": None}, {"earlier", "format"}),
-        "earlier rounds that are an object": ({"earlier": first}, {"earlier", "format"}),
-        "one earlier round twice": ({"earlier": [first, {**first, "cells": 3}]}, {"earlier"}),
-        "a later round with a prior": ({"prior": "cd" * 32}, {"earlier"}),
-    }
-    return earlier
-
-
-def ledgers() -> list[Vector]:
-    """Return ledgers, and whether a device with them accepts a later round of the two campaigns of `rounds`."""
-    host = "grades.example.org"
-    line: Vector = {
-        "campaign": "B" * 43, "cells": 2, "day": "2027-01-01", "denominator": 4, "host": host, "numerator": 11,
-        "participation": "protected", "report": "ab" * 16, "title": "Night shifts 2027",
-    }  # fmt: skip
-    less = {**line, "cells": 1, "denominator": 5}
-    kinds = {
-        "nothing": ([], True),
-        "the round before": ([line], True),
-        "both rounds": ([{**line, "campaign": "A" * 43}, line], True),
-        "fewer answers": ([{**line, "cells": 1}], True),
-        "a smaller ratio": ([{**line, "numerator": 10}], True),
-        "two ratios": ([less, {**line, "cells": 1}], True),
-        "another campaign": ([{**line, "campaign": "C" * 43, "cells": 9, "host": "elsewhere"}], True),
-        "more answers": ([{**line, "cells": 3}], False),
-        "a larger ratio": ([{**line, "numerator": 12}], False),
-        "a ratio larger by the least amount": (
-            [{**line, "numerator": 11 * 2**44 + 1, "denominator": 4 * 2**44}],
-            False,
-        ),
-        "fewer answers of a larger ratio": ([{**line, "cells": 1, "numerator": 12}], False),
-        "public participation": ([{**line, "participation": "public"}], False),
-        "more answers in two lines": ([line, less], False),
-        "another host": ([{**line, "host": "elsewhere"}], False),
-        "another host of the first": ([{**line, "campaign": "A" * 43, "host": "elsewhere"}, line], False),
-    }
-    fields = later()[0]
-    return [
-        {"name": name, "campaign": canonical(fields), "host": host, "lines": lines, "accepted": accepted}
-        for name, (lines, accepted) in kinds.items()
-    ]
+def earlier_rounds() -> dict[str, object]:
+    """Return what a document may say of rounds before it; no campaign has any."""
+    first, second = ({"campaign": name * 43, "cells": 2, "numerator": 11, "denominator": 4} for name in ("A", "B"))
+    return {"two before it": [first, second], "one before it": [first], "none before it": [], "null": None}
 
 
 def chosen_levels() -> list[Vector]:

@@ -138,18 +138,6 @@ def levelled() -> tuple[Vector, list[Vector]]:
     return campaign(three, [[0, 1], [0, 1]], levels=3)
 
 
-def later(**changed: object) -> tuple[Vector, list[Vector]]:
-    """Return a sound later round of two groups of tasks; `changed` replaces fields."""
-    groups = {"choice": [[0, 1]], "task_group": [0, 1, 1], "slot_group": [0, 0]}
-    tables = [blocks(1.0, (3, 7)), blocks(1.0, (5,))]
-    return campaign(tables, [[0, 2], [1]], **{"groups": groups, "earlier": rounds(), **changed})
-
-
-def rounds() -> list[Vector]:
-    """Return what a later round says of two rounds before it."""
-    return [{"campaign": name * 43, "cells": 2, "numerator": 11, "denominator": 4} for name in ("A", "B")]
-
-
 def scaled(scale: Scale, epsilon: float = 0.7) -> Channel:
     """Return a channel over a scale."""
     return RandomizedResponse(alphabet=scale, epsilon=epsilon, participation="protected").channel()

@@ -1,9 +1,10 @@
 """Two rounds of a campaign against one: does the first round's result save a fifth of the reports?
 
-In the second round every task has the channel that is designed for its posterior after the first, by the groups of
-`crowdveil campaign next-round`. One round has randomized response (labels) or the channel designed for the public prior
-(grades). Half of the reports belong to each round; participation is public. The reports of the second round are spread
-evenly, or given to the less certain half of the tasks (`ALLOCATIONS`).
+In the second round every task has the channel that is designed for the mean posterior of its group after the first.
+The groups are the clusters of Lloyd's algorithm from starts by Gonzalez (1985), each the task farthest from those
+before, first from the mean; every label keeps a tenth of an even share. One round has randomized response (labels) or
+the channel designed for the public prior (grades). Half of the reports belong to each round; participation is public.
+The reports of the second round are spread evenly, or given to the less certain half of the tasks (`ALLOCATIONS`).
 Labels: `SHARE` of real answers, results of the default method. Grades: `TASKS` essays with truths from the prior and
 graders of deviation `ERROR`, exact posteriors, as if both were known.
 
@@ -12,7 +13,7 @@ Run `python experiments/collection/rounds.py`; it writes results/rounds.csv (ten
 
 import csv
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,10 +26,8 @@ from crowdveil import Categories, ChannelTable, HierarchicalDawidSkene, Randomiz
 from crowdveil.channel_design import design_channel, normal_worker_model, one_coin_answer_given_truth
 from crowdveil.channels.alphabet import Alphabet
 from crowdveil.channels.channel import Channel
-from crowdveil.channels.channel_table import table_by_cell
 from crowdveil.evaluation import metrics
 from crowdveil.mechanisms import DesignObjective
-from crowdveil.planning.posterior_groups import posterior_groups
 from crowdveil.randomness import seeded
 
 RESULTS = Path(__file__).parent / "results" / "rounds.csv"
@@ -43,7 +42,41 @@ FIELDS = (
     "data", "epsilon", "one_round",
     *(f"{name}{fewer}" for name in ALLOCATIONS for fewer in ("", "_fewer", "_deviation")), "gain",
 )  # fmt: skip
+MOST_GROUPS, STEPS, FLOOR = 12, 10, 0.1
+"""Largest number of groups, steps of Lloyd's algorithm, and least probability of a label in even shares."""
 Table = NDArray[np.float64]
+
+
+def posterior_groups(posterior: Table) -> tuple[NDArray[np.int64], Table]:
+    """Return the group of each task, shape (tasks,), and the mean posterior of each group, shape (groups, labels)."""
+    raised = np.maximum(posterior, FLOOR / posterior.shape[1])
+    raised /= raised.sum(axis=1, keepdims=True)
+    starts = [raised[((raised - raised.mean(axis=0)) ** 2).sum(axis=1).argmax()]]
+    nearest = ((raised - starts[0]) ** 2).sum(axis=1)
+    while len(starts) < MOST_GROUPS and nearest.max() > 0:
+        starts.append(raised[nearest.argmax()])
+        nearest = np.minimum(nearest, ((raised - starts[-1]) ** 2).sum(axis=1))
+    centres = np.array(starts)
+    for _ in range(STEPS):
+        closest = np.argmin([((raised - centre) ** 2).sum(axis=1) for centre in centres], axis=0)
+        group = np.unique(closest, return_inverse=True)[1]
+        centres = np.array([raised[group == index].mean(axis=0) for index in range(int(group.max()) + 1)])
+    return group, centres
+
+
+def table_by_cell(
+    channels: Sequence[Channel], chosen: NDArray[np.int64], workers: NDArray[Any], tasks: NDArray[Any]
+) -> ChannelTable:
+    """Return the table with a channel for each cell, by its index [worker, task]; channels of no cell are left out."""
+    used, index = np.unique(chosen, return_inverse=True)
+    rows, of_worker = np.unique(index.reshape(chosen.shape), axis=0, return_inverse=True)
+    columns, of_task = np.unique(rows, axis=1, return_inverse=True)
+    return ChannelTable(
+        channels=tuple(channels[code] for code in used.tolist()),
+        choice=tuple(map(tuple, columns.tolist())),
+        workers=dict(zip(map(str, workers), of_worker.ravel().tolist(), strict=True)),
+        tasks=dict(zip(map(str, tasks), of_task.ravel().tolist(), strict=True)),
+    )
 
 
 def objectives(alphabet: Alphabet, priors: Table, model: Table) -> list[DesignObjective]:

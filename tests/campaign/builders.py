@@ -64,6 +64,13 @@ def response(alphabet: Alphabet = LABELS, epsilon: float = 1.0, participation: P
     return RandomizedResponse(alphabet=alphabet, epsilon=epsilon, participation=participation).channel()
 
 
+def ledger_line(**changed: Any) -> dict[str, Any]:
+    """Return a line of a ledger; `changed` replaces fields."""
+    line = {"campaign": "A" * 43, "cells": 2, "day": "2027-01-01", "denominator": 1, "host": "grades.example.org"}
+    line |= {"numerator": 3, "participation": "protected", "report": "ab" * 16, "title": "Animals"}
+    return {**line, **changed}
+
+
 def build_campaign(
     *,
     channels: Sequence[Channel] = (),

@@ -87,15 +87,6 @@ DONE: dict[str, tuple[list[Words], Words]] = {
     "campaign init": ([], ("--out", "new.toml")),
     "campaign invite": ([("campaign", "new", "campaign.toml", "--out", "essays")], ("essays",)),
     "campaign new": ([], ("campaign.toml", "--out", "essays")),
-    "campaign next-round": (
-        [
-            *(("campaign", "answer", *answer_words(slot)) for slot in (0, 1)),
-            ("campaign", "close", "by-hand/campaign.json", "--reports", "handed"),
-            ("campaign", "collect", "handed", "--campaign", "by-hand/campaign.json", "--out", "got"),
-            ("infer", "got/reports.csv", "--out", "found"),
-        ],
-        ("by-hand", "found", "--until", "2099-12-31", "--out", "next"),
-    ),
     "campaign page": ([("campaign", "new", "campaign.toml", "--out", "essays")], ("essays", "--out", "device.html")),
     "campaign demo": ([], ("--out", "shown")),
     "campaign serve": ([], (ASKED, "--port", 0)),

@@ -179,7 +179,7 @@ def test_a_campaign_has_its_own_guarantee() -> None:
     assert (campaign.epsilon, campaign.worker_epsilon) == (statement.per_answer.epsilon, statement.per_worker.epsilon)
     assert (campaign.name, campaign.cells) == (statement.campaign, statement.cells)
     assert "which tasks were assigned" in " ".join(statement.not_covered)
-    assert "every further report, in another campaign too, adds" in " ".join(statement.not_covered)
+    assert "The same question in another campaign costs the sum" in " ".join(statement.not_covered)
 
 
 def test_the_paragraph_is_one() -> None:

@@ -146,7 +146,7 @@ def test_gold_is_no_evidence_of_itself() -> None:
 
     assert sentences[0] == (
         "Use these truths with care: 22.5 % of the 2 tasks without gold are expected to be wrong, against 32.5 % with "
-        "no for every task."
+        "'no' for every task."
     )
     assert "1 truth has a confidence below 90 %" in sentences[1]
     assert (GUIDED.format("2 tasks", "are"), UNCHECKED) == sentences[-2:]

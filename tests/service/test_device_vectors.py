@@ -28,7 +28,7 @@ from crowdveil.standalone.checks import (
     whole_parts,
 )
 from crowdveil.standalone.verification import parse_json, verify
-from tests.campaign.builders import response
+from tests.campaign.builders import ledger_line, response
 from tests.chi_square import chi_square_p_value
 from tests.device_vectors import VECTORS, read_vectors
 from tests.service.browser import Forger, chromium, free_port, needs_chromium, served
@@ -216,10 +216,9 @@ def passes(read: Callable[[Any], object], given: object) -> bool:
 
 
 LEDGER = """
-const texts = { campaign: "c", day: "2026-01-01", host: "h", participation: "public", report: "r", title: "t" };
 const sums = [], read = [];
-for (const [numerator, denominator] of data) {
-  const lines = [{ ...texts, cells: 170, numerator, denominator }];
+for (const line of data) {
+  const lines = [line];
   sums.push(device.sumOfLines(lines));
   try {
     read.push(device.readLedger(device.canonical({ format: "crowdveil-ledger/1", lines })).length);
@@ -234,7 +233,8 @@ console.log(JSON.stringify([sums, read]));
 @needs_node
 def test_a_ledger_line_with_a_ratio_below_1_is_refused_and_lowers_no_sum() -> None:
     """An imported line with a numerator below its denominator is refused; one that is stored counts nothing."""
-    sums, read = run_node(LEDGER, [[10**6, 2718282], [1, 1], [2718282, 10**6]])
+    ratios = [(10**6, 2718282), (1, 1), (2718282, 10**6)]
+    sums, read = run_node(LEDGER, [ledger_line(cells=170, numerator=a, denominator=b) for a, b in ratios])
 
     assert [0.001, 0.001, 170.001] == sums
     assert ["ledger", 1, 1] == read

@@ -1,4 +1,4 @@
-"""Levels of privacy and later rounds on the worker's page in Chromium: chosen, summed, sent, or refused."""
+"""Levels of privacy and the ledger on the worker's page in Chromium: chosen, summed, sent, or refused."""
 
 import json
 from collections.abc import Iterator
@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from crowdveil.campaign.document import EarlierRound, Groups
+from crowdveil.campaign.document import Groups
 from crowdveil.campaign.report import decode_body, level_in_body
-from tests.campaign.builders import LABELS, response
+from tests.campaign.builders import LABELS, ledger_line, response
 from tests.service.accessibility import await_screen, check_screen
 from tests.service.browser import Campaigning, campaigning, needs_chromium
 
@@ -181,50 +181,39 @@ def test_a_level_that_hides_almost_nothing_says_so_in_red(tmp_path: Path, browse
 
 
 GROUPS = Groups(((0, 1),), (0, 1, 0, 1), (0, 0, 0))
-LATER: dict[str, Any] = {
-    "channels": [response(epsilon=0.5), response(epsilon=0.25)],
-    "groups": GROUPS,
-    "content": {"earlier": (EarlierRound("A" * 43, 2, 3, 1),)},
-}
-"""Two groups of tasks after a round of two answers of ratio 3: all four of this round have epsilon 1.5."""
-SUM = "epsilon at most 3.698"
+"""Two groups of tasks: all four answers have epsilon 1.5."""
+GROUPED: dict[str, Any] = {"channels": [response(epsilon=0.5), response(epsilon=0.25)], "groups": GROUPS}
 
 
 @pytest.fixture
-def rounds_service(tmp_path: Path) -> Iterator[Campaigning]:
-    """A service with an open later round."""
-    with campaigning(tmp_path, **LATER) as running:
+def grouped_service(tmp_path: Path) -> Iterator[Campaigning]:
+    """A service with an open campaign of two groups of tasks."""
+    with campaigning(tmp_path, **GROUPED) as running:
         yield running
 
 
-def ledger(host: str, cells: int) -> dict[str, Any]:
-    """Return a file with a line of the round before, as the page takes it."""
-    line = {"campaign": "A" * 43, "cells": cells, "day": "2027-01-01", "denominator": 1, "host": host, "numerator": 3}
-    line |= {"participation": "protected", "report": "ab" * 16, "title": "Animals"}
-    text = json.dumps({"format": "crowdveil-ledger/1", "lines": [line]}, sort_keys=True, separators=(",", ":"))
+def ledger(host: str) -> dict[str, Any]:
+    """Return a file with a line of another campaign, two answers of ratio 3, as the page takes it."""
+    text = json.dumps(
+        {"format": "crowdveil-ledger/1", "lines": [ledger_line(host=host)]}, sort_keys=True, separators=(",", ":")
+    )
     return {"name": "l.json", "mimeType": "application/json", "buffer": text.encode()}
 
 
-def opened(browser: Any, running: Campaigning, lines: dict[str, Any]) -> Any:
-    """Return the page of the first worker in a browser whose ledger has these lines."""
+def test_another_campaign_of_the_same_curator_costs_the_sum(grouped_service: Campaigning, browser: Any) -> None:
+    """The page says that the same question asked again costs the sum, and adds its lines to those of the ledger."""
+    host = str(grouped_service.built.campaign.url).split("/")[2]
     page = browser.new_context(locale="en-US").new_page()
-    page.goto(f"{running.built.campaign.url}/a/")
+    page.goto(f"{grouped_service.built.campaign.url}/a/")
     page.click("#ledger summary")
-    page.set_input_files("#import", lines)
+    page.set_input_files("#import", ledger(host))
     page.locator("#ledger-lines tr").first.wait_for()
-    page.goto(running.link(0))
-    return page
-
-
-def test_a_later_round_is_one_question_with_the_sum_over_rounds(rounds_service: Campaigning, browser: Any) -> None:
-    """The page asks one question, says the sum, and adds its lines to those of the round before."""
-    page = opened(browser, rounds_service, ledger(str(rounds_service.built.campaign.url).split("/")[2], 2))
+    page.goto(grouped_service.link(0))
     await_screen(page, "intro")
     page.evaluate("document.querySelectorAll('details').forEach((part) => part.open = true)")
-    promise, top = page.inner_text("#intro"), page.inner_text(".campaign")
+    promise = page.inner_text("#intro")
     page.click("#start")
     await_screen(page, "tasks")
-    asked = page.inner_text("#tasks")
     page.locator("fieldset").nth(0).get_by_text(LABELS.names[1], exact=True).click()
     page.wait_for_function("() => document.querySelector('.bar p').textContent.startsWith('1')")
     page.click("#task-form button")
@@ -235,42 +224,13 @@ def test_a_later_round_is_one_question_with_the_sum_over_rounds(rounds_service: 
     with page.expect_download() as download:
         page.click("#export")
     lines = json.loads(Path(download.value.path()).read_text())["lines"]
-    (body,) = rounds_service.bodies()
-    ratios = [Fraction(*certificate["ratio"]) for certificate in rounds_service.built.campaign.certificates]
+    (body,) = grouped_service.bodies()
+    ratios = [Fraction(*certificate["ratio"]) for certificate in grouped_service.built.campaign.certificates]
 
-    assert "Round 2 of a campaign: the chances were chosen from the reports of the rounds before" in promise
-    assert SUM in promise
-    assert 1 == top.count("Which animal is it?")
-    assert "Question" not in asked
-    assert 4 == page.locator("fieldset").count() or "Task 4 of 4" in asked
+    assert "The same question in another campaign costs the sum of both epsilons." in promise
     assert "With this one: 3.698" in after
+    assert [host] == page.locator("#ledger-lines th").all_inner_texts()
     assert sorted([(2, Fraction(3)), *((2, ratio) for ratio in ratios)]) == sorted(
         (line["cells"], Fraction(line["numerator"], line["denominator"])) for line in lines
     )
-    assert 4 == len(decode_body(body, rounds_service.built.campaign, 0, range(4)))
-
-
-@pytest.mark.parametrize(("host", "cells"), [("elsewhere.example.org", 2), ("", 3)])
-def test_a_round_of_another_campaign_is_refused_before_it_asks(
-    rounds_service: Campaigning, browser: Any, host: str, cells: int
-) -> None:
-    """A browser whose ledger has the round before with another host, or more answers, stops."""
-    page = opened(browser, rounds_service, ledger(host or str(rounds_service.built.campaign.url).split("/")[2], cells))
-    await_screen(page, "refused")
-
-    assert "This is not a later round of the campaign that it names." in page.inner_text("#refused")
-    assert [] == rounds_service.bodies()
-
-
-@pytest.mark.parametrize("language", ["en", "de"])
-def test_a_later_round_can_be_read_by_everybody(rounds_service: Campaigning, browser: Any, language: str) -> None:
-    """The first screen of a later round passes the checks of accessibility in both languages."""
-    small = {"width": 360, "height": 700}
-    page = browser.new_context(locale="en-US", viewport=small, reduced_motion="reduce").new_page()
-    page.goto(rounds_service.link(0))
-    await_screen(page, "intro")
-    page.click(f"[data-language={language}]")
-    page.focus("#intro-heading")
-    check_screen(page, "intro", language)
-
-    assert ("Runde 2 einer Kampagne" in page.inner_text("#intro")) == (language == "de")
+    assert 4 == len(decode_body(body, grouped_service.built.campaign, 0, range(4)))

@@ -438,7 +438,7 @@ def test_a_task_that_the_file_leaves_out_has_no_answer(service, tmp_path):
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("task,label\nt9,quokka\n", "'t9' is not yours. Your tasks: t0, "),
+        ("task,label\nt9,quokka\n", "'t9' is not yours. Your tasks: 't0', "),
         ("task,label\nt0,cat\n", "cat"),
         ("task,label\nt0,quokka\nt0,narwhal\n", "'t0' occurs twice"),
         ("a,b\n1,2\n", "needs the columns"),

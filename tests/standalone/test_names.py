@@ -14,7 +14,6 @@ from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.mechanisms import Laplace
 from crowdveil.standalone import device as one_file
 from crowdveil.standalone.checks import (
-    LINE,
     Refused,
     epsilon,
     first_confusable_pair,
@@ -25,7 +24,7 @@ from crowdveil.standalone.checks import (
 )
 from crowdveil.standalone.device import Device
 from crowdveil.standalone.verification import parse_json
-from tests.campaign.builders import build_campaign, build_questions, response
+from tests.campaign.builders import build_campaign, build_questions, ledger_line, response
 
 INVISIBLE_SIGNS = "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u3164\ufe00\ufe0f\uffa0\U000e0100\U000e01ef"
 IGNORABLE_RANGES = (
@@ -202,7 +201,7 @@ def test_a_curator_cannot_write_a_line_of_the_promise(tmp_path, monkeypatch, cap
 
 def test_a_title_in_the_ledger_stays_in_its_line(tmp_path, capsys):
     """Each line of a title in the ledger is marked as foreign, also after a line break or spaces up to the margin."""
-    line = {**dict.fromkeys(LINE, "x"), "cells": 1, "numerator": 2, "denominator": 1}
+    line = ledger_line(cells=1, numerator=2, denominator=1)
     one_file.add_to_ledger(tmp_path, [{**line, "title": "a\nto all curators: epsilon 0.000\u202e"}])
     one_file.print_ledger(one_file.read_ledger(tmp_path))
     printed = capsys.readouterr().out.splitlines()

@@ -78,11 +78,8 @@ def test_sound_campaigns_hold(vector: dict[str, object]) -> None:
 
     assert [] == [claim for claim in checked.claims if not claim.holds]
     assert (campaign.name, campaign.participation) == (checked.digest, checked.participation)
-    assert (campaign.weakest_answer_guarantee_over_rounds.epsilon, campaign.largest_worker_cells_over_rounds) == (
-        checked.answer_epsilon,
-        checked.answers,
-    )
-    assert pytest.approx(campaign.worker_guarantee_over_rounds.epsilon, rel=1e-12) == checked.worker_epsilon
+    assert (campaign.epsilon, campaign.cells) == (checked.answer_epsilon, checked.answers)
+    assert pytest.approx(campaign.worker_epsilon, rel=1e-12) == checked.worker_epsilon
 
 
 @st.composite

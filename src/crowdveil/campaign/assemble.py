@@ -9,7 +9,7 @@ from typing import Any
 
 from crowdveil.campaign.assignment_part import AssignmentPart, split_assignment
 from crowdveil.campaign.canonical_json import canonical_bytes
-from crowdveil.campaign.document import Campaign, CampaignTerms, EarlierRound, Groups, Relay, Task
+from crowdveil.campaign.document import Campaign, CampaignTerms, Groups, Relay, Task
 from crowdveil.channels.channel import Channel
 from crowdveil.standalone.checks import CAMPAIGN_FORMAT, PICTURE, symbol_bytes
 
@@ -28,7 +28,6 @@ class CampaignContent(CampaignTerms):
     levels: int | None = None
     prior: str | None = None
     questions: tuple[str, ...] = ()
-    earlier: tuple[EarlierRound, ...] = ()
     salt: str = field(default_factory=lambda: secrets.token_hex(16))
 
 
@@ -68,7 +67,6 @@ def assemble_campaign(
     asked = [{"text": text, "cells": load} for text, load in zip(content.questions, loads, strict=False)]
     chosen: dict[str, Any] = {"levels": content.levels, "prior": content.prior, "questions": asked or None}
     chosen["relay"] = content.relay and asdict(content.relay)
-    chosen["earlier"] = list(map(asdict, content.earlier)) or None
     document |= {name: value for name, value in chosen.items() if value is not None}
     return Campaign.from_bytes(canonical_bytes(document)), parts
 

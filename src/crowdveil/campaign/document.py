@@ -8,7 +8,6 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from datetime import date, timedelta
-from fractions import Fraction
 from functools import cached_property
 from hashlib import sha256
 from typing import Any, Literal, Self
@@ -20,7 +19,7 @@ from crowdveil.channels.guarantee import Guarantee, Participation
 from crowdveil.channels.rounding import sum_rounded_up
 from crowdveil.errors import CampaignError
 from crowdveil.standalone.checks import PICTURE, SUITE, Claims, check_campaign, check_level, sealed_bytes
-from crowdveil.standalone.verification import epsilon_of, parse_json
+from crowdveil.standalone.verification import parse_json
 
 State = Literal["early", "open", "closed"]
 
@@ -84,21 +83,6 @@ class Question:
 
     text: str
     cells: int
-
-
-@dataclass(frozen=True, slots=True)
-class EarlierRound:
-    """Round before a later one: name of its campaign, and the most answers of a worker, each of at most this ratio."""
-
-    campaign: str
-    cells: int
-    numerator: int
-    denominator: int
-
-    @property
-    def largest_answer_epsilon(self) -> float:
-        """Largest privacy loss of a single answer, in nats, rounded up."""
-        return epsilon_of(Fraction(self.numerator, self.denominator))
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +153,6 @@ class Campaign(CampaignTerms):
         levels: number of levels that a worker chooses from, one channel for each; None without levels.
         prior: SHA-256 of the file of the public prior that the channels were chosen for, hexadecimal; None without one.
         questions: several questions, with a channel for each; empty with one, which `question` and `labels` describe.
-        earlier: of a later round the rounds before it, the first one first; empty for others.
     """
 
     labels: tuple[str, ...]
@@ -189,7 +172,6 @@ class Campaign(CampaignTerms):
     levels: int | None
     prior: str | None
     questions: tuple[Question, ...]
-    earlier: tuple[EarlierRound, ...]
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Self:
@@ -211,7 +193,6 @@ class Campaign(CampaignTerms):
             "sent_bytes": sealed_bytes(found) if "relay" in found else found["body_bytes"],
             **{name: found.get(name) for name in ("levels", "prior")},
             "questions": tuple(Question(**question) for question in found.get("questions", ())),
-            "earlier": tuple(EarlierRound(**one) for one in found.get("earlier", ())),
         }
         tuples = {name: tuple(found[name]) for name in ("labels", "certificates", "assignment_parts")}
         return cls(**{**found, **tuples, **converted}, channels=channels, source=data)
@@ -287,25 +268,14 @@ class Campaign(CampaignTerms):
         return sum_rounded_up([(self.epsilon, self.cells)])
 
     @property
-    def weakest_answer_guarantee_over_rounds(self) -> Guarantee:
-        """Guarantee of a single answer under the weakest channel, in this round and those before."""
-        epsilon = max(self.epsilon, *(one.largest_answer_epsilon for one in self.earlier), 0.0)
-        return Guarantee(epsilon=epsilon, participation=self.participation)
+    def guarantee(self) -> Guarantee:
+        """Guarantee of a single answer under the weakest channel."""
+        return Guarantee(epsilon=self.epsilon, participation=self.participation)
 
     @property
-    def worker_guarantee_over_rounds(self) -> Guarantee:
-        """Guarantee of all answers of one worker, in this round and those before; for one report in each."""
-        before = ((one.largest_answer_epsilon, one.cells) for one in self.earlier)
-        return replace(
-            self.weakest_answer_guarantee_over_rounds,
-            epsilon=sum_rounded_up([(self.worker_epsilon, 1), *before]),
-            unit="worker",
-        )
-
-    @property
-    def largest_worker_cells_over_rounds(self) -> int:
-        """Largest number of answers of one worker, in this round and those before."""
-        return self.cells + sum(one.cells for one in self.earlier)
+    def worker_guarantee(self) -> Guarantee:
+        """Guarantee of all answers of one worker, with `worker_epsilon`."""
+        return replace(self.guarantee, epsilon=self.worker_epsilon, unit="worker")
 
     def channel_of(self, slot: int, task: int, level: int | None = None) -> Channel:
         """Return the channel of a worker's answer to a task, by slot, task index, and the level that was chosen.

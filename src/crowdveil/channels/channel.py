@@ -34,6 +34,7 @@ from crowdveil.channels.certificate import DESIGNED, parse_certificate, with_for
 from crowdveil.channels.guarantee import Guarantee, Participation
 from crowdveil.errors import CertificateError, SettingsError
 from crowdveil.presentation.html import Html, notebook_card
+from crowdveil.presentation.quotes import quoted
 from crowdveil.presentation.svg_pictures import table_shaded_by_probability
 from crowdveil.randomness import WORD_BITS, Source
 from crowdveil.standalone.checks import is_marked
@@ -263,7 +264,7 @@ class Channel:
 
     def picture(self, name: str | None = None) -> Html:
         """Return P(report | answer) as inline SVG: a table of shaded cells, in per cent; `name` prefixes its ids."""
-        shown = {symbol: "no answer" if symbol == NULL else symbol for symbol in (*self.inputs, *self.outputs)}
+        shown = {symbol: "no answer" if symbol == NULL else quoted(symbol) for symbol in (*self.inputs, *self.outputs)}
         rows = [(shown[answer], row.tolist()) for answer, row in zip(self.inputs, self.probabilities, strict=True)]
         kept = "; ".join(
             f"the answer {label} is reported as {label} with {100 * row[self.outputs.index(answer)]:.1f} %"

@@ -195,33 +195,6 @@ def table_by_task(channels: Sequence[Channel], tasks: Mapping[str, int]) -> Chan
     return ChannelTable(channels=tuple(channels), choice=(tuple(range(len(channels))),), tasks=dict(tasks))
 
 
-def table_by_cell(
-    channels: Sequence[Channel], chosen: NDArray[np.int64], workers: Collection[Any], tasks: Collection[Any]
-) -> ChannelTable:
-    """Return the table with a channel for each cell; channels of no cell are left out.
-
-    Args:
-        channels: channels of the cells.
-        chosen: index of the channel, indexed [worker, task].
-        workers, tasks: names in the order of the index.
-    """
-    used, index = np.unique(chosen, return_inverse=True)
-    rows, of_worker = np.unique(index.reshape(chosen.shape), axis=0, return_inverse=True)
-    columns, of_task = np.unique(rows, axis=1, return_inverse=True)
-    return ChannelTable(
-        channels=tuple(channels[code] for code in used.tolist()),
-        choice=tuple(map(tuple, columns.tolist())),
-        workers=dict(zip(map(str, workers), of_worker.ravel().tolist(), strict=True)),
-        tasks=dict(zip(map(str, tasks), of_task.ravel().tolist(), strict=True)),
-    )
-
-
-def channel_indices(table: ChannelTable, tasks: Collection[Any], workers: Collection[Any]) -> NDArray[np.int64]:
-    """Return the index of the channel of each cell, indexed [worker, task]; errors as `ChannelTable.groups`."""
-    of_task, of_worker = table.groups(tasks, workers)
-    return np.array(table.choice)[np.ix_(of_worker, of_task)]
-
-
 def is_channel_table(text: str | bytes) -> bool:
     """Return whether a certificate's text has the format of a table; its content is not checked."""
     return has_format(text, TABLE_FORMAT)

@@ -1,8 +1,7 @@
-"""Guarantees of campaigns with levels, several questions, earlier rounds or a relay, and their sentences.
+"""Guarantees of campaigns with levels, several questions or a relay, and their sentences.
 
-The epsilons of a worker's answers add up over questions and rounds. The channels of a round are chosen from the reports
-of earlier ones, so each answer keeps its guarantee given these (docs/explanation/campaign-guarantees.md). With levels a
-worker has the guarantee of the own one; with a relay the shuffled loss stands beside the local one.
+The epsilons of a worker's answers add up over questions. With levels a worker has the guarantee of the own one; with a
+relay the shuffled loss stands beside the local one (docs/explanation/campaign-guarantees.md).
 """
 
 from collections.abc import Sequence
@@ -96,22 +95,6 @@ def question_sentences(campaign: Campaign | None) -> tuple[str, ...]:
     return (
         f"The campaign asks {count} questions, and the epsilon of a worker is the sum over all answers to all of them "
         f"({each}).",
-    )
-
-
-def round_sentences(campaign: Campaign | None) -> tuple[str, ...]:
-    """Return what earlier rounds add to the epsilon of a worker, in plain words; empty in a first round."""
-    if campaign is None or not campaign.earlier:
-        return ()
-    number = len(campaign.earlier) + 1
-    rounds = [(one.cells, one.largest_answer_epsilon) for one in campaign.earlier]
-    each = "; ".join(
-        f"round {place}: at most {cells:,} at epsilon {format_bound(epsilon, 4)} each"
-        for place, (cells, epsilon) in enumerate([*rounds, (campaign.cells, campaign.epsilon)], start=1)
-    )
-    return (
-        f"This is round {number} of a campaign, and the epsilon of a worker is the sum over all answers in {number} "
-        f"rounds ({each}). The channels of a round follow from the reports of the rounds before.",
     )
 
 

@@ -20,7 +20,6 @@ from crowdveil.privacy.campaign_sentences import (
     level_sentences,
     question_sentences,
     relay_sentences,
-    round_sentences,
     single_question_sentences,
 )
 from crowdveil.privacy.largest_posterior import sentences_on_adversary_certainty
@@ -42,6 +41,7 @@ MEANING = (
 )
 UNPROTECTED = "Some answers were sent without protection, so no epsilon holds for every answer."
 MARKED = "The collection is marked as without privacy."
+LEAST_NOT_COVERED = "The least number of reports, {}: the curator promises to release nothing below it."
 FROM_DEVICES = (
     "That somebody opened a link, which whoever watches the connection can see.",
     "A device that runs another program than the one whose code was checked.",
@@ -50,7 +50,8 @@ FROM_DEVICES = (
 ALWAYS_UNCOVERED = (
     "Time and network address of a report, which the network and the operator of the service can see.",
     "Answers of other workers: where answers depend on one another, those of others may tell about one's own.",
-    "Other collections: every further report, in another campaign too, adds its own epsilon.",
+    "Other collections: every further report adds its own epsilon. The same question in another campaign costs the "
+    "sum of both epsilons.",
     "What workers say about their answers elsewhere.",
 )
 
@@ -77,7 +78,6 @@ class PrivacyStatement:
         level_guarantees: guarantee per answer of each channel that a worker may have chosen; empty without levels.
         level_workers: number of workers at each level; empty where it must not be stated.
         questions: sentences on what several questions of a campaign add; empty with one.
-        rounds: sentences on what earlier rounds of a campaign add; empty without them.
         question_guarantees: guarantee per answer of each question of the campaign; empty with one.
         inputs: sentences on what else the truths depend on; empty if that is nothing.
     """
@@ -99,7 +99,6 @@ class PrivacyStatement:
     level_guarantees: tuple[Guarantee, ...] = ()
     level_workers: tuple[int, ...] = ()
     questions: tuple[str, ...] = ()
-    rounds: tuple[str, ...] = ()
     question_guarantees: tuple[Guarantee, ...] = ()
     inputs: tuple[str, ...] = ()
 
@@ -192,16 +191,15 @@ def campaign_statement(campaign: Campaign) -> PrivacyStatement:
         status="protected",
         subject="campaign",
         mechanism=mechanism_names(campaign),
-        per_answer=campaign.weakest_answer_guarantee_over_rounds,
-        per_worker=campaign.worker_guarantee_over_rounds,
-        cells=campaign.largest_worker_cells_over_rounds,
+        per_answer=campaign.guarantee,
+        per_worker=campaign.worker_guarantee,
+        cells=campaign.cells,
         not_covered=uncovered_sentences(campaign_exclusions(campaign), protected=protected, assigned=True),
         campaign=campaign.name,
         relay=relay_sentences(campaign),
         levels=level_sentences(campaign),
         level_guarantees=tuple(channel.guarantee for channel in campaign.channels) if campaign.levels else (),
         questions=question_sentences(campaign),
-        rounds=round_sentences(campaign),
         question_guarantees=question_guarantees_if_several(campaign),
         certificate_sha256=str(campaign.certificates[0]["sha256"]) if single else None,
         channel=campaign.channels[0] if single else None,
@@ -220,7 +218,10 @@ def question_guarantees_if_several(campaign: Campaign) -> tuple[Guarantee, ...]:
 
 def campaign_exclusions(campaign: Campaign | None) -> tuple[str, ...]:
     """Return what the devices of a campaign, None if it is unknown, leave uncovered, as sentences."""
-    return FROM_DEVICES if campaign is None or campaign.levels is None else (*FROM_DEVICES, LEVEL_NOT_COVERED)
+    if campaign is None:
+        return FROM_DEVICES
+    least = LEAST_NOT_COVERED.format(f"{campaign.min_reports:,}")
+    return (*FROM_DEVICES, least, *([] if campaign.levels is None else [LEVEL_NOT_COVERED]))
 
 
 def no_guarantee_reason(channel: Channel | ChannelTable) -> str:
@@ -269,7 +270,6 @@ def statement_sentences(statement: PrivacyStatement) -> Sequence[str]:
         *statement.relay,
         *statement.levels,
         *(() if apart else statement.questions),
-        *statement.rounds,
         *statement.inputs,
         "A report depends on the answers of its worker only, so the epsilon of one worker is also that of the whole "
         "collection.",

@@ -8,6 +8,7 @@ from crowdveil.campaign.document import Campaign
 from crowdveil.channels.guarantee import Guarantee
 from crowdveil.channels.rounding import percent_rounded_up
 from crowdveil.planning.settings.creation import PLAN_FILE
+from crowdveil.presentation.quotes import quoted
 from crowdveil.standalone.verification import parse_json
 
 Facts = tuple[tuple[str, str], ...]
@@ -29,12 +30,18 @@ def campaign_facts(campaign: Campaign) -> Facts:
     """Return further lines of the statement of a campaign, as pairs of name and text."""
     operators, deleted = [] if campaign.relay is None else [campaign.relay.operator], campaign.purge_day
     return (
-        *(("Relay, as the curator names it", repr(operator)) for operator in operators),
+        *(("Relay, as the curator names it", quoted(operator)) for operator in operators),
         ("Campaign", campaign.name),
         ("Days (UTC)", f"{campaign.opens.isoformat()} to {campaign.closes.isoformat()}"),
         ("Workers asked", f"{campaign.slots:,}"),
-        ("Least number of reports", f"{campaign.min_reports:,}; below it nothing is released"),
-        ("Reports deleted (UTC)", "no day is promised" if deleted is None else f"from {deleted.isoformat()} on"),
+        (
+            "Least number of reports",
+            f"{campaign.min_reports:,}; not checked: the curator promises to release nothing below it",
+        ),
+        (
+            "Reports deleted (UTC)",
+            "no day is promised" if deleted is None else f"from {deleted.isoformat()} on; promised, not checked",
+        ),
     )
 
 
@@ -43,20 +50,15 @@ def facts_for_ethics_board(campaign: Campaign, file: Path) -> Facts:
     questions = [one.text for one in campaign.questions] or [campaign.question]
     long = len(campaign.consent) > MAX_CONSENT
     return (
-        ("Title", _quoted_in_one_line(campaign.title)),
-        ("Question", "; ".join(map(_quoted_in_one_line, questions))),
+        ("Title", quoted(campaign.title)),
+        ("Question", "; ".join(map(quoted, questions))),
         (
             "Consent, in the curator's words",
-            "too long for this page: see the file" if long else _quoted_in_one_line(campaign.consent),
+            "too long for this page: see the file" if long else quoted(campaign.consent),
         ),
         *_expected_error_facts_of_plan(campaign, file.parent / PLAN_FILE),
         *campaign_facts(campaign),
     )
-
-
-def _quoted_in_one_line(text: str) -> str:
-    """Return a text of the curator in one line, in quotes."""
-    return repr(" ".join(text.split()))
 
 
 def _expected_error_facts_of_plan(campaign: Campaign, plan: Path) -> Facts:

@@ -31,6 +31,7 @@ from crowdveil.planning.settings.alternatives import WORTH_ASKING
 from crowdveil.planning.settings.expected_error import mechanism_on_plan_scale
 from crowdveil.planning.worker_budget import LARGEST_CELL_EPSILON, RANKING_EXCESS
 from crowdveil.presentation.counts import number_of
+from crowdveil.presentation.quotes import quoted
 from crowdveil.privacy.mechanism_from_settings import Expectation
 from crowdveil.privacy.statement import PrivacyStatement
 from crowdveil.release.result_files import expected_error_without_gold, has_truth, tasks_without_gold_text
@@ -83,7 +84,7 @@ def conclude(estimate: Estimate, statement: PrivacyStatement, evidence: Evidence
     constant, least = base.expected_error, max(own, _lower_end_of_gold_error(estimate))
     small, as_good = least <= SMALL_ERROR, least >= USELESS * constant
     ratio = (USEFUL + USELESS) / 2 if small and as_good else 0.0 if small else least / constant
-    against = f"{error_percent(constant)} with {base.constant} for every task"
+    against = f"{error_percent(constant)} with {quoted(str(base.constant))} for every task"
     of = "" if estimate.gold is None else f" of the {tasks_without_gold_text(estimate)}"
     compared = f"{error_percent(own)}{of} are expected to be wrong, against {against}"
     verdict, first = _verdict_on_few_reports(rest, source, compared) or _verdict_by_share_of_constant_error(

@@ -43,13 +43,13 @@ from crowdveil.folder.evidence import (
 )
 from crowdveil.folder.recorded_reading_options import recorded_reports
 from crowdveil.folder.write_collection import REPORTS_FILES
+from crowdveil.presentation.quotes import quoted
 from crowdveil.privacy.accounting import account_channel_table
 from crowdveil.privacy.campaign_sentences import (
     level_sentences,
     publishable_level_counts,
     question_sentences,
     relay_sentences,
-    round_sentences,
     single_question_sentences,
 )
 from crowdveil.privacy.statement import (
@@ -63,6 +63,7 @@ from crowdveil.privacy.statement import (
     question_guarantees_if_several,
     uncovered_sentences,
 )
+from crowdveil.registry import MECHANISM_NAMES
 from crowdveil.release.campaign_facts import YARDSTICK, Facts, facts_for_ethics_board
 from crowdveil.release.result_files import read_results
 from crowdveil.release.statement_of_inputs import statement_of_inputs
@@ -72,7 +73,6 @@ from crowdveil.standalone.verification import (
     read_bounded,
     read_parts,
     read_prior,
-    read_round_before,
     verify,
 )
 
@@ -186,9 +186,7 @@ def refuse_if_campaign_claims_are_false(campaign: Path) -> None:
     Raises:
         ClaimError: with the false claims.
     """
-    claims = verify(
-        read_bounded(campaign), read_parts(campaign), read_prior(campaign), read_round_before(campaign)
-    ).claims
+    claims = verify(read_bounded(campaign), read_parts(campaign), read_prior(campaign)).claims
     false = tuple(claim.claim for claim in claims if not claim.holds)
     if false:
         raise ClaimError(str(campaign), false, [claim._asdict() for claim in claims])
@@ -278,7 +276,7 @@ def _statement_of_sums(inferred_from: str | None, sums: Path) -> PrivacyStatemen
     facts = read_crowd(found).collection
     if facts.simulation:
         return PrivacyStatement(status="simulation", reason=SIMULATION)
-    return PrivacyStatement(status="none", reason=NO_CERTIFICATE, mechanism=facts.mechanism)
+    return PrivacyStatement(status="none", reason=NO_CERTIFICATE, mechanism=_mechanism_name(facts))
 
 
 def statement_of_evidence(evidence: Evidence | None, campaign: Campaign | None) -> PrivacyStatement:
@@ -312,7 +310,6 @@ def _require_reports_of_campaign(campaign: Campaign, evidence: Evidence) -> None
             ("certificate", _certificates_match_campaign(channel, asked)),
             ("tasks", set(map(str, reports.tasks)) <= {task.id for task in asked.tasks}),
             ("workers", set(map(str, reports.workers)) <= set(map(exported_name_of_slot, range(campaign.slots)))),
-            ("losses of earlier rounds", _keeps_stated_worker_loss(evidence, campaign)),
         )
         if not ok
     ]
@@ -323,14 +320,6 @@ def _require_reports_of_campaign(campaign: Campaign, evidence: Evidence) -> None
             examples=f"other {' and '.join(foreign)}",
             hint="Give the campaign.json from which these reports were exported.",
         )
-
-
-def _keeps_stated_worker_loss(evidence: Evidence, campaign: Campaign) -> bool:
-    """Return whether no worker was asked more, in all rounds of a campaign, than a later round states."""
-    if not campaign.earlier or evidence.channel is None:
-        return True
-    _, found = _largest_cells_and_worker_guarantee(evidence, evidence.channel, workers_chose_channels=False)
-    return found.epsilon <= campaign.worker_guarantee_over_rounds.epsilon
 
 
 def require_every_question(campaign: Campaign, directory: Path, evidence: Mapping[Path, Evidence | None]) -> None:
@@ -378,20 +367,12 @@ def question_that_reports_answer(evidence: Evidence, campaign: Campaign) -> Camp
 
 
 def _certificates_match_campaign(channel: Channel | ChannelTable | None, campaign: Campaign) -> bool:
-    """Return whether the certificates are those of a campaign; with levels all of them, in order, one a group.
-
-    Those of earlier rounds are known by their largest epsilon and their participation alone.
-    """
+    """Return whether the certificates are those of a campaign; with levels all of them, in order, one a group."""
     channels = channel.channels if isinstance(channel, ChannelTable) else (channel,)
     found = [None if one is None else one.certificate()["sha256"] for one in channels]
     sealed = [certificate["sha256"] for certificate in campaign.certificates]
     if campaign.levels is None:
-        before = max((one.largest_answer_epsilon for one in campaign.earlier), default=0.0)
-        kept = [
-            one is not None and one.epsilon <= before and one.participation == campaign.participation
-            for one in channels
-        ]
-        return all(seal in sealed or same for same, seal in zip(kept, found, strict=True))
+        return set(found) <= set(sealed)
     one_each = tuple((level,) for level in range(campaign.levels))
     return isinstance(channel, ChannelTable) and (found, channel.choice) == (sealed, one_each)
 
@@ -404,7 +385,7 @@ def _statement_of_checked_reports(
     assert facts is not None
     reason = _no_guarantee_reason(facts, channel)
     if reason or channel is None:
-        return PrivacyStatement(status="none", reason=reason, mechanism=facts.mechanism)
+        return PrivacyStatement(status="none", reason=reason, mechanism=_mechanism_name(facts))
     chosen = isinstance(channel, ChannelTable) and len(channel.choice) > 1
     chosen &= campaign is None and not made_from_answers
     apart = campaign is None and facts.question is not None
@@ -415,13 +396,13 @@ def _statement_of_checked_reports(
     workers = _workers_at_each_level(evidence, channel)
     if campaign is not None:
         guarantee, cells, per_worker = (
-            campaign.weakest_answer_guarantee_over_rounds,
-            campaign.largest_worker_cells_over_rounds,
-            campaign.worker_guarantee_over_rounds,
+            campaign.guarantee,
+            campaign.cells,
+            campaign.worker_guarantee,
         )
     return PrivacyStatement(
         status="protected",
-        mechanism=channel.mechanism if campaign is None or campaign.earlier else mechanism_names(campaign),
+        mechanism=channel.mechanism if campaign is None else mechanism_names(campaign),
         per_answer=guarantee,
         per_worker=None if apart else per_worker,
         of_question=channel.guarantee if campaign is not None and campaign.questions else None,
@@ -439,7 +420,6 @@ def _statement_of_checked_reports(
         else (),
         level_workers=() if campaign is None else publishable_level_counts(campaign, workers),
         questions=single_question_sentences(cells, per_worker) if apart else question_sentences(campaign),
-        rounds=round_sentences(campaign),
         question_guarantees=() if campaign is None else question_guarantees_if_several(campaign),
         certificate_sha256=facts.certificate_sha256,
         channel=channel if isinstance(channel, Channel) else None,
@@ -479,6 +459,11 @@ def _no_guarantee_reason(facts: Collection, channel: Channel | ChannelTable | No
         return NO_CERTIFICATE
     reason = no_guarantee_reason(channel)
     return MARKED if not reason and facts.stated_none else reason
+
+
+def _mechanism_name(facts: Collection) -> str:
+    """Return the name of the mechanism, which is not checked; an unknown one in quotes."""
+    return facts.mechanism if facts.mechanism in MECHANISM_NAMES else quoted(facts.mechanism)
 
 
 def _largest_cells_and_worker_guarantee(

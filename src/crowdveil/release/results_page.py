@@ -26,6 +26,7 @@ from crowdveil.em.estimate import Estimate, error_text
 from crowdveil.files.atomic_write import Outputs, write_outputs
 from crowdveil.folder.estimate_files import PAGE
 from crowdveil.presentation.html import Html
+from crowdveil.presentation.quotes import quoted
 from crowdveil.presentation.svg_pictures import bar_chart, count_bars, interval_chart, share_histogram
 from crowdveil.privacy.largest_posterior import picture_rows_of_largest_posteriors, sentences_on_adversary_certainty
 from crowdveil.privacy.statement import PrivacyStatement, statement_sentences
@@ -53,6 +54,7 @@ MEANINGFUL = 0.95
 """Largest certainty about a whole person, from even odds, up to which the guarantee is shown as one."""
 NO_TITLE = "Inferred truths"
 """Heading of a page without a title."""
+FOREIGN = Markup('<bdi class="foreign">{}</bdi>')
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -169,7 +171,7 @@ def _render_results_page(
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    filters: dict[str, Callable[..., str]] = {"percent": percent, "code": code_as_html}
+    filters: dict[str, Callable[..., str]] = {"percent": percent, "code": code_as_html, "foreign": foreign_html}
     environment.filters |= filters
     several = len(answered) > 1
     parts = [
@@ -178,6 +180,7 @@ def _render_results_page(
     ]
     return environment.get_template("release.html").render(
         text=text,
+        title=text.title if text.title == NO_TITLE else quoted(text.title),
         style=Markup(style_sheet()),
         policy=content_security_policy(),
         version=version("crowdveil"),
@@ -269,6 +272,11 @@ def percent(share: float | None) -> str:
     return "> 99.9 %" if share > 0.9995 else f"{100 * round(float(share), 3):.1f} %"
 
 
+def foreign_html(text: str) -> Markup:
+    """Return words of others as an element that the style sheet puts in quotes; numbers and our own heading as is."""
+    return escape(text) if text == NO_TITLE or quoted(text) == text else FOREIGN.format(text)
+
+
 def code_as_html(sentence: str) -> Markup:
     """Return a sentence as HTML in which what stands between backticks is code; no line ends before a percent sign."""
     kept = str(escape(sentence)).replace(" %", "\N{NO-BREAK SPACE}%")
@@ -295,11 +303,11 @@ def _expected_error_and_constant_sentences(estimate: Estimate) -> str:
     if own_error is None:
         return (
             f"The method gives no probabilities, so no expected error is known. The most frequent truth is "
-            f"{base.constant}; {base.moved:,} of {len(rest.tasks):,} truths differ from it.{gold}"
+            f"{quoted(str(base.constant))}; {base.moved:,} of {len(rest.tasks):,} truths differ from it.{gold}"
         )
     return (
-        f"Expected share of wrong truths: {error_percent(own_error)}. The best constant, {base.constant} for "
-        f"every task, would be wrong on {error_percent(base.expected_error)}. Both follow from the model, not from "
+        f"Expected share of wrong truths: {error_percent(own_error)}. The best constant, {quoted(str(base.constant))} "
+        f"for every task, would be wrong on {error_percent(base.expected_error)}. Both follow from the model, not from "
         f"known truths.{gold}"
     )
 
@@ -345,6 +353,7 @@ def _task_rows(estimate: Estimate, text: PageText, chosen: Iterable[int]) -> Ite
             "task": names[task],
             "text": text.task_texts.get(names[task], ""),
             "truth": texts[task],
+            "labelled": estimate.categorical and str(estimate.truth[task]) != "",
             "mark": "gold" if gold else "" if reports else "no reports",
             "confidence": None if gold or confidence is None else float(confidence[task]),
             "interval": ""
@@ -432,7 +441,7 @@ CONFIDENCE_CLASSES = {
 def label_counts(name: str, labels: Sequence[str], truth: NDArray[np.int64]) -> Html:
     """Return the number of tasks by inferred label, as `count_bars`; `truth` has the codes of the decided tasks."""
     counts = np.bincount(truth, minlength=len(labels))
-    return count_bars(name, "Tasks by inferred truth", labels, counts.tolist())
+    return count_bars(name, "Tasks by inferred truth", list(map(quoted, labels)), counts.tolist())
 
 
 def confidence_classes(name: str, confidence: NDArray[np.float64]) -> Html:
@@ -473,7 +482,7 @@ def numbers_chart(
     ]
     lows, highs = (truth if low is None else low), (truth if high is None else high)
     title = "Inferred numbers with 90 % intervals" if low is not None else "Inferred numbers"
-    rows = [(tasks[task], float(truth[task]), float(lows[task]), float(highs[task])) for task in chosen]
+    rows = [(quoted(tasks[task]), float(truth[task]), float(lows[task]), float(highs[task])) for task in chosen]
     return interval_chart(name, title, rows)
 
 

@@ -13,6 +13,7 @@ from crowdveil.em.estimate import Estimate
 from crowdveil.errors import CrowdveilError
 from crowdveil.evaluation.agreement import NOT_KNOWN, Agreement, Interval
 from crowdveil.presentation.counts import number_of, verb_of
+from crowdveil.presentation.quotes import quoted
 from crowdveil.release.result_files import tasks_without_gold_text
 
 UNSURE = 0.8
@@ -104,7 +105,7 @@ def _sentence_on_low_abilities(estimate: Estimate, *, with_workers: bool) -> lis
         return []
     bound = ability_bound(workers.quality, reports, alphabet.size)
     listed = np.flatnonzero((workers.ability_high < bound) & (reports > 0))
-    names = ", ".join(str(estimate.worker_names[worker]) for worker in listed.tolist())
+    names = ", ".join(quoted(str(estimate.worker_names[worker])) for worker in listed.tolist())
     named = f": {names}" if with_workers and len(listed) else ""
     have = verb_of(len(listed), "has", "have", whole=len(reports))
     of_workers = f"{len(listed):,} of {number_of(len(reports), 'worker')}"

@@ -11,7 +11,6 @@ from sqlalchemy.exc import SQLAlchemyError
 from crowdveil.campaign.document import Campaign
 from crowdveil.errors import SettingsError
 from crowdveil.folder.campaign.campaign_reports import ExportedQuestion, read_accepted_report, write_questions
-from crowdveil.folder.campaign.collection_of_all_rounds import CollectedReports
 from crowdveil.service.problems import Problem
 from crowdveil.service.store import Purged, Store
 
@@ -23,16 +22,9 @@ logger = logging.getLogger("crowdveil.service")
 
 
 def export_closed_campaign(
-    store: Store,
-    digest: bytes,
-    directory: str | PathLike[str],
-    *,
-    replace: bool = False,
-    earlier: CollectedReports | None = None,
+    store: Store, digest: bytes, directory: str | PathLike[str], *, replace: bool = False
 ) -> list[ExportedQuestion]:
     """Write the collection of each question of a closed campaign; return them.
-
-    A later round needs that of the rounds before (`rounds.read_earlier_rounds`).
 
     Raises:
         Problem: `unknown` or `purged`.
@@ -49,7 +41,7 @@ def export_closed_campaign(
     for slot, body in store.reports_under_valid_links(digest):
         tasks = store.tasks(digest, slot)
         accepted.append(read_accepted_report(campaign, slot, tasks, body))
-    return write_questions(directory, campaign, accepted, replace=replace, earlier=earlier)
+    return write_questions(directory, campaign, accepted, replace=replace)
 
 
 def close_and_purge_due_campaigns(store: Store) -> int:

@@ -10,7 +10,7 @@ import signal
 import socket
 import ssl
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -122,13 +122,12 @@ def address_of(settings: ServerSettings, listening: socket.socket) -> str:
     return f"{settings.scheme}://{shown}:{listening.getsockname()[1]}"
 
 
-def run(settings: ServerSettings, listening: socket.socket, on_purge: Callable[[bytes], object] | None = None) -> None:
+def run(settings: ServerSettings, listening: socket.socket) -> None:
     """Serve until SIGTERM or SIGINT; requests in progress are answered before the end.
 
     Args:
         settings: settings of the server.
         listening: its socket.
-        on_purge: called with the digest of each campaign that is purged.
     """
     from crowdveil.service.app import create_app
     from crowdveil.service.curator.pages import curator_routes
@@ -137,8 +136,6 @@ def run(settings: ServerSettings, listening: socket.socket, on_purge: Callable[[
     from crowdveil.service.store import Store
 
     store = Store.open(settings.database)
-    if on_purge is not None:
-        store.on_purge(on_purge)
     retention = PurgeThread(store)
 
     def stop() -> None:

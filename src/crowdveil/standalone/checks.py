@@ -51,7 +51,6 @@ SENTENCES = {
     "sampled": "The report is drawn already. Answers cannot be changed, and nothing is drawn again.",
     "answered-before": "This computer has drawn a report of this campaign before, with another link or level. A second "
     "one would reveal as much again, so nothing was drawn now. Another person here gives their own folder: --home.",
-    "earlier": "This is not a later round of the campaign that it names. Nothing was asked or sent.",
 }
 """Sentence for the worker of each refusal that has no other one."""
 
@@ -251,9 +250,11 @@ def fits(value: Any, form: Any) -> bool:
 def require_form(claims: Claims, claim: str, value: Any, form: Any) -> None:
     """Add the claim that a value has a form; of a field that is unknown or absent the defect is "format"."""
     path, fault = misfit(value, form) or ("", "")
-    named = next((name for pattern, name in DEFECTS.items() if re.fullmatch(pattern, path)), re.split(r"\W", path)[0])
-    defect = (named if fault == "is of another form" or "." in path else "") or "format"
-    claims.add(claim, defect if fault else "", f"{repr(path)[:100]} {fault}" if fault else "")
+    field = re.split(r"\W", path)[0]
+    named = next((name for pattern, name in DEFECTS.items() if re.fullmatch(pattern, path)), field)
+    inside = field in form and (fault == "is of another form" or "." in path)
+    defect = named if inside and named else "format"
+    claims.add(claim, defect if fault else "", f"{path[:100]!r} {fault}" if fault else "")
 
 
 HEX = "[0-9a-f]{64}"
@@ -285,7 +286,8 @@ CERTIFICATE = {
     "sha256": HEX,
 }
 _HOST = r"[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*"
-URL = rf"(?=.{{1,200}}\Z)(https://{_HOST}|http://(127\.0\.0\.1|localhost))(:[1-9][0-9]{{0,4}})?(/[A-Za-z0-9._~-]+)*"
+_PORT = "(:[1-9][0-9]{0,4})?"
+URL = rf"(?=.{{1,200}}\Z)(https://{_HOST}|http://(127\.0\.0\.1|localhost)){_PORT}(/[A-Za-z0-9._~-]+)*"
 """Address of a service without a final slash; plain http is for this computer only."""
 PICTURE = {
     "sha256": HEX,
@@ -335,11 +337,10 @@ DEFECTS = {
 }
 """Defects by the path of a value of another form; those of other fields have the name of the field."""
 LOSS = ("cells", "numerator", "denominator")
-EARLIER = [{"campaign": "[A-Za-z0-9_-]{43}", **dict.fromkeys(LOSS, range(1, 2**53))}]
 QUESTIONS = [{"cells": range(1, MAX_BYTES), "text": CAMPAIGN["question"]}]
-OPTIONAL = {"relay": RELAY, "levels": range(2, 5), "prior": HEX, "questions": QUESTIONS, "earlier": EARLIER}
-"""Fields that a campaign may have: relay, number of levels that a worker chooses from, SHA-256 of a public prior,
-several questions with the most tasks of a worker for each, and the earlier rounds with what each promised a worker."""
+OPTIONAL = {"relay": RELAY, "levels": range(2, 5), "prior": HEX, "questions": QUESTIONS}
+"""Fields that a campaign may have: relay, number of levels that a worker chooses from, SHA-256 of a public prior, and
+several questions with the most tasks of a worker for each."""
 
 
 # ---- Certificates
@@ -414,7 +415,7 @@ def check_certificate(data: Any, claims: Claims) -> CheckedChannel:
     if len(data["ratio"]) != 2:
         claims.add(claim, "ratio", "'ratio' is of another form")
     labels, outputs, rows, name = labels_of(data["alphabet"]), data["outputs"], data["rows"], data["mechanism"]
-    claims.add_faults(MECHANISM_CLAIM, "mechanism", {repr(name)[:100]: not fits(name, MECHANISM)})
+    claims.add_faults(MECHANISM_CLAIM, "mechanism", {repr(name[:100]): not fits(name, MECHANISM)})
     claims.add(SEAL_CLAIM, "" if data["sha256"] == digest(data) else "hash")
     claims.add(ANSWERS_CLAIM, "" if labels else "alphabet")
     defect, found = next(filter(any, map(symbols_defect, (labels, outputs))), ("", ""))
@@ -481,7 +482,16 @@ def sure(loss: Decimal, *, in_words: bool = False) -> str:
     return f"{percent} %" if percent < 100 else "more than 99.9 %" + " (this hides almost nothing)" * in_words
 
 
-LINE = dict.fromkeys(("campaign", "day", "host", "participation", "report", "title"), str)
+NO_SERVICE = "curators without a service"
+"""Host of a line of a campaign that has none."""
+LINE = {
+    "campaign": "[A-Za-z0-9_-]{43}",
+    "day": "[0-9]{4}-[0-9]{2}-[0-9]{2}",
+    "host": f"{_HOST}{_PORT}|{NO_SERVICE}",
+    "participation": "protected|public",
+    "report": "[0-9a-f]{32}",
+    "title": str,
+}
 LEDGER = {"format": "crowdveil-ledger/1", "lines": [{**LINE, **dict.fromkeys(LOSS, range(1, 2**53))}]}
 
 
@@ -532,15 +542,15 @@ def check_campaign(data: bytes, claims: Claims) -> tuple[dict[str, Any], list[Ch
 
     Raises:
         Refused: as `parse_canonical` and `check_certificate`; format, text, url, day, number, labels, task, picture,
-            groups, part, salt, participation, no privacy, relay, levels, prior, questions, earlier.
+            groups, part, salt, participation, no privacy, relay, levels, prior, questions.
     """
     fields = _parse_campaign(data, claims)
     tasks, slots, opens, closes = (fields[name] for name in ("tasks", "slots", "opens", "closes"))
     fault = _texts_fault(fields)
     claims.add("Texts are readable: nothing invisible, and names in one line.", "text" if fault else "", fault)
     claims.add("It opens before it closes.", "" if _are_in_order(opens, closes) else "day", f"{opens} to {closes}")
-    least, enough = fields["min_reports"], "Nothing is released below a number of reports that can be reached."
-    claims.add(enough, "" if least <= slots else "number", f"{least:,}")
+    least, reachable = fields["min_reports"], "The least number of reports is not above the number of workers."
+    claims.add(reachable, "" if least <= slots else "number", f"{least:,} of {slots:,}")
     channels = check_certificates(fields["certificates"], claims)
     first, *others = [part["alphabet"] for part in fields["certificates"]]
     claims.add(SAME_ANSWERS, "" if "questions" in fields or all(one == first for one in others) else "labels")
@@ -681,35 +691,6 @@ def _check_levels(fields: Mapping[str, Any], channels: Sequence[CheckedChannel],
     claims.add_faults(claim, "levels", faults, f"epsilon {', '.join(losses)} for all answers of a worker")
 
 
-def _check_earlier(fields: Mapping[str, Any], _: Sequence[CheckedChannel], claims: Claims) -> None:
-    """Check what a later round says of the rounds before it."""
-    rounds, below = fields["earlier"], [one for one in fields["earlier"] if one["numerator"] < one["denominator"]]
-    faults = {
-        "it names none, or one twice": not 0 < len(rounds) == len({one["campaign"] for one in rounds}),
-        "a ratio is below 1": below,
-        "it has levels, a relay, a prior or questions": fields.keys() & {"levels", "prior", "questions", "relay"},
-    }
-    found = "" if below else f"epsilon {shown(epsilon(rounds))} for all answers to them"
-    claims.add_faults("A later round names each earlier one, and what it promised a worker.", "earlier", faults, found)
-
-
-def require_earlier(fields: Mapping[str, Any], ledger: Sequence[Line], host: str) -> None:
-    """Refuse a later round whose earlier rounds are not those in the ledger.
-
-    These went to the same host, protect participation alike, and have no more answers and no larger ratio than stated.
-
-    Raises:
-        Refused: earlier.
-    """
-    kept = (host, fields["certificates"][0]["participation"])
-    for one in fields.get("earlier", []):
-        own = [line for line in ledger if line["campaign"] == one["campaign"]]
-        same = all((line["host"], line["participation"]) == kept for line in own)
-        same &= sum(line["cells"] for line in own) <= one["cells"]
-        same &= all(line["numerator"] * one["denominator"] <= one["numerator"] * line["denominator"] for line in own)
-        ensure(same, "earlier")
-
-
 def check_level(level: Any, levels: int | None) -> None:
     """Check the level that a worker chose, an index of the certificates; None in a campaign without levels.
 
@@ -743,7 +724,7 @@ def _check_relay(fields: Mapping[str, Any], channels: Sequence[CheckedChannel], 
     claims.add(EVERY_TASK, "" if whole else "relay")
 
 
-CHECKS = {"levels": _check_levels, "questions": _check_questions, "relay": _check_relay, "earlier": _check_earlier}
+CHECKS = {"levels": _check_levels, "questions": _check_questions, "relay": _check_relay}
 """Checks of fields that a campaign may have."""
 
 
@@ -786,7 +767,7 @@ def check_part(data: bytes, fields: Mapping[str, Any], number: int) -> list[list
     form = {"format": PART_FORMAT, "first": range(first, first + 1), "tasks": [[range(len(fields["tasks"]))]]}
     part = parse_canonical(data)
     found = misfit(part, form)
-    ensure(found is None, "part", f"part {number}: {repr(' '.join(found or ()))[1:-1]}.")
+    ensure(found is None, "part", f"part {number}: {' '.join(found or ())[:200]!r}.")
     count, of_task = min(SLOTS_PER_PART, fields["slots"] - first), question_of_tasks(fields)
     ensure(len(part["tasks"]) == count, "part", f"part {number} must hold the tasks of {count} slots.")
     loads = [question["cells"] for question in questions_of(fields)]

@@ -38,6 +38,7 @@ from crowdveil.standalone.checks import (
     LEDGER,
     MAX_BYTES,
     MAX_PICTURE_BYTES,
+    NO_SERVICE,
     SLOTS_PER_PART,
     CheckedChannel,
     Claims,
@@ -54,7 +55,6 @@ from crowdveil.standalone.checks import (
     parse_link,
     question_of_tasks,
     questions_of,
-    require_earlier,
     require_first,
     shown,
     sure,
@@ -196,7 +196,7 @@ class Device:
         self.url, self.name, self.token, self.slot = parse_link(link)
         self.link, self.home, self.files, self.source = link.strip(), home, files, source
         self.folder = home / f"{self.name}-{self.slot}"
-        self.host = re.sub("^https?://|/.*", "", self.url or "curators without a service")
+        self.host = re.sub("^https?://|/.*", "", self.url or NO_SERVICE)
 
     def __enter__(self) -> Self:
         for folder in (self.home, self.folder):
@@ -224,7 +224,6 @@ class Device:
         ensure(self.slot < self.fields["slots"], "slot")
         ensure(self.seal or "relay" not in self.fields, "relay")
         ensure(self.url == self.fields["url"], "url", "The link names another service than the campaign.")
-        require_earlier(self.fields, read_ledger(self.home), self.host)
         number = self.slot // SLOTS_PER_PART
         part = self._document(f"parts/{number:04}.json", f"/parts/{number}", self.fields["assignment_parts"][number])
         self.tasks = check_part(part, self.fields, number)[self.slot % SLOTS_PER_PART]
@@ -409,7 +408,7 @@ def read_answers(path: Path, device: Device) -> dict[int, str]:
     ensure({*needed, "label"} <= names, "answers", f"{path} needs the columns {' and '.join((*needed, 'label'))}.")
     for row in rows:
         cell = cells.get((row["question"] if len(needed) > 1 else "1", row["task"]), -1)
-        yours = f"Your tasks: {', '.join(dict.fromkeys(ids[:20]))}."
+        yours = f"Your tasks: {', '.join(map(repr, dict.fromkeys(ids[:20])))}."
         ensure(cell >= 0, "answers", f"{path}: task {row['task']!r} is not yours. {yours}")
         ensure(cell not in found, "answers", f"{path}: task {row['task']!r} occurs twice. Keep one row.")
         found[cell] = label = (row["label"] or "").strip()
@@ -428,7 +427,9 @@ def ask(device: Device) -> None:
             show(f"Enter alone keeps what stands in brackets. Possible answers:\n{foreign(', '.join(labels))}")
         before = device.record["answers"][cell]
         show(f"\n{cell + 1} of {len(device.tasks)}:\n{foreign(device.fields['tasks'][task]['text'])}{pictures[cell]}")
-        prompt = f"Your answer [{'no answer' if before is None else labels[before]}]: "
+        if before is not None:
+            show(f"Your answer so far:\n{foreign(labels[before])}")
+        prompt = f"Your answer [{'no answer' if before is None else 'as it is'}]: "
         while (reply := input(prompt).strip()) and reply not in labels:
             print(f"{reply!r} is none of the possible answers.")
         if reply:
@@ -452,11 +453,6 @@ def promise(device: Device) -> str:
     if "prior" in fields:
         notes += "The curator says that the chances were chosen for a public expectation of the answers, stated before "
         notes += f"anybody answered: the file whose SHA-256 is {fields['prior']}. This computer cannot check that.\n"
-    if before := fields.get("earlier"):
-        notes += (
-            f"This is round {len(before) + 1}: the chances were chosen from the reports of the rounds before. With "
-        )
-        notes += f"all answers to those: epsilon at most {shown(epsilon([*before, *lines]))}.\n"
     to_host = epsilon(line for line in ledger if line["host"] == lines[0]["host"])
     return (
         f"Campaign {compared(device.name)}. Compare all 22 characters with those of other workers and with the public "
@@ -468,7 +464,8 @@ def promise(device: Device) -> str:
         f"Someone who held two of your answers to be equally likely can then be up to {sure(single)} sure of either, "
         f"and {sure(epsilon(lines), in_words=True)} between two sets of all your answers.\n"
         f"With all that this computer promised before: {shown(to_host)} to {lines[0]['host']}, "
-        f"{shown(epsilon(ledger))} to all curators."
+        f"{shown(epsilon(ledger))} to all curators. The same question in another campaign costs the sum of both "
+        "epsilons."
     )
 
 

@@ -58,7 +58,6 @@ TABLE = {
     "sha256": HEX,
 }
 SAME_PRIOR = "The file of the public prior is the one that the campaign names."
-SAME_ROUND = "The round before is the one that the campaign names, with the same question, tasks and workers."
 KINDS = {CHANNEL_FORMAT: "certificate", TABLE_FORMAT: "table of certificates", CAMPAIGN_FORMAT: "campaign"}
 
 
@@ -105,16 +104,13 @@ class Verification:
         return all(claim.holds for claim in self.claims)
 
 
-def verify(
-    data: bytes, parts: Mapping[int, bytes] | None = None, prior: bytes | None = None, earlier: bytes | None = None
-) -> Verification:
+def verify(data: bytes, parts: Mapping[int, bytes] | None = None, prior: bytes | None = None) -> Verification:
     """Return the outcome of the check of a certificate or a campaign; no content raises an error.
 
     Args:
         data: bytes of the file.
         parts: assignment parts of a campaign by number, as far as they are at hand.
         prior: bytes of the file of its public prior, if it is at hand.
-        earlier: bytes of the campaign of the round before, if it is at hand.
     """
     claims = Claims()
     form: Any = None
@@ -125,9 +121,9 @@ def verify(
         form = document.get("format") if isinstance(document, dict) else None
         known = isinstance(form, str) and form in KINDS
         claim = "The file is JSON without repeated keys, of a known format."
-        claims.add(claim, "" if known else "format", str(form)[:50])
+        claims.add(claim, "" if known else "format", "" if known else repr(str(form)[:50]))
         if form == CAMPAIGN_FORMAT:
-            return _campaign(data, parts or {}, prior, earlier, claims)
+            return _campaign(data, parts or {}, prior, claims)
         if form == TABLE_FORMAT:
             channels = check_table(document, claims)
             protected = [part for part in document["channels"] if "unprotected" not in part]
@@ -248,57 +244,17 @@ def _sum(ratios: Sequence[Fraction | None], answers: Sequence[int]) -> float | N
     return float_above(epsilon(map(line_of, known, answers)))
 
 
-def _campaign(
-    source: bytes, parts: Mapping[int, bytes], prior: bytes | None, earlier: bytes | None, claims: Claims
-) -> Verification:
-    """Check a campaign, its certificates, and the parts, the prior and the round before that are at hand."""
+def _campaign(source: bytes, parts: Mapping[int, bytes], prior: bytes | None, claims: Claims) -> Verification:
+    """Check a campaign, its certificates, and the parts and the prior that are at hand."""
     fields, channels = check_campaign(source, claims)
     if prior is not None and "prior" in fields:
         same = hashlib.sha256(prior).hexdigest() == fields["prior"]
         claims.add(SAME_PRIOR, "" if same else "hash")
     if parts:
         _check_parts(fields, parts, claims)
-    if earlier is not None and "earlier" in fields:
-        _check_round_before(fields, earlier, claims)
-    loads, name = [question["cells"] for question in questions_of(fields)], _name(source)
-    outcome = _outcome("campaign", claims, channels, fields["certificates"], name=name, answers=loads)
-    return (
-        _over_rounds(outcome, [*fields.get("earlier", []), _loss(fields, channels)]) if "earlier" in fields else outcome
-    )
-
-
-def _name(source: bytes) -> str:
-    """Return the name of a campaign."""
-    return urlsafe_b64encode(hashlib.sha256(source).digest()).rstrip(b"=").decode("ascii")
-
-
-def _loss(fields: Mapping[str, Any], channels: Sequence[CheckedChannel]) -> dict[str, Any]:
-    """Return the most answers of a worker, and the largest ratio of one, as a later round states them."""
-    return line_of(max(channel.ratio or Fraction(1) for channel in channels), fields["cells"])
-
-
-def _over_rounds(outcome: Verification, rounds: Sequence[Mapping[str, Any]]) -> Verification:
-    """Return the outcome with the epsilons of all rounds."""
-    if outcome.answer_epsilon is None:
-        return outcome
-    single = max(epsilon_of(Fraction(one["numerator"], one["denominator"])) for one in rounds)
-    answers, whole = sum(one["cells"] for one in rounds), float_above(epsilon(rounds))
-    return replace(outcome, answer_epsilon=single, answers=answers, worker_epsilon=whole)
-
-
-def _check_round_before(fields: Mapping[str, Any], source: bytes, claims: Claims) -> None:
-    """Check that a later round follows a campaign: its name, losses, workers, tasks and possible answers."""
-    before, channels = check_campaign(source, Claims())
-    stated = [*before.get("earlier", []), {"campaign": _name(source), **_loss(before, channels)}]
-    names = ("question", "labels", "tasks", "slots", "url")
-    faults = {
-        "it names another campaign": stated[-1]["campaign"] not in [one["campaign"] for one in fields["earlier"][-1:]],
-        "it states other losses of the rounds before": fields["earlier"] != stated,
-        "its question, answers, tasks, workers or address are others": any(fields[n] != before[n] for n in names),
-        "its participation is another": fields["certificates"][0]["participation"]
-        != before["certificates"][0]["participation"],
-    }
-    claims.add_faults(SAME_ROUND, "earlier", faults)
+    loads = [question["cells"] for question in questions_of(fields)]
+    name = urlsafe_b64encode(hashlib.sha256(source).digest()).rstrip(b"=").decode("ascii")
+    return _outcome("campaign", claims, channels, fields["certificates"], name=name, answers=loads)
 
 
 def _check_parts(fields: Mapping[str, Any], parts: Mapping[int, bytes], claims: Claims) -> None:
@@ -339,12 +295,6 @@ def read_prior(path: Path) -> bytes | None:
     return read_bounded(prior) if prior.is_file() else None
 
 
-def read_round_before(path: Path) -> bytes | None:
-    """Return the campaign of the round before, in the folder `earlier` beside a later one; None without it."""
-    before = path.parent / "earlier" / "campaign.json"
-    return read_bounded(before) if before.is_file() else None
-
-
 def read_bounded(path: Path) -> bytes:
     """Return the bytes of a file; of a file that is too long only the first, one too many."""
     with path.open("rb") as source:
@@ -357,7 +307,7 @@ if __name__ == "__main__":
         sys.exit(2)
     try:
         file = Path(sys.argv[1])
-        outcome = verify(read_bounded(file), read_parts(file), read_prior(file), read_round_before(file))
+        outcome = verify(read_bounded(file), read_parts(file), read_prior(file))
         for claim, holds, found in outcome.claims:
             print(ascii(f"{'holds' if holds else 'FALSE'}: {claim} {found}")[1:-1])
     except Exception as error:  # 1 means that a claim is false

@@ -11,9 +11,8 @@ import crowdveil.service.server
 from crowdveil.campaign.document import Relay
 from crowdveil.cli import main
 from crowdveil.service.store import Store
-from crowdveil.standalone.checks import LINE
 from crowdveil.standalone.device import add_to_ledger
-from tests.campaign.builders import PUBLIC_KEY, BuiltCampaign, build_campaign
+from tests.campaign.builders import PUBLIC_KEY, BuiltCampaign, build_campaign, ledger_line
 from tests.cli.conftest import Run, RunJson
 
 
@@ -195,11 +194,13 @@ def test_batches_of_a_relay_need_the_key(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_spent_shows_the_sum_and_the_loss_at_a_delta(run: Run, run_json: RunJson) -> None:
     """Eighty answers of 0.1 to two hosts: the sum is 8, less at delta 1e-6."""
-    same = {**dict.fromkeys(LINE, "x"), "cells": 1, "numerator": 1_105_170, "denominator": 1_000_000}
+    same = ledger_line(cells=1, numerator=1_105_170, denominator=1_000_000)
     home = Path("home")
     home.mkdir()
     for number in range(80):
-        add_to_ledger(home, [{**same, "campaign": f"{number}", "report": f"{number}", "host": f"host{number % 2}"}])
+        add_to_ledger(
+            home, [{**same, "campaign": f"{number:043}", "report": f"{number:032}", "host": f"host{number % 2}"}]
+        )
 
     data = run_json("campaign", "answer", "--spent", "--delta", 1e-6, "--home", "home")
     text = " ".join(run("campaign", "answer", "--spent", "--home", "home").stdout.split())

@@ -148,7 +148,7 @@ def test_a_board_reads_what_a_campaign_states(run: Run, folder: Path) -> None:
         assert repr(campaign.title) == facts["Title"]
         assert repr(campaign.question) == facts["Question"]
         assert repr(campaign.consent) == facts["Consent, in the curator's words"]
-        assert "from 2099-01-11 on" == facts["Reports deleted (UTC)"]
+        assert "from 2099-01-11 on; promised, not checked" == facts["Reports deleted (UTC)"]
         assert planned == ("Expected usefulness" in facts), "only a plan of this campaign counts"
         if planned:
             assert facts["Expected usefulness"].startswith("share of wrong labels 0.2, of the best constant 0.6")

@@ -62,7 +62,7 @@ def test_infer_reads_the_exported_folder(tmp_path, name):
     assert found.crowd is not None
     assert (False, []) == (found.crowd["simulation"], found.crowd["lists_from_answers"])
     assert campaign.name in found.crowd["mechanism"]
-    assert found.crowd["guarantee"].startswith(str(campaign.weakest_answer_guarantee_over_rounds).split(";")[0])
+    assert found.crowd["guarantee"].startswith(str(campaign.guarantee).split(";")[0])
     assert found.assignment is not None
     assert sum(len(report.tasks) for report in reports) == len(found.assignment)
     assert {*EXPORT_FILES} <= {path.name for path in tmp_path.iterdir()}

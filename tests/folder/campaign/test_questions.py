@@ -143,10 +143,7 @@ def test_the_statement_of_a_question_counts_the_answers_to_all(tmp_path):
     for one in (*stated, whole, before):
         assert one.per_worker is not None
         assert (BUILT.campaign.worker_epsilon, 4) == (one.per_worker.epsilon, one.cells)
-        assert (BUILT.campaign.weakest_answer_guarantee_over_rounds, "randomized-response / laplace") == (
-            one.per_answer,
-            one.mechanism,
-        )
+        assert (BUILT.campaign.guarantee, "randomized-response / laplace") == (one.per_answer, one.mechanism)
         assert any("asks 2 questions" in sentence for sentence in statement_sentences(one))
     mixed = "epsilon 0.5 to 1 per single answer, by question (0.5 for the question of these reports)."
     assert any(mixed in sentence for sentence in statement_sentences(stated[1]))

@@ -22,6 +22,7 @@ from crowdveil.service.curator.results import DOWNLOADS
 from crowdveil.service.curator.session import COOKIE, MAX_COOKIE, SESSION_SECONDS
 from crowdveil.service.store import Store
 from tests.campaign.builders import BuiltCampaign, body_of, build_campaign
+from tests.campaign.hostile import MARK, hostile_campaign, outside_quotes_of_page, write_picture
 
 HOST = "https://grades.example.org"
 SLOTS, LEAST = 9, 6
@@ -299,3 +300,20 @@ def test_a_long_cookie_is_not_decompressed(client: TestClient, monkeypatch: pyte
     response = client.get("/curator/", headers={"Cookie": f"{COOKIE}={'.' + 'A' * MAX_COOKIE}"})
 
     assert 200 == response.status_code
+
+
+class TestWordsOfOthers:
+    """The curator's pages of a campaign that holds false promises."""
+
+    @pytest.fixture
+    def built(self, tmp_path: Path) -> BuiltCampaign:
+        """A campaign with false promises in every text and name."""
+        write_picture(tmp_path / "campaign")
+        return hostile_campaign(slots=SLOTS)
+
+    def test_the_overview_quotes_title_and_question(self, logged_in: TestClient) -> None:
+        """Beside the epsilons of the campaign its texts stand in quotes."""
+        page = logged_in.get("/curator/").text
+
+        assert MARK in page
+        assert MARK not in outside_quotes_of_page(page)

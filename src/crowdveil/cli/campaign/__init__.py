@@ -9,7 +9,6 @@ from crowdveil.cli.campaign.demo import demo
 from crowdveil.cli.campaign.export import export
 from crowdveil.cli.campaign.invite import invite
 from crowdveil.cli.campaign.new import init, new
-from crowdveil.cli.campaign.next_round import next_round
 from crowdveil.cli.campaign.page import page
 from crowdveil.cli.campaign.purge import purge
 from crowdveil.cli.campaign.receive import receive
@@ -18,7 +17,7 @@ from crowdveil.cli.campaign.serve import serve
 from crowdveil.cli.verb import VerbGroup
 
 SECTIONS: dict[str, tuple[click.Command, ...]] = {
-    "Make one": (init, new, invite, next_round, demo),
+    "Make one": (init, new, invite, demo),
     "Answer it": (page, answer),
     "Collect with the service": (serve, close, export, purge),
     "Collect files, or through a relay": (collect, relay, receive),

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from crowdveil.cli.campaign.database import report_count_or_fewer_text
 from crowdveil.cli.display import print_result, printable
 from crowdveil.cli.options import CAMPAIGN_FILE, FILE_PATH, FOLDER_PATH
 from crowdveil.cli.verb import Verb, wants_json
@@ -37,7 +38,6 @@ def collect(folder: Path, campaign: Path | None, key: Path | None, out: Path) ->
     """
     from crowdveil.campaign.folder import CampaignFolder
     from crowdveil.folder.campaign.campaign_reports import EXPORT_FILES, export_folder_per_question
-    from crowdveil.folder.campaign.collection_of_all_rounds import read_earlier_rounds
     from crowdveil.folder.campaign.curator_key import require_sealing
     from crowdveil.folder.campaign.relay_batches import read_batches
     from crowdveil.folder.campaign.report_files import (
@@ -46,7 +46,6 @@ def collect(folder: Path, campaign: Path | None, key: Path | None, out: Path) ->
         read_report_files,
         write_collections_and_file_states,
     )
-    from crowdveil.release.privacy_statement import refuse_if_campaign_claims_are_false
 
     asked = CampaignFolder((campaign or folder / "campaign.json").parent)
     document = asked.campaign
@@ -59,7 +58,9 @@ def collect(folder: Path, campaign: Path | None, key: Path | None, out: Path) ->
     else:
         collected = read_report_files(folder, asked)
     left = {name: state for name, state in collected.states.items() if state != ACCEPTED}
-    rows = [("reports that count", f"{len(collected.accepted):,} of {number_of(document.slots, 'worker')}")]
+    count, least = len(collected.accepted), document.min_reports
+    enough = f"{count:,} of {number_of(document.slots, 'worker')}"
+    rows = [("reports that count", report_count_or_fewer_text(None, least) if count < least else enough)]
     if collected.refused:
         rows.append(("refused", f"{collected.refused:,} that cannot be opened, are invalid or came twice"))
     rows += [(printable(name), state) for name, state in left.items()]
@@ -68,10 +69,7 @@ def collect(folder: Path, campaign: Path | None, key: Path | None, out: Path) ->
     folders = export_folder_per_question(out, document)
     files = [*(one / name for one in folders for name in EXPORT_FILES), out / LIST_FILE]
     replaced = [str(path) for path in files if path.exists()]
-    earlier = read_earlier_rounds(asked.path, document)
-    if earlier is not None:
-        refuse_if_campaign_claims_are_false(asked.path / "campaign.json")
-    exported = write_collections_and_file_states(out, document, collected, earlier=earlier)
+    exported = write_collections_and_file_states(out, document, collected)
     data = {
         "campaign": document.name,
         "workers": len(collected.accepted),

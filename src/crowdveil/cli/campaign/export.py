@@ -34,18 +34,13 @@ def export(file: Path, database: str | None, out: Path, replace: bool) -> None:
     with open_campaign(file, database) as (store, campaign):
         from crowdveil.data.write_reports import warning_of_names_read_as_formulas
         from crowdveil.folder.campaign.campaign_reports import EXPORT_FILES, export_folder_per_question
-        from crowdveil.folder.campaign.collection_of_all_rounds import read_earlier_rounds
         from crowdveil.folder.write_collection import collection_outputs
-        from crowdveil.release.privacy_statement import refuse_if_campaign_claims_are_false
         from crowdveil.service.export_and_purge import export_closed_campaign
 
         folders = export_folder_per_question(out, campaign)
         outputs = [collection_outputs(folder, EXPORT_FILES, replace=replace) for folder in folders]
         replaced = [path for one in outputs for path in one.check_and_list_replaced_files(inputs=[file])]
-        earlier = read_earlier_rounds(file.parent, campaign)
-        if earlier is not None:
-            refuse_if_campaign_claims_are_false(file)
-        sent = export_closed_campaign(store, campaign.digest, out, replace=replace, earlier=earlier)
+        sent = export_closed_campaign(store, campaign.digest, out, replace=replace)
         labels = [label for one in campaign.by_question for label in one.labels]
         warnings = warning_of_names_read_as_formulas("csv", labels, (task.id for task in campaign.tasks))
     data = {

@@ -28,8 +28,8 @@ def purge(file: Path, database: str | None, yes: bool) -> None:
     CAMPAIGN is its campaign.json. Where it has a day of deletion, crowdveil campaign serve purges it from that day on.
     The campaign's hash, its state and the number of reports stay, so that it cannot be served again. The files of the
     database are then rewritten. Where another connection prevents it, the exit status is 1: run the command again, also
-    after an interrupt. In the folder of a later round the copied reports of earlier rounds are deleted, if they are
-    unchanged. Nothing else there, no exported file and no backup of the database is touched: delete them yourself.
+    after an interrupt. No file of the campaign's folder, no exported file and no backup of the database is touched:
+    delete them yourself.
     """
     if not yes:
         raise SettingsError(
@@ -38,16 +38,11 @@ def purge(file: Path, database: str | None, yes: bool) -> None:
             hint=f"{_day_of_deletion_text(file)} Export what is still needed, then give --yes.",
         )
     require_service_packages()
-    from crowdveil.folder.campaign.collection_of_all_rounds import delete_earlier_rounds_and_list_kept
     from crowdveil.service.export_and_purge import undelivered_warnings
 
     with open_campaign(file, database) as (store, campaign):
         deleted = store.purge(campaign.digest)
         warnings = undelivered_warnings(deleted, campaign)
-        warnings += [
-            f"{path} was changed or is in use, and was not deleted."
-            for path in delete_earlier_rounds_and_list_kept(file.parent)
-        ]
         try:
             store.rewrite_database_files_if_due()
         except SettingsError:

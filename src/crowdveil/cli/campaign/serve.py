@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -145,12 +143,4 @@ def serve(
             *([("links left out", f"slots {slots}: their old links have reports")] if left_out else []),
         ]
         print_result(data, rows)
-        run(settings, listening, partial(_delete_earlier_rounds_if_purged, campaign.parent, prepared.digest))
-
-
-def _delete_earlier_rounds_if_purged(folder: Path, own: bytes, purged: bytes) -> None:
-    """Delete the copied reports of earlier rounds if the campaign of a folder was purged, and log what stays."""
-    from crowdveil.folder.campaign.collection_of_all_rounds import delete_earlier_rounds_and_list_kept
-
-    for path in delete_earlier_rounds_and_list_kept(folder) if purged == own else ():
-        logging.getLogger("crowdveil").error("day of deletion: %s was changed or is in use, and was not deleted", path)
+        run(settings, listening)

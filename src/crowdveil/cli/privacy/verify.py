@@ -23,11 +23,10 @@ MAKER = "whoever made the file, for the reports that devices draw from its table
 NOT_CHECKED = (
     "Who wrote the file: a SHA-256 finds accidents, not forgeries. Compare it with one that you got by another way.",
     "That devices draw their reports from these tables, once for each task, with secret randomness.",
-    "Other reports of the same worker: their epsilons add.",
+    "Other reports of the same worker: their epsilons add. The same question in another campaign costs the sum.",
 )
 NO_PRIOR = "The public prior that the campaign names by its SHA-256: prior.csv is not beside the file."
-NO_ROUND = "The round before, which the campaign names: earlier/campaign.json is not beside the file."
-NEW_TASKS = "That no worker is asked a task in two rounds: the epsilons of both answers would add."
+LEAST = "That nothing is released below {} reports: the curator promises it, and no file can show it."
 NO_PARTS = "Which tasks each worker is asked: the folder parts/ is not beside the file."
 
 
@@ -42,8 +41,8 @@ def verify(file: Path) -> None:
 
     The check computes in exact integers, by the rules that devices apply before they answer. It prints epsilon of a
     single answer (cell) and of a worker, the participation, each claim in plain words and whether it holds, and
-    what no file can show. Epsilon stands there only if all hold. The assignment in parts/, the public prior in
-    prior.csv and the round before in earlier/ beside a campaign are checked too.
+    what no file can show. Epsilon stands there only if all hold. The assignment in parts/ and the public prior
+    in prior.csv beside a campaign are checked too.
 
     Exit codes: 0 all claims hold; 1 a claim is false; 2 wrong usage; 3 the check could not run.
     """
@@ -51,12 +50,10 @@ def verify(file: Path) -> None:
     from crowdveil.standalone.checks import EVERY_TASK
     from crowdveil.standalone.verification import (
         SAME_PRIOR,
-        SAME_ROUND,
         parse_json,
         read_bounded,
         read_parts,
         read_prior,
-        read_round_before,
     )
     from crowdveil.standalone.verification import verify as check
 
@@ -64,16 +61,14 @@ def verify(file: Path) -> None:
     parts = read_parts(file)
     source = read_bounded(file)
     require_certificate_or_campaign(source, str(file))
-    checked = check(source, parts, read_prior(file), read_round_before(file))
+    checked = check(source, parts, read_prior(file))
     claims = [claim._asdict() for claim in checked.claims]
     asked = parts or EVERY_TASK in (claim.claim for claim in checked.claims)
-    names_prior = checked.holds and checked.kind == "campaign" and "prior" in parse_json(source)
+    fields = parse_json(source) if checked.holds and checked.kind == "campaign" else {}
     seen = SAME_PRIOR in (claim.claim for claim in checked.claims)
     unchecked = [*NOT_CHECKED, *([NO_PARTS] if checked.kind == "campaign" and not asked else [])]
-    unchecked += [NO_PRIOR] if names_prior and not seen else []
-    follows = checked.holds and checked.kind == "campaign" and "earlier" in parse_json(source)
-    unchecked += [NEW_TASKS] if follows else []
-    unchecked += [NO_ROUND] if follows and SAME_ROUND not in (claim.claim for claim in checked.claims) else []
+    unchecked += [NO_PRIOR] if "prior" in fields and not seen else []
+    unchecked += [LEAST.format(f"{fields['min_reports']:,}")] if fields else []
     false = tuple(claim.claim for claim in checked.claims if not claim.holds)
     data = {
         "kind": checked.kind,

@@ -23,11 +23,6 @@ from crowdveil.data.assignment import Assignment
 from crowdveil.data.facts.asked import STATED
 from crowdveil.data.reports import Reports
 from crowdveil.errors import SettingsError
-from crowdveil.folder.campaign.collection_of_all_rounds import (
-    EARLIER_FOLDER,
-    CollectedReports,
-    collection_of_both_rounds,
-)
 from crowdveil.folder.crowd import ASSIGNMENT_FILE, CERTIFICATE_FILE, CROWD_FILE, REPORTS_FILE, crowd_of_reports
 from crowdveil.folder.write_collection import write_reports
 
@@ -107,12 +102,7 @@ def refuse_other_collections(directory: Path, campaign: Campaign) -> None:
 
 
 def write_questions(
-    directory: str | PathLike[str],
-    campaign: Campaign,
-    accepted: Iterable[AcceptedReport],
-    *,
-    replace: bool = False,
-    earlier: CollectedReports | None = None,
+    directory: str | PathLike[str], campaign: Campaign, accepted: Iterable[AcceptedReport], *, replace: bool = False
 ) -> list[ExportedQuestion]:
     """Write a collection for each question, as `write_campaign_reports`, with the workers that were asked it.
 
@@ -135,9 +125,7 @@ def write_questions(
         zip(export_folder_per_question(Path(directory), campaign), parts, own, strict=True), start=1
     ):
         question = (number, len(parts)) if len(parts) > 1 else None
-        written = write_campaign_reports(
-            folder, part, sent, replace=replace, question=question, linked=linked, earlier=earlier
-        )
+        written = write_campaign_reports(folder, part, sent, replace=replace, question=question, linked=linked)
         found.append(ExportedQuestion(folder, part, written))
     return found
 
@@ -160,7 +148,6 @@ def write_campaign_reports(
     replace: bool = False,
     question: tuple[int, int] | None = None,
     linked: bool = True,
-    earlier: CollectedReports | None = None,
 ) -> Reports:
     """Write `EXPORT_FILES` of one question, through a relay without the assignment, and return the non-NULL reports.
 
@@ -172,28 +159,18 @@ def write_campaign_reports(
         accepted: at most one report per slot, in any order.
         replace: whether an earlier collection in the folder is removed.
         question, linked: as of `Collection`.
-        earlier: collection of the rounds before a later one, whose reports are written, too.
 
     Raises:
-        SettingsError: fewer reports than `campaign.min_reports`, two reports of a slot, a later round without
-            `earlier`, or as `write_reports`.
-        ReportsError: as `collection_of_both_rounds`.
+        SettingsError: fewer reports than `campaign.min_reports`, two reports of a slot, or as `write_reports`.
     """
     assert not campaign.questions
-    if campaign.earlier and earlier is None:
-        raise SettingsError(
-            "a later round is released with the reports of the rounds before it",
-            value=campaign.name,
-            hint=f"They are in the folder {EARLIER_FOLDER} beside its campaign.json: use crowdveil campaign export.",
-        )
     ordered = sorted(accepted, key=lambda report: report.slot)
     _require_min_reports(len(ordered), campaign)
     slots = [report.slot for report in ordered]
     if len(set(slots)) != len(slots):
         raise SettingsError("a campaign has one report per slot", value=f"{len(slots) - len(set(slots))} more")
     channel = channel_or_table_of_campaign(campaign, ordered)
-    found = CollectedReports(*_reports_channel_and_assignment(campaign, channel, ordered))
-    reports, channel, assignment = found if earlier is None else collection_of_both_rounds(earlier, found)
+    reports, assignment = _reports_and_assignment(campaign, channel, ordered)
     # Through a relay every worker has every task.
     text = assignment.to_csv() if campaign.relay is None else None
     certificate = channel.certificate()
@@ -243,10 +220,10 @@ def _require_min_reports(found: int, campaign: Campaign) -> None:
         )
 
 
-def _reports_channel_and_assignment(
+def _reports_and_assignment(
     campaign: Campaign, channel: Channel | ChannelTable, ordered: Sequence[AcceptedReport]
-) -> tuple[Reports, Channel | ChannelTable, Assignment]:
-    """Return the non-NULL reports, their channel, and the assignment of the workers that reported."""
+) -> tuple[Reports, Assignment]:
+    """Return the non-NULL reports, and the assignment of the workers that reported."""
     code_of = {name: code for code, name in enumerate(channel.report_alphabet.names)}
     task = np.array([index for report in ordered for index in report.tasks], dtype=np.int32)
     worker = np.repeat(np.arange(len(ordered), dtype=np.int32), [len(report.tasks) for report in ordered])
@@ -259,7 +236,7 @@ def _reports_channel_and_assignment(
     )
     sent = code >= 0
     reports = Reports(task[sent], worker[sent], code[sent], tasks, workers, channel.report_alphabet, STATED)
-    return reports, channel, Assignment(tasks, workers, task.astype(np.int64), worker.astype(np.int64))
+    return reports, Assignment(tasks, workers, task.astype(np.int64), worker.astype(np.int64))
 
 
 def _symbol_name_of_each_cell(campaign: Campaign, report: AcceptedReport) -> Iterable[str]:

@@ -16,22 +16,19 @@ from typing import Self
 
 from crowdveil.campaign.canonical_json import canonical_bytes, parse_canonical
 from crowdveil.campaign.document import Campaign
-from crowdveil.campaign.folder import NOT_FOR_FILE, CampaignFolder
+from crowdveil.campaign.folder import CampaignFolder
 from crowdveil.campaign.report import MAX_OVERHEAD, ReportFile
 from crowdveil.campaign.token import token_hash
 from crowdveil.data.ingest.csv_files import csv_row
 from crowdveil.errors import CampaignError, ReportsError, SettingsError
 from crowdveil.files.atomic_write import Outputs, write_files, write_outputs
 from crowdveil.files.filesystem import open_regular
-from crowdveil.files.output_record import OutputEntry, read_record
 from crowdveil.folder.campaign.campaign_reports import (
     AcceptedReport,
     ExportedQuestion,
     read_accepted_report,
     write_questions,
 )
-from crowdveil.folder.campaign.collection_of_all_rounds import CollectedReports
-from crowdveil.folder.crowd import REPORTS_FILE
 from crowdveil.standalone.checks import HEX, MAX_SLOTS, SLOTS_PER_PART, fits
 
 CLOSED_FILE = "closed.json"
@@ -87,7 +84,6 @@ LIST_FILE = "files.csv"
 LIST_KIND = "list of report files"
 ACCEPTED, COPY = "accepted", "copy of an accepted file"
 LATE = "late: the campaign was closed"
-COLLECT_AGAIN = "Run `crowdveil campaign collect` and `infer` again, and give the new results."
 TWO_REPORTS, SAME_ID = "two reports for one token: none counts", "one id of two reports: none counts"
 
 
@@ -160,11 +156,7 @@ def close_campaign_by_report_files(folder: Path, campaign: CampaignFolder) -> Co
 
 
 def write_collections_and_file_states(
-    directory: str | PathLike[str],
-    campaign: Campaign,
-    collected: CollectedFiles,
-    *,
-    earlier: CollectedReports | None = None,
+    directory: str | PathLike[str], campaign: Campaign, collected: CollectedFiles
 ) -> list[ExportedQuestion]:
     """Write the folder of each question that `infer` reads, and `files.csv` (file, state); return the collections.
 
@@ -173,45 +165,12 @@ def write_collections_and_file_states(
     Raises:
         SettingsError: fewer reports than the campaign's least number, or the folder holds other files of these names.
     """
-    exported = write_questions(directory, campaign, collected.accepted, replace=True, earlier=earlier)
+    exported = write_questions(directory, campaign, collected.accepted, replace=True)
     rows = [("file", "state"), *collected.states.items()]
     digest = collected.closing.digest
     outputs = Outputs(folder=Path(directory), names=(LIST_FILE,), kind=LIST_KIND, reports_sha256=digest)
     write_outputs(outputs, {LIST_FILE: "".join(csv_row(row) + "\n" for row in rows)})
     return exported
-
-
-def require_closed_reports(collected: Path, closing: Closing | None) -> None:
-    """Refuse a collection of other reports than those that counted at the closing of its campaign, if there is one.
-
-    Raises:
-        ReportsError: `collect` recorded other reports, or a file is not as `collect` wrote it.
-    """
-    if closing is None:
-        return
-    recorded = {one.name: one for one in read_record(collected) if one.name in (LIST_FILE, REPORTS_FILE)}
-    changed = [name for name in (LIST_FILE, REPORTS_FILE) if not _is_as_recorded(collected / name, recorded.get(name))]
-    if changed:
-        raise ReportsError(
-            "the files of a collection must be as `crowdveil campaign collect` wrote them",
-            source=str(collected),
-            examples=", ".join(changed),
-            hint=COLLECT_AGAIN,
-        )
-    if closing.digest != recorded[LIST_FILE].reports_sha256:
-        raise ReportsError(
-            f"the reports must be the {len(closing.reports):,} that counted when the campaign was closed",
-            source=str(collected),
-            hint=COLLECT_AGAIN,
-        )
-
-
-def _is_as_recorded(path: Path, entry: OutputEntry | None) -> bool:
-    """Return whether a file has an entry in the record of its folder, and is unchanged since."""
-    try:
-        return entry is not None and entry.is_file_unchanged(path)
-    except OSError:
-        return False
 
 
 def _possible_report_files(folder: Path, campaign: CampaignFolder) -> Iterable[Path]:
@@ -227,7 +186,7 @@ def _possible_report_files(folder: Path, campaign: CampaignFolder) -> Iterable[P
             hint="Give the folder of the files that workers handed in.",
         ) from error
     own = {"campaign.json", "tokens.json", "links.csv", "links.html", "workers.csv", "campaign.toml", CLOSED_FILE}
-    own |= {"plan.json", "prior.csv", NOT_FOR_FILE}
+    own |= {"plan.json", "prior.csv"}
     same = folder.resolve() == campaign.path.resolve()
     return [path for path in paths if not (same and path.name in own)]
 

@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from hashlib import sha256
@@ -15,7 +15,6 @@ from crowdveil.campaign.assignment_part import AssignmentPart
 from crowdveil.campaign.document import Campaign
 from crowdveil.campaign.folder import (
     CAMPAIGN_FILE,
-    NOT_FOR_FILE,
     PARTS_FOLDER,
     PICTURES_FOLDER,
     PRIOR_FILE,
@@ -128,8 +127,6 @@ def create_campaign(
             if sha256(prior).hexdigest() != campaign.prior:
                 raise SettingsError("the prior must not change while the campaign is made", value=source.privacy.prior)
             records[PRIOR_FILE] = prior
-        if not others and any(source.excluded):
-            records[NOT_FOR_FILE] = excluded_tasks_csv_bytes(source.excluded)
         files = write_new_campaign_folder(
             folder, campaign, parts, pictures=source.pictures_by_sha256, names=source.names, records=records
         )
@@ -208,8 +205,8 @@ def write_new_campaign_folder(
             for name, data in contents.items():
                 (staged / name).parent.mkdir(exist_ok=True)
                 (staged / name).write_bytes(data)
-            for name in {WORKERS_FILE, NOT_FOR_FILE} & contents.keys():
-                (staged / name).chmod(PRIVATE_FILE)
+            if names:
+                (staged / WORKERS_FILE).chmod(PRIVATE_FILE)
             if folder.is_dir():
                 folder.rmdir()
             os.rename(staged, folder)
@@ -232,12 +229,6 @@ def write_template(path: Path) -> None:
         except FileExistsError:
             hint = "Choose another name with --out."
             raise SettingsError("settings are written into a new file", value=str(path), hint=hint) from None
-
-
-def excluded_tasks_csv_bytes(excluded: Sequence[Collection[int]]) -> bytes:
-    """Return the content of `not_for.csv`: the tasks (index) that each slot must not get."""
-    rows = ((slot, task) for slot, tasks in enumerate(excluded) for task in sorted(tasks))
-    return csv_text(("slot", "task"), rows).encode("utf-8")
 
 
 def require_absent_or_empty_folder(folder: Path) -> None:

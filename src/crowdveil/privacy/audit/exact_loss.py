@@ -9,6 +9,7 @@ from crowdveil.channels.alphabet import NULL
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.rounding import sum_rounded_up
 from crowdveil.errors import SettingsError
+from crowdveil.presentation.quotes import quoted
 from crowdveil.standalone.verification import epsilon_of
 
 Neighbours = Literal["value", "participation", "worker"]
@@ -31,7 +32,8 @@ class ExactLoss:
     report: str
 
     def __str__(self) -> str:
-        return f"{self.first} against {self.second}, report {self.report}"
+        first, second, report = map(quoted, (self.first, self.second, self.report))
+        return f"{first} against {second}, report {report}"
 
 
 def exact_loss(channel: Channel, neighbours: Neighbours = "value", cells: int = 1) -> ExactLoss:

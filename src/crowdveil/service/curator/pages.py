@@ -19,7 +19,7 @@ from starlette.routing import BaseRoute, Route
 from crowdveil.campaign.document import spaced_name_to_compare
 from crowdveil.channels.rounding import format_bound
 from crowdveil.errors import SettingsError
-from crowdveil.privacy.campaign_sentences import question_sentences, round_sentences
+from crowdveil.privacy.campaign_sentences import question_sentences
 from crowdveil.release.results_page import content_security_policy
 from crowdveil.service.curator.results import DOWNLOADS, PAGE_FILE, CampaignResult, Results
 from crowdveil.service.curator.session import (
@@ -149,7 +149,7 @@ class _Pages:
             "worker_epsilon": format_bound(campaign.worker_epsilon, 4),
             "csrf": session.csrf,
             "downloads": [] if result is None else _download_files_with_descriptions(result),
-            "asked": (*question_sentences(campaign), *round_sentences(campaign)),
+            "asked": question_sentences(campaign),
             "warnings": () if result is None else result.warnings,
         }
 

@@ -184,13 +184,16 @@ export async function checkCertificate(data) {
 const commonDivisor = (a, b) => (b ? commonDivisor(b, a % b) : a);
 
 // Campaign ------------------------------------------------------------------------------------------------------------
-const OPTIONAL = ["earlier", "levels", "prior", "questions", "relay"];
+const NO_SERVICE = "curators without a service";
+const OPTIONAL = ["levels", "prior", "questions", "relay"];
 const CAMPAIGN_FIELDS = (
   "assignment_parts body_bytes cells certificates closes consent format groups labels language min_reports opens " +
   "purge_after_days question salt slots symbol_bytes tasks title url"
 ).split(" ");
 const HOST = "[a-z0-9]([a-z0-9-]*[a-z0-9])?(\\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*";
-const ORIGIN = `(https://${HOST}|http://(127\\.0\\.0\\.1|localhost))(:[1-9][0-9]{0,4})?`;
+const PORT = "(:[1-9][0-9]{0,4})?";
+const ORIGIN = `(https://${HOST}|http://(127\\.0\\.0\\.1|localhost))${PORT}`;
+const HOST_FORM = new RegExp(`^(${HOST}${PORT}|${NO_SERVICE})$`);
 const URL_FORM = new RegExp(`^(?=.{1,200}$)${ORIGIN}(/[A-Za-z0-9._~-]+)*$`);
 
 function checkFields(data) {
@@ -208,24 +211,16 @@ function checkFields(data) {
     isMatch(picture.type, /^image\/(png|jpeg|webp)$/) && isInteger(picture.bytes, 1, 5_000_000);
   check(tasks.every(({ picture }) => picture === null || isPicture(picture)), "picture", "other fields");
   check(isInteger(slots, 1, 1_000_000) && isInteger(data.min_reports, 1, slots), "number", "slots or min_reports");
+  check(isInteger(cells, 1, tasks.length) && isInteger(data.symbol_bytes, 1, 2), "number", "cells or symbol_bytes");
   const isQuestion = (one) => hasFields(one, "cells text") && areLines(one.text, 2000) && isInteger(one.cells, 1, cells);
   check(questions === undefined || isListOf(questions, isQuestion), "questions", "other fields");
   check(data.levels === undefined || isInteger(data.levels, 2, 4), "levels", "not 2 to 4");
   check(data.prior === undefined || isHash(data.prior), "prior", "not a SHA-256");
-  if (data.earlier !== undefined) checkRounds(data);
   const bytes = cells * data.symbol_bytes + Number(data.levels !== undefined);
-  check(isInteger(cells, 1, tasks.length) && data.body_bytes === bytes, "number", "cells");
+  check(data.body_bytes === bytes, "number", "body_bytes");
   check(data.purge_after_days === null || isInteger(data.purge_after_days, 0, 3650), "number", "purge_after_days");
   check(isListOf(data.assignment_parts, isHash, Math.ceil(slots / PART_SLOTS)), "part", "not one hash for 100 slots");
   check(isListOf(data.certificates, isObject) && isInteger(data.certificates.length, 1, 64), "format", "certificates");
-}
-
-/** Check what a later round says of each round before it. */
-function checkRounds({ earlier, levels, prior, questions, relay }) {
-  const isNamed = (one) => hasFields(one, "campaign cells denominator numerator") && isMatch(one.campaign, /^[\w-]{43}$/);
-  const areRounds = isListOf(earlier, (one) => isNamed(one) && isLoss(one)) && earlier.length > 0;
-  const areApart = areRounds && new Set(earlier.map(({ campaign }) => campaign)).size === earlier.length;
-  check(areApart && !levels && !prior && !questions && !relay, "earlier", "not the rounds before this one");
 }
 
 /** Check the relay, and that nothing in a report names its worker: by its hash, every part lists all tasks for each. */
@@ -383,21 +378,11 @@ export function sumOfLines(lines) {
   return Math.ceil(lines.reduce((sum, line) => sum + loss(line) * (1 + 2e-15), 0) * 1000) / 1000;
 }
 
-const hostOf = ({ url }) => url?.split("/")[2] ?? "curators without a service";
-const isLoss = ({ cells: n, numerator: a, denominator: b }) => [n, b, a - b + 1].every((k) => isInteger(k, 1, Infinity));
+const hostOf = ({ url }) => url?.split("/")[2] ?? NO_SERVICE;
+const isLoss = ({ cells: n, numerator: a, denominator: b }) => [n, a, b].every((k) => isInteger(k, 1, Infinity)) && a >= b;
 
 /** Return whether a ratio of two integers is above another one. */
 const isAbove = ([a, b], [c, d]) => BigInt(a) * BigInt(d) > BigInt(c) * BigInt(b);
-
-/** Check that the rounds before a later one are those in the ledger, in exact integers: no more answers, no larger ratio. */
-export function checkEarlier({ earlier = [], url, participation }, lines) {
-  const linesOf = (one) => lines.filter(({ campaign }) => campaign === one.campaign);
-  const areFew = (one) => linesOf(one).reduce((sum, { cells }) => sum + cells, 0) <= one.cells;
-  const ratioOf = ({ numerator, denominator }) => [numerator, denominator];
-  const isAlike = (line) => line.host === hostOf({ url }) && line.participation === participation;
-  const isKept = (one) => linesOf(one).every((line) => isAlike(line) && !isAbove(ratioOf(line), ratioOf(one)));
-  return check(earlier.every((one) => areFew(one) && isKept(one)), "earlier", "another address, or it cost more");
-}
 
 /** Return one ledger line for each ratio among the cells of a report. */
 export function ledgerLines(campaign, slot, tasks, report, level) {
@@ -416,8 +401,8 @@ export function readLedger(text) {
   const data = parseCanonical(text);
   const isLine = (line) =>
     hasFields(line, "campaign cells day denominator host numerator participation report title") &&
-    isLoss(line) &&
-    [line.campaign, line.day, line.host, line.participation, line.report, line.title].every(isText);
+    isLoss(line) && isMatch(line.campaign, /^[\w-]{43}$/) && isMatch(line.report, /^[0-9a-f]{32}$/) && isText(line.title) &&
+    isMatch(line.day, /^\d{4}-\d\d-\d\d$/) && isMatch(line.host, HOST_FORM) && isMatch(line.participation, /^(protected|public)$/);
   const isLedger = hasFields(data, "format lines", "crowdveil-ledger/1") && isListOf(data.lines, isLine);
   check(isLedger, "ledger", "other fields");
   return data.lines;
@@ -537,7 +522,7 @@ export class Device {
     const tasks = await readTasks(part, campaign, slot);
     const stored = { campaign: bytes, part, title: campaign.title };
     const verified = (record, all) => ({ ...record, ...stored, level: record.level ?? levelsOf(all, name)[0] });
-    await this.save((record, lines, all) => checkEarlier(campaign, lines) && verified(record, all));
+    await this.save((record, _, all) => verified(record, all));
     Object.assign(this, { campaign, tasks });
   }
 

@@ -12,6 +12,7 @@ const PERCENT_OF_COUNT = 100 / 2 ** 48;
 const UP = 1 + 1e-12;
 const FOREIGN = ["detail", "operator", "title"];
 const NO_ANSWER = { text: "answer.none" };
+const isNumber = (text) => /^-?[0-9]+(\.[0-9]+)?$/.test(text);
 const page = { device: null, texts: {}, values: {}, language: "en" };
 const $ = (id) => document.getElementById(id);
 const on = (id, event, action) => $(id).addEventListener(event, (details) => guard(() => action(details)));
@@ -24,6 +25,10 @@ function element(tag, { text, ...properties } = {}, ...children) {
   return node;
 }
 
+/** Return an element with words of others, in quotes; a plain number promises nothing and has none. */
+const foreign = (tag, textContent, properties) =>
+  element(tag, { className: isNumber(textContent) ? "" : "foreign", textContent, dir: "auto", ...properties });
+
 /** Fill the texts of the page from the messages of the chosen language and the values of their {places}. */
 function update(values = {}) {
   const filled = Object.assign(page.values, values);
@@ -32,7 +37,7 @@ function update(values = {}) {
   const asText = (value) => (typeof value === "number" ? numeral(value) : above(value));
   for (const node of document.querySelectorAll("[data-text]")) {
     const fill = (place) => asText(node.places?.[place] ?? filled[place]);
-    const quoted = (place) => element("bdi", { className: "foreign", textContent: fill(place) });
+    const quoted = (place) => foreign("bdi", fill(place), { className: "foreign" });
     const part = (text, index) => (index % 2 ? (FOREIGN.includes(text) ? quoted : fill)(text) : text);
     node.replaceChildren(...(page.texts[page.language][node.dataset.text] ?? "").split(/\{(\w+)\}/).map(part));
   }
@@ -111,7 +116,7 @@ function showCampaign() {
   const { campaign, record, tasks } = page.device;
   const { title, isProtected } = campaign;
   $("question").replaceChildren(...questionsOf(campaign).map((_, index) => questionText("p", index)));
-  document.title = title;
+  document.title = `“${title}”`;
   const channels = Array.from(new Set(tasks.map((task) => channelOf(campaign, record.slot, task, record.level))));
   const heading = (channel) => questionText("p", campaign.channels.indexOf(channel));
   const chances = (channel) => [...(campaign.questions ? [heading(channel)] : []), chancesTable(channel)];
@@ -124,11 +129,9 @@ function showCampaign() {
   const strength = { isHidden: !isWeak(allSure), isWeak: isWeak(allSure) };
   const promise = { epsilon, factor, total, all, sure, allSure, ...strength, isProtected, isPublic: !isProtected };
   const relay = { isRelayed: Boolean(campaign.relay), operator: campaign.relay?.operator ?? "" };
-  const { levels, prior = "", earlier = [] } = campaign;
-  const inRounds = sumOfLines([...earlier, ...page.device.newLines()]);
-  const rounds = { isRound: earlier.length > 0, round: earlier.length + 1, inRounds };
+  const { levels, prior = "" } = campaign;
   const level = { isLevelled: levels !== undefined, level: record.level + 1, levels, prior, hasPrior: prior !== "" };
-  update({ ...showAbout("intro"), isAsked: true, ...promise, ...relay, ...level, ...rounds });
+  update({ ...showAbout("intro"), isAsked: true, ...promise, ...relay, ...level });
 }
 
 /** Return a node with the text of a question, and with its number if there are several. */
@@ -136,8 +139,7 @@ function questionText(tag, index) {
   const [{ language: lang }, questions] = [page.device.campaign, questionsOf(page.device.campaign)];
   const places = { number: index + 1, of: questions.length };
   const number = element("span", { className: "small", text: "tasks.question", places });
-  const text = element("span", { className: "foreign", textContent: questions[index].text, lang, dir: "auto" });
-  return element(tag, {}, ...(questions.length > 1 ? [number] : []), text);
+  return element(tag, {}, ...(questions.length > 1 ? [number] : []), foreign("span", questions[index].text, { lang }));
 }
 
 /** Return the largest posterior probability, in percent rounded up, of one of two answers that were equally likely. */
@@ -155,15 +157,21 @@ function factorOf(epsilon) {
   return factor < 1000 ? factor : Math.ceil(factor);
 }
 
-/** Return the table of a channel in percent: one row for each answer, one column for each report symbol. */
+/** Return the chances in percent, a row for each answer and a column for each report; names stand apart, by number. */
 function chancesTable({ labels, isProtected, outputs, rows }) {
+  const words = Array.from(new Set([...labels, ...outputs])).filter((name) => name !== "NULL" && !isNumber(name));
+  const asShown = (name) => (isNumber(name) ? name : `#${words.indexOf(name) + 1}`);
   const heading = (scope) => (name) =>
-    element("th", name === "NULL" ? { scope, ...NO_ANSWER } : { scope, textContent: name });
+    element("th", name === "NULL" ? { scope, ...NO_ANSWER } : { scope, textContent: asShown(name) });
   const percent = (entry) => element("td", { textContent: `${(entry * PERCENT_OF_COUNT).toFixed(1)} %` });
   const names = isProtected ? [...labels, "NULL"] : labels;
   const body = names.map((name, index) => element("tr", {}, heading("row")(name), ...rows[index].map(percent)));
   const head = element("tr", {}, element("th", { scope: "col", text: "intro.corner" }), ...outputs.map(heading("col")));
-  return element("div", { className: "scroll", tabIndex: 0 }, element("table", {}, head, ...body));
+  const { language: lang } = page.device.campaign;
+  const quoted = words.map((name) => element("li", {}, `${asShown(name)} `, foreign("span", name, { lang })));
+  const listed = [element("p", { className: "small", text: "campaign.words" }), element("ul", { className: "words" }, ...quoted)];
+  const table = element("div", { className: "scroll", tabIndex: 0 }, element("table", {}, head, ...body));
+  return element("div", {}, table, ...(words.length ? listed : []));
 }
 
 const countAnswers = () => ({ given: Object.values(page.device.record.answers ?? {}).filter(Number.isInteger).length });
@@ -184,31 +192,33 @@ function taskField(task, index) {
   const { text, picture } = campaign.tasks[task];
   const { labels: names } = channelOf(campaign, record.slot, task, record.level);
   const counter = element("span", { className: "small", text: "tasks.number", places: { index: index + 1 } });
-  const ownText = { textContent: text, lang: campaign.language, dir: "auto" };
-  const legend = element("legend", {}, counter, element("span", ownText));
+  const { language: lang } = campaign;
+  const legend = element("legend", { id: `legend-${task}` }, counter, foreign("span", text, { lang }));
   const choose = async ({ target }) => {
     await page.device.answer(task, target.value === "" ? undefined : Number(target.value));
     update(countAnswers());
   };
   const onchange = (event) => guard(() => choose(event));
   const chosen = String(record.answers?.[task] ?? "");
-  const labels = names.map((name, code) => ({ value: String(code), name: { textContent: name } }));
-  const choices = [...labels, { value: "", name: NO_ANSWER }];
-  const option = ({ value, name }) => element("option", { ...name, value, selected: value === chosen });
+  const choices = [...names.map((name, code) => ({ value: String(code), name })), { value: "" }];
+  const optionText = (name) => (name === undefined ? NO_ANSWER : { textContent: isNumber(name) ? name : `“${name}”` });
+  const option = ({ value, name }) => element("option", { ...optionText(name), value, selected: value === chosen });
+  const shown = (name) => (name === undefined ? element("span", NO_ANSWER) : foreign("span", name, { lang }));
   const radio = ({ value, name }) => {
     const input = element("input", { type: "radio", name: `task-${task}`, value, checked: value === chosen, onchange });
-    return element("label", { className: "option" }, input, element("span", name));
+    return element("label", { className: "option" }, input, shown(name));
   };
   const isShort = names.every((name) => name.length <= 4);
   const input =
-    labels.length > MOST_BUTTONS
-      ? element("select", { ariaLabel: text, onchange }, ...choices.reverse().map(option))
+    names.length > MOST_BUTTONS
+      ? element("select", { onchange }, ...choices.reverse().map(option))
       : element("div", { className: isShort ? "options grid" : "options" }, ...choices.map(radio));
+  if (names.length > MOST_BUTTONS) input.setAttribute("aria-labelledby", legend.id);
   return element("fieldset", { className: "card" }, legend, ...(picture ? [pictureOf(picture)] : []), input);
 }
 
 function pictureOf(picture) {
-  const image = element("img", { alt: picture.alt });
+  const image = element("img", { alt: `“${picture.alt}”` });
   guard(async () => {
     image.src = URL.createObjectURL(new Blob([await page.device.picture(picture)], { type: picture.type }));
   });
@@ -279,7 +289,7 @@ async function begin() {
   const open = await page.device.openRecords();
   const button = (record) => {
     const onclick = () => guard(() => openLink(record));
-    return element("button", { textContent: record.title ?? record.name, onclick });
+    return element("button", { onclick }, foreign("span", record.title ?? record.name));
   };
   $("open-list").replaceChildren(...open.map(button));
   return show("welcome", { hasOpen: open.length > 0 });
