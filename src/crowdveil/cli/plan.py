@@ -194,8 +194,8 @@ def plan(asked: PlanOptions) -> None:
     source = None if asked.settings is None else _single_question_settings(asked.settings)
     asked = asked if source is None else _with_settings(asked, source)
     _check_usage(asked, for_campaign=source is not None)
+    from crowdveil.cli.plan_commands import next_commands
     from crowdveil.files.atomic_write import Outputs, write_outputs
-    from crowdveil.planning.next_commands import next_commands
     from crowdveil.planning.plan_document import plan_data, prior_csv
     from crowdveil.presentation.svg_pictures import svg_file
 

@@ -26,6 +26,7 @@ from crowdveil.em.saddle_points import result_after_restarts_from_saddle
 from crowdveil.em.worker_history import EarlierAnswers, as_history
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.presentation.counts import repeated_pairs_text
+from crowdveil.presentation.hints import advising_own_arguments, command_advice
 from crowdveil.presentation.progress import ProgressDisplay
 from crowdveil.registry import ESTIMATOR_ENTRIES, estimators_with
 
@@ -183,6 +184,7 @@ class Estimator(KnownArguments, Model[P, S], metaclass=EstimatorType):
                 rule += f": results are those of a fit, estimate = {owner}().fit(answers), then estimate.{name}"
             raise AttributeError(rule, name=name, obj=self)
 
+    @advising_own_arguments
     def fit(
         self,
         reports: Reports | Any,
@@ -458,9 +460,10 @@ def _require_label_order_if_needed(estimator: Estimator[Any, Any], alphabet: Alp
     if estimator.capabilities.needs_ordered_labels:
         kind = estimator.capabilities.kind
         others = estimators_with_capabilities_text(kind=kind, needs_ordered_labels=False, reads_channel=True)
+        how = command_advice("{labels}, {ordered}", "Categories(..., ordered=True)", ordered=True)
         raise ReportsError(
             f"{estimator.name} needs ordered labels, {alphabet.names} have no order",
-            hint=f"Declare them ordered (Categories(..., ordered=True), --ordered), or use {others}.",
+            hint=f"Declare them ordered ({how}), or use {others}.",
         )
 
 
