@@ -28,6 +28,7 @@ from crowdveil.folder.evidence import Evidence
 from crowdveil.inference.methods import AnyEstimator, Method, estimator_of_method_or_default
 from crowdveil.matplotlib_plots import line_plot
 from crowdveil.mechanisms import MatrixFactorization, MatrixFactorizationPublished, Mechanism
+from crowdveil.presentation.hints import advising_own_arguments
 from crowdveil.presentation.html import notebook_card, table
 from crowdveil.presentation.progress import ProgressDisplay
 from crowdveil.presentation.svg_pictures import line_chart
@@ -336,6 +337,7 @@ class Comparison(ArrowRows):
         return [("best constant", self.rows[0].constant_error), *named]
 
 
+@advising_own_arguments
 def compare(
     mechanisms: Sequence[MechanismChoice],
     crowd: CrowdWithGold | Any,
