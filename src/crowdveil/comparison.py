@@ -110,6 +110,11 @@ class Row:
     steps: int
     converged: bool
 
+    @property
+    def estimator(self) -> str:
+        """Name of the estimator, whether the channel is used or not."""
+        return self.method.removesuffix(CHANNEL_SUFFIX) if self.channel_used else self.method
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Trial:
@@ -227,7 +232,7 @@ def compare_with_unprotected(rows: Sequence[Row]) -> tuple[Row, ...]:
     plain = {(row.crowd, row.method): row.error for row in rows if row.requested is None}
 
     def method_of(row: Row) -> str:
-        return WeightedMean.name if row.method == FactorizationMean.name else row.method.removesuffix(CHANNEL_SUFFIX)
+        return WeightedMean.name if row.method == FactorizationMean.name else row.estimator
 
     return tuple(replace(row, unprotected=plain[row.crowd, method_of(row)]) for row in rows)
 

@@ -186,8 +186,7 @@ def _errors_as_report_errors(frame: Any, source: str = SOURCE) -> Iterator[None]
 
 def _frame_type_or_column_error(frame: Any, error: Exception) -> str:
     """Return what was given in place of a frame, or the first line of the error on a column."""
-    text = str(error).partition("\n")[0][:200]
-    return type(frame).__name__ if text.startswith("Unsupported dataframe type") else text
+    return str(error).partition("\n")[0][:200] if is_frame(frame) else type(frame).__name__
 
 
 WITHOUT_NAMES = (

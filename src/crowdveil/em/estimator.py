@@ -26,7 +26,7 @@ from crowdveil.em.saddle_points import result_after_restarts_from_saddle
 from crowdveil.em.worker_history import EarlierAnswers, as_history
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.presentation.counts import repeated_pairs_text
-from crowdveil.presentation.hints import advising_own_arguments, command_advice
+from crowdveil.presentation.hints import command_advice
 from crowdveil.presentation.progress import ProgressDisplay
 from crowdveil.registry import ESTIMATOR_ENTRIES, estimators_with
 
@@ -184,7 +184,6 @@ class Estimator(KnownArguments, Model[P, S], metaclass=EstimatorType):
                 rule += f": results are those of a fit, estimate = {owner}().fit(answers), then estimate.{name}"
             raise AttributeError(rule, name=name, obj=self)
 
-    @advising_own_arguments
     def fit(
         self,
         reports: Reports | Any,
