@@ -154,13 +154,13 @@ def test_mechanisms_and_estimators_never_import_one_another() -> None:
 
 
 def test_synthesis_is_separate() -> None:
-    """Only its files and command import synthesis; it imports errors, randomness, channels and data alone."""
+    """Only its files and command import synthesis; it imports errors, hints, randomness, channels, data."""
     inside = {
         folder_of(other) for module in modules() if folder_of(module) == "synthesis" for other in inner_imports(module)
     }
     users = {module for module in modules() for other in inner_imports(module) if folder_of(other) == "synthesis"}
 
-    assert inside == {"errors", "randomness", "channels", "data", "synthesis"}
+    assert inside == {"errors", "presentation", "randomness", "channels", "data", "synthesis"}
     assert {module for module in users if folder_of(module) != "synthesis"} == {
         "cli.data.synthesize",
         "folder.synthesis",

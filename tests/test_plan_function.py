@@ -60,4 +60,4 @@ def test_a_plan_says_when_the_loss_of_a_worker_promises_nothing(tasks: int, weak
 
     assert f"{3 * tasks} per worker" in sentences or tasks == 1
     assert weak == ("practically certain of either after all reports" in sentences)
-    assert weak == ("more workers (--assigned-per-task)" in sentences)
+    assert weak == ("more workers (assigned_per_task)" in sentences)

@@ -28,6 +28,7 @@ from crowdveil.inference.answers import ColumnKeywords, read_answers
 from crowdveil.inference.methods import AnyEstimator, Method, estimator_of_method_or_default
 from crowdveil.matplotlib_plots import line_plot
 from crowdveil.mechanisms import MatrixFactorization, MatrixFactorizationPublished, Mechanism
+from crowdveil.presentation.hints import advising_own_arguments
 from crowdveil.presentation.html import notebook_card, table
 from crowdveil.presentation.progress import ProgressDisplay
 from crowdveil.presentation.svg_pictures import line_chart
@@ -108,6 +109,11 @@ class Row:
     reports: int
     steps: int
     converged: bool
+
+    @property
+    def estimator(self) -> str:
+        """Name of the estimator, whether the channel is used or not."""
+        return self.method.removesuffix(CHANNEL_SUFFIX) if self.channel_used else self.method
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -226,7 +232,7 @@ def compare_with_unprotected(rows: Sequence[Row]) -> tuple[Row, ...]:
     plain = {(row.crowd, row.method): row.error for row in rows if row.requested is None}
 
     def method_of(row: Row) -> str:
-        return WeightedMean.name if row.method == FactorizationMean.name else row.method.removesuffix(CHANNEL_SUFFIX)
+        return WeightedMean.name if row.method == FactorizationMean.name else row.estimator
 
     return tuple(replace(row, unprotected=plain[row.crowd, method_of(row)]) for row in rows)
 
@@ -336,6 +342,7 @@ class Comparison(ArrowRows):
         return [("best constant", self.rows[0].constant_error), *named]
 
 
+@advising_own_arguments
 def compare(
     mechanisms: Sequence[MechanismChoice],
     crowd: CrowdWithGold | Any,

@@ -1,7 +1,12 @@
 """Exceptions of crowdveil, each with the rule, the value found and a hint."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, Self
+from typing import Any, Literal, Self
+
+from crowdveil.presentation.hints import advice
+
+Code = Literal["", "no worker or answer column", "unknown label"]
+"""Short names of errors on which code decides; no code decides on the text of an error."""
 
 
 class CrowdveilError(Exception):
@@ -11,6 +16,7 @@ class CrowdveilError(Exception):
         rule: violated rule, or the failure; empty if only the message is set.
         value: offending value; None if there is no single one.
         hint: suggested remedy; may be empty.
+        code: short name of the error where code decides on it; else empty.
 
     >>> from crowdveil import CrowdveilError, Scale
     >>> try:
@@ -23,6 +29,7 @@ class CrowdveilError(Exception):
     rule: str = ""
     value: object = None
     hint: str = ""
+    code: Code = ""
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Return the arguments for unpickling; attributes are kept across processes."""
@@ -134,13 +141,23 @@ class ReportsError(CrowdveilError, ValueError):
         rows: first offending data rows, counted from 1 without the header.
         examples: values found there.
         hint: suggested remedy.
+        code: short name, if code decides on the error.
     """
 
     def __init__(
-        self, rule: str, *, source: str = "data", rows: tuple[int, ...] = (), examples: str = "", hint: str = ""
+        self,
+        rule: str,
+        *,
+        source: str = "data",
+        rows: tuple[int, ...] = (),
+        examples: str = "",
+        hint: str = "",
+        code: Code = "",
     ) -> None:
         self.rule, self.value, self.hint = rule, examples or None, hint
         self.source, self.rows = source, rows
+        if code:
+            self.code = code
         where: str = source
         if rows:
             unit, places = "row", rows
@@ -152,8 +169,8 @@ class ReportsError(CrowdveilError, ValueError):
 
     def changed(self, **parts: Any) -> "ReportsError":
         """Return the error with another source, rows, examples or hint."""
-        kept = {"source": self.source, "rows": self.rows, "examples": str(self.value or ""), "hint": self.hint}
-        return ReportsError(self.rule, **kept | parts)
+        kept = {"source": self.source, "rows": self.rows, "examples": str(self.value or "")}
+        return ReportsError(self.rule, **kept | {"hint": self.hint, "code": self.code} | parts)
 
 
 def join_errors(defects: Sequence[ReportsError]) -> ReportsError:
@@ -207,7 +224,7 @@ class MemoryShortageError(CrowdveilError, MemoryError):
         self.rule, self.value = "the work must fit into memory", found
         self.hint = (
             "Raise the limit (ulimit -v, or that of the container), close other programs, or give large reports as "
-            "encoded blocks (crowdveil data encode) and infer with --memory."
+            f"encoded blocks (crowdveil data encode){advice(' with a limit ({memory})')}."
         )
         super().__init__(f"{self.rule}, but the operating system reported: {found}. {self.hint}")
 

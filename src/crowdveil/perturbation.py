@@ -15,10 +15,12 @@ from crowdveil.data.write_reports import reports_table_in_task_order
 from crowdveil.errors import SettingsError
 from crowdveil.inference.answers import PERTURBED, ColumnKeywords, read_answers
 from crowdveil.mechanisms import Mechanism
+from crowdveil.presentation.hints import advising_own_arguments
 from crowdveil.randomness import Secure, Seeded, Source, secure
 from crowdveil.simulate.perturbation import perturb as perturb_reports
 
 
+@advising_own_arguments
 def perturb(answers: Any, mechanism: Mechanism, source: Source | None = None, **options: Unpack[ColumnKeywords]) -> Any:
     """Return the reports that the devices of all workers would send, as the kind of frame of the answers.
 

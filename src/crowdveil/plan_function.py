@@ -20,10 +20,12 @@ from crowdveil.planning.expected_campaign import expected_campaign
 from crowdveil.planning.plan import EPSILONS, Plan, Progress
 from crowdveil.planning.plan import plan as plan_campaign
 from crowdveil.planning.settings.alternatives import WORTH_ASKING
+from crowdveil.presentation.hints import advising_own_arguments
 from crowdveil.privacy.mechanism_from_settings import Expectation
 
 
 @with_known_arguments("plan(Categories(('no', 'yes')), workers=100, tasks=50, participation_rate=0.5, target=0.1)")
+@advising_own_arguments
 def plan(
     alphabet: Alphabet,
     *,

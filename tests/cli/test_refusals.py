@@ -73,7 +73,7 @@ SYNTHESIZE = "data synthesize numbers.csv --epsilon 1 --bounds -2:7 --out out"
 REFUSED = {
     f"{SYNTHESIZE} --bounds 9:0": "Such as --bounds 0:100",
     f"{SYNTHESIZE} --expected-claims nan": "expected_claims must be positive and finite",
-    f"{SYNTHESIZE.replace('numbers.csv', 'labels.csv')}": "If these are labels, choose a method for labels, or kind",
+    f"{SYNTHESIZE.replace('numbers.csv', 'labels.csv')}": "If these are labels, choose a method for labels.",
     f"{ASSIGN} --per-task 1000": "Assign each task to fewer workers",
     "data sources nothing": "`crowdveil data sources` describes them",
     f"{LABELLED.replace('0.5', '2')}": "Such as 0.3: three tenths of the cells are answered",

@@ -88,7 +88,7 @@ def test_protected_participation_asks_for_the_list_of_tasks(refusal: Callable[..
     hidden = (*PRIVATE, "--participation", "protected", "--expected-claims", 24)
     listed = every_task("a task without claims")
 
-    assert "--tasks FILE" in refusal(*hidden)
+    assert "claims: --tasks." in refusal(*hidden)
     said = run_json(*hidden, "--tasks", listed)
     kept = [line for line in Path("numbers.csv").read_text("utf-8").splitlines() if not line.startswith("5,")]
     Path("numbers.csv").write_text("\n".join(kept) + "\n", encoding="utf-8")

@@ -150,7 +150,7 @@ def test_progress_sees_every_step() -> None:
         (
             Scale(0, 9),
             9.5,
-            "1 gold truths: each must be on the scale from 0 to 9.*9.5 of task 'a'.*score",
+            "1 gold truths: each must be on the scale from 0 to 9.*9.5 of task 'a'.*leave",
         ),
         (Scale(0, 9), -0.5, "must be on the scale"),
     ],

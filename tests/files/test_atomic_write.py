@@ -58,7 +58,7 @@ def test_a_link_is_not_replaced(tmp_path: Path) -> None:
     for target in ("y", "nothing"):
         (tmp_path / "x").symlink_to(target)
 
-        with pytest.raises(SettingsError, match=r"is not replaced\. Choose another place with --out"):
+        with pytest.raises(SettingsError, match=r"is not replaced\. Choose another place\."):
             write_atomically(tmp_path / "x", "new", kind="demo")
         assert target == os.readlink(tmp_path / "x")
         (tmp_path / "x").unlink()
@@ -71,7 +71,7 @@ def test_a_file_that_came_during_the_work_stays(tmp_path: Path) -> None:
         stream.write(b"new")
         (tmp_path / "x").write_text("theirs")
 
-    with pytest.raises(SettingsError, match=r"is not replaced\. Choose another place with --out"):
+    with pytest.raises(SettingsError, match=r"is not replaced\. Choose another place\."):
         write_atomically(tmp_path / "x", late, kind="demo")
 
     assert ["x"] == os.listdir(tmp_path)

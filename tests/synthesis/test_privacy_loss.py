@@ -182,7 +182,7 @@ def test_a_list_of_tasks_that_follows_from_the_claims_is_refused() -> None:
     method = Histogram(epsilon=1.0, records=2, participation="protected", expected_claims=2)
 
     assert (False, True) == (taken.public_tasks, listed.public_tasks)
-    with pytest.raises(SettingsError, match=r"public list of tasks.*--tasks FILE"):
+    with pytest.raises(SettingsError, match=r"public list of tasks.*: tasks"):
         method.release(taken, seeded(1))
     assert method.release(listed, seeded(1)).tasks.tolist() == ["a", "b", "c"]
     assert Histogram(epsilon=1.0, records=2).release(taken, seeded(1)).tasks.tolist() == ["a", "b"]

@@ -21,6 +21,7 @@ from crowdveil.cli.data.import_answers import import_answers
 from crowdveil.cli.demo import demo
 from crowdveil.cli.display import error_document, error_line, has_json_flag, json_text, printable
 from crowdveil.cli.infer import infer
+from crowdveil.cli.named_options import option_naming, running_command
 from crowdveil.cli.perturb import perturb
 from crowdveil.cli.plan import plan
 from crowdveil.cli.privacy.account import account
@@ -45,6 +46,7 @@ from crowdveil.errors import (
     memory_shortage_error_or_none,
 )
 from crowdveil.jit import MIN_BYTES_TO_START, free_address_space
+from crowdveil.presentation.hints import arguments_named_by
 
 SECTIONS: dict[str, tuple[click.Command, ...]] = {
     "Answers to truths": (infer, share, report, import_answers),
@@ -111,9 +113,11 @@ class Verbs(VerbGroup):
     def _failures(self, ctx: click.Context) -> Iterator[None]:
         """Print errors as JSON if requested; click prints the line on stderr."""
         words = ctx.meta[ARGUMENTS_KEY]
+        naming = option_naming(running_command(self, words)[1])
         checks = self.commands.get(next((word for word in words if not word.startswith("-")), "")) in CHECKS
         try:
-            yield
+            with arguments_named_by(naming):
+                yield
         except BrokenPipeError:
             if checks:
                 raise click.exceptions.Exit(NOT_CHECKED) from None

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from crowdveil.channels.rounding import format_bound, format_delta
+from crowdveil.cli.named_options import running_command
 from crowdveil.cli.verb import wants_json
 from crowdveil.errors import CrowdveilError, SettingsError
 from crowdveil.presentation.counts import number_of
@@ -227,7 +228,8 @@ def error_document(error: Exception, group: click.Group, words: Sequence[str]) -
         group: group of commands.
         words: arguments of the group.
     """
-    return {"format": FORMAT, "command": _command_name(group, words), "status": "error", "error": _error_members(error)}
+    name = " ".join(running_command(group, words)[0]) or None
+    return {"format": FORMAT, "command": name, "status": "error", "error": _error_members(error)}
 
 
 def error_line(error: Exception) -> str:
@@ -268,20 +270,6 @@ def _command_path_without_program(context: click.Context) -> str:
         names.insert(0, here.info_name or "")
         here = here.parent
     return " ".join(names)
-
-
-def _command_name(group: click.Group, words: Sequence[str]) -> str | None:
-    """Return the name of the command in the arguments; None if there is none."""
-    names, here = list[str](), group
-    for word in words:
-        command = here.commands.get(word)
-        if command is None:
-            break
-        names.append(word)
-        if not isinstance(command, click.Group):
-            break
-        here = command
-    return " ".join(names) or None
 
 
 def _error_members(error: Exception) -> dict[str, Any]:

@@ -188,7 +188,8 @@ def perturb(asked: PerturbOptions) -> None:
     )
     data = _data(collection) | {"compositions": _composed_losses_as_json(collection, cells, asked.delta)}
     data["warnings"] = [*_rules_that_changed_answers(read, collection), *formulas, *outdated]
-    print_written(data, _rows(data, _mechanism_and_settings_text(collection, asked.channels)), outputs.paths, replaced)
+    rows = _rows(data, _mechanism_and_settings_text(collection, asked.channels), collection.reasons_for_no_privacy)
+    print_written(data, rows, outputs.paths, replaced)
 
 
 def _read(asked: PerturbOptions, lists: CampaignLists) -> tuple[AnswersRead, Sequence[Path]]:
@@ -303,10 +304,9 @@ def _epsilon_rows(data: dict[str, Any]) -> list[tuple[str, str]]:
     return [("epsilon", f"none: simulation{promised if exact else ''}")]
 
 
-def _rows(data: dict[str, Any], mechanism: str) -> list[tuple[str, str]]:
-    caveat = data["privacy"].removeprefix("none: ")
-    unprotected = caveat != data["privacy"]
-    marked = [("simulation only: no privacy" if data["simulation"] else "no privacy", caveat)] if unprotected else []
+def _rows(data: dict[str, Any], mechanism: str, caveat: str) -> list[tuple[str, str]]:
+    """Return the table; `caveat` says why the reports carry no privacy, or is empty."""
+    marked = [("simulation only: no privacy" if data["simulation"] else "no privacy", caveat)] if caveat else []
     digest, none = (
         data["certificate_sha256"],
         "none: the mechanism has no channel per cell; its guarantee is in crowd.json",

@@ -194,8 +194,8 @@ def plan(asked: PlanOptions) -> None:
     source = None if asked.settings is None else _single_question_settings(asked.settings)
     asked = asked if source is None else _with_settings(asked, source)
     _check_usage(asked, for_campaign=source is not None)
+    from crowdveil.cli.plan_commands import next_commands
     from crowdveil.files.atomic_write import Outputs, write_outputs
-    from crowdveil.planning.next_commands import next_commands
     from crowdveil.planning.plan_document import plan_data, prior_csv
     from crowdveil.presentation.svg_pictures import svg_file
 
@@ -398,11 +398,9 @@ def _best_rows_by_budget_and_participation(made: Plan) -> list[dict[str, str]]:
 
 def _equivalence_sentences(made: Plan) -> list[str]:
     """Return sentences on candidates with equivalent reports."""
-    from crowdveil.planning.candidates import ORDINAL_SUFFIX
-
     epsilons: dict[tuple[str, str], list[str]] = {}
     for one in made.results:
-        if one.same_as is not None and not one.name.endswith(ORDINAL_SUFFIX):
+        if one.same_as is not None and one.name == one.mechanism.name:
             epsilons.setdefault((one.name, one.same_as), []).append(format_bound(one.epsilon))
     return [f"{name} sends the same as {other} at epsilon {', '.join(at)}." for (name, other), at in epsilons.items()]
 

@@ -232,7 +232,7 @@ def affordable_workers_per_task(
     """
     for name, loss in (("budget", budget), ("epsilon", epsilon)):
         if not 0 < loss < float("inf"):
-            raise SettingsError(f"the {name} is positive", value=loss, hint="Example: --budget 6 --epsilon 2.")
+            raise SettingsError(f"the {name} is positive", value=loss, hint="Such as a budget of 6 and epsilon 2.")
     paid = int(Fraction(repr(float(budget))) / Fraction(repr(float(epsilon)))) if cells is None else cells
     cells = max(paid - reserved, 0)
     found = min(workers, workers * min(cells, tasks) // max(tasks, 1))

@@ -19,11 +19,11 @@ from crowdveil.data.ingest.gold_files import load_gold_with_draw_seed
 from crowdveil.data.read_options import IdentifierList, ReadOptions
 from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError, SettingsError
+from crowdveil.presentation.hints import command_advice
 
 VARIABLE = "CROWDVEIL_DATA"
 META_FILE = "meta.json"
 KINDS = ("binary", "categorical", "ordinal", "numeric")
-DIRECTORY_HINT = f"Name a folder with one folder per data set ({VARIABLE}; demo: --data); see 'crowdveil data sources'."
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -135,13 +135,17 @@ def load(
 def _existing_folder(name: str, directory: Path) -> Path:
     names = available(directory)
     if not directory.is_dir():
-        raise SettingsError("the data directory must exist", value=str(directory), hint=DIRECTORY_HINT)
+        raise SettingsError("the data directory must exist", value=str(directory), hint=_directory_hint())
     if name not in names:
-        available_names = (
-            f"In {directory} there are: {', '.join(names)}." if names else f"{directory} holds none. {DIRECTORY_HINT}"
-        )
-        raise SettingsError("a data set must exist in the data directory", value=name, hint=available_names)
+        found = f"In {directory} there are: {', '.join(names)}." if names else f"It holds none. {_directory_hint()}"
+        raise SettingsError("a data set must exist in the data directory", value=name, hint=found)
     return directory / name
+
+
+def _directory_hint() -> str:
+    """Return the hint where there are no data sets."""
+    named = command_advice(" or {data}")
+    return f"Name a folder with one folder per data set ({VARIABLE}{named}); see 'crowdveil data sources'."
 
 
 def _read_kind_and_alphabet(path: Path) -> tuple[dict[str, Any], Any, Alphabet | None]:

@@ -154,9 +154,12 @@ def _answer_roles(names: ColumnNames, columns: list[str]) -> dict[str, str]:
     try:
         return names.stated_or_found_column_by_role(columns, SOURCE)
     except ReportsError as error:
-        workers_as_columns = "the worker" in error.rule and error.rule.endswith("for the value, 0") and len(columns) > 2
-        hint = error.hint + (WIDE if workers_as_columns else "")
-        raise error.changed(hint=hint) from error
+        raise error.changed(hint=error.hint + _wide_hint(error, columns)) from error
+
+
+def _wide_hint(error: ReportsError, columns: Sequence[str]) -> str:
+    """Return what helps where the workers may be columns; empty where they are not."""
+    return WIDE if error.code == "no worker or answer column" and len(columns) > 2 else ""
 
 
 @contextmanager
@@ -183,8 +186,7 @@ def _errors_as_report_errors(frame: Any, source: str = SOURCE) -> Iterator[None]
 
 def _frame_type_or_column_error(frame: Any, error: Exception) -> str:
     """Return what was given in place of a frame, or the first line of the error on a column."""
-    text = str(error).partition("\n")[0][:200]
-    return type(frame).__name__ if text.startswith("Unsupported dataframe type") else text
+    return str(error).partition("\n")[0][:200] if is_frame(frame) else type(frame).__name__
 
 
 WITHOUT_NAMES = (
@@ -284,7 +286,7 @@ def _columns_by_role_or_index_hint(choose: Choose, frame: Any, columns: list[str
         if not index:
             raise
         found = f"the columns {', '.join(map(repr, columns))}, and the index {', '.join(map(repr, index))}"
-        hint = f"An index is not read: give frame.reset_index().{WIDE if error.hint.endswith(WIDE) else ''}"
+        hint = f"An index is not read: give frame.reset_index().{_wide_hint(error, columns)}"
         raise error.changed(examples=found, hint=hint) from error
 
 

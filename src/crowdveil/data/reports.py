@@ -47,6 +47,7 @@ from crowdveil.data.ingest.questions import refuse_mixed_questions
 from crowdveil.data.read_options import IdentifierList, Kind, ReadKeywords, ReadOptions
 from crowdveil.errors import ReportsError, join_errors, results_or_all_errors
 from crowdveil.presentation.counts import crowd_text, number_of
+from crowdveil.presentation.hints import advising_own_arguments
 from crowdveil.presentation.html import notebook_card, table
 from crowdveil.presentation.svg_pictures import count_bars
 
@@ -252,6 +253,7 @@ class Reports:
         return cls.from_rows(*open_encoded(Path(folder)))
 
     @classmethod
+    @advising_own_arguments
     def from_arrays(
         cls,
         task: ArrayLike,
@@ -288,6 +290,7 @@ class Reports:
         return cls.from_columns(ReportColumns(coded[0], coded[1], coded[2], "label", source), options)
 
     @classmethod
+    @advising_own_arguments
     def from_csv(
         cls,
         path: str | PathLike[str],
@@ -329,11 +332,13 @@ class Reports:
         return cls.from_columns(read_columns(path), options)
 
     @classmethod
+    @advising_own_arguments
     def from_parquet(cls, path: str | PathLike[str], **options: Unpack[ReadKeywords]) -> Self:
         """Return the reports of a Parquet file; options as in `from_csv`, but integer identifiers stay integers."""
         return cls.from_columns(read_parquet_columns(path), ReadOptions(**options))
 
     @classmethod
+    @advising_own_arguments
     def from_frame(
         cls,
         frame: object,
@@ -366,6 +371,7 @@ class Reports:
         return cls.from_rows(*fields, given.asked, original)
 
     @classmethod
+    @advising_own_arguments
     def from_source(
         cls,
         *sources: str | PathLike[str],
@@ -383,7 +389,7 @@ class Reports:
             sources: files, folders, patterns, URLs, tables in DuckDB, or exports of labelling tools.
             names: columns that their names do not tell.
             delimiter: character between the cells of text files; by default the one that the header shows.
-            encoding: encoding of text files, as `--encoding`; by default UTF-8, or that of a byte-order mark.
+            encoding: encoding of text files, such as cp1252; by default UTF-8, or that of a byte-order mark.
             decimal: decimal mark of the answers, a point or comma.
             question: question of an export, or of a column `question`, with several.
             tool: tool whose export it is; by default the one that is recognised.

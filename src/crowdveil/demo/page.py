@@ -8,7 +8,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from crowdveil.channels.rounding import format_bound
-from crowdveil.comparison import CHANNEL_SUFFIX, Row, sampling_error_sentence
+from crowdveil.comparison import Row, sampling_error_sentence
 from crowdveil.demo.crowds_and_trials import DemoCrowd
 from crowdveil.mechanisms import RandomizedResponse
 from crowdveil.presentation.html import Html
@@ -68,16 +68,13 @@ def chart_lines(rows: Sequence[Row]) -> list[tuple[str, list[tuple[float, float]
 
     The methods with the channel in the likelihood that have the smallest errors, then the best one without.
     """
-    points: dict[str, list[tuple[float, float]]] = {}
+    points: dict[tuple[bool, str], list[tuple[float, float]]] = {}
     for row in rows:
         if row.mechanism == RandomizedResponse.name and row.requested is not None:
-            points.setdefault(row.method, []).append((row.requested, row.error))
-    ranked = sorted(points, key=lambda method: sum(error for _, error in points[method]))
-    aware = [method for method in ranked if method.endswith(CHANNEL_SUFFIX)][:CHANNEL_LINES]
-    ignored = [method for method in ranked if not method.endswith(CHANNEL_SUFFIX)][:1]
-    return [(method.removesuffix(CHANNEL_SUFFIX), points[method]) for method in aware] + [
-        ("noise ignored", points[method]) for method in ignored
-    ]
+            points.setdefault((row.channel_used, row.estimator), []).append((row.requested, row.error))
+    ranked = sorted(points, key=lambda line: sum(error for _, error in points[line]))
+    aware = [(name, points[True, name]) for used, name in ranked if used][:CHANNEL_LINES]
+    return aware + [("noise ignored", points[False, name]) for used, name in ranked if not used][:1]
 
 
 def error_picture(crowd: DemoCrowd, rows: Sequence[Row]) -> Html:

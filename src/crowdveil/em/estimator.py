@@ -26,6 +26,7 @@ from crowdveil.em.saddle_points import result_after_restarts_from_saddle
 from crowdveil.em.worker_history import EarlierAnswers, as_history
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.presentation.counts import repeated_pairs_text
+from crowdveil.presentation.hints import command_advice
 from crowdveil.presentation.progress import ProgressDisplay
 from crowdveil.registry import ESTIMATOR_ENTRIES, estimators_with
 
@@ -459,9 +460,10 @@ def _require_label_order_if_needed(estimator: Estimator[Any, Any], alphabet: Alp
     if estimator.capabilities.needs_ordered_labels:
         kind = estimator.capabilities.kind
         others = estimators_with_capabilities_text(kind=kind, needs_ordered_labels=False, reads_channel=True)
+        how = command_advice("{labels}, {ordered}", "Categories(..., ordered=True)", ordered=True)
         raise ReportsError(
             f"{estimator.name} needs ordered labels, {alphabet.names} have no order",
-            hint=f"Declare them ordered (Categories(..., ordered=True), --ordered), or use {others}.",
+            hint=f"Declare them ordered ({how}), or use {others}.",
         )
 
 

@@ -13,6 +13,7 @@ from crowdveil.data.frames import is_frame, read_gold_frame
 from crowdveil.data.identifiers import index_of, no_common_task_error
 from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError, SettingsError, numpy_scalars_to_python
+from crowdveil.presentation.hints import command_advice, one_of
 
 SHOWN = 3
 NO_GOLD = -1
@@ -175,7 +176,8 @@ def _check_numbers(truths: NDArray[Any], tasks: list[str], alphabet: Alphabet | 
     if isinstance(alphabet, Scale):
         outside = (truths < alphabet.low) | (truths > alphabet.high)
         rule = f"must be on the scale from {alphabet.low:g} to {alphabet.high:g} to guide a fit"
-        rules.append((outside, rule, "Correct these truths, leave them out, or only score with them (--score)."))
+        score = command_advice("only score with them ({score})")
+        rules.append((outside, rule, one_of("correct these truths", "leave them out", score)))
     for wrong, rule, hint in rules:
         bad = np.flatnonzero(known & wrong)
         if len(bad):

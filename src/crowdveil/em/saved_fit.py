@@ -35,6 +35,7 @@ from crowdveil.em.fit_state import FitState, StateField
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.files.atomic_write import Outputs, write_outputs
 from crowdveil.files.filesystem import open_regular
+from crowdveil.presentation.hints import command_advice
 from crowdveil.registry import ESTIMATOR_ENTRIES
 from crowdveil.standalone.checks import digest
 from crowdveil.standalone.verification import parse_json
@@ -299,7 +300,8 @@ def _read_members(path: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
                 raise _damage_error(source, "a compressed member")
             members = {member.filename: archive.read(member) for member in listed}
     except FileNotFoundError as error:
-        raise ReportsError("a saved fit must exist", source=source, hint="--save-fit writes one.") from error
+        hint = command_advice("{save_fit} writes one.", "A fit is saved by estimate.state.save(FILE).")
+        raise ReportsError("a saved fit must exist", source=source, hint=hint) from error
     except (OSError, EOFError, zipfile.BadZipFile, NotImplementedError, RuntimeError, ValueError) as error:
         raise _damage_error(source, str(error)[:200]) from error
     try:

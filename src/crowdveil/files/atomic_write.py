@@ -17,6 +17,7 @@ from typing import BinaryIO
 from crowdveil.errors import SettingsError
 from crowdveil.files.filesystem import folder_lock, temporary_folder
 from crowdveil.files.output_record import RECORD_FILE, OutputEntry, file_name_fault, read_record, record_text
+from crowdveil.presentation.hints import advice, command_advice
 
 Writer = Callable[[BinaryIO], None]
 RENAME = "Choose another name."
@@ -83,12 +84,10 @@ class Outputs:
             _refuse_folders(existing)
             _refuse_inputs([*self.paths, *existing], [Path(path) for path in inputs if path is not None])
             if self.must_be_new and existing:
-                raise SettingsError(
-                    self.must_be_new,
-                    value=str(existing[0]),
-                    hint="Choose another folder (--out), or --replace: it removes the files that were recorded "
-                    f"there as a {self.kind}, and no others.",
-                )
+                replacing = advice(", or {replace}: it removes the recorded files", replace=True)
+                only = replacing and f" of the kind {self.kind}, and no others"
+                hint = f"Choose another folder{command_advice(' ({out})')}{replacing}{only}."
+                raise SettingsError(self.must_be_new, value=str(existing[0]), hint=hint)
             for path in existing:
                 self._require_own_unchanged_output(path, record)
             return existing
@@ -116,7 +115,7 @@ class Outputs:
             raise SettingsError(
                 f"{path} is not an output of crowdveil and is not replaced",
                 value=str(path),
-                hint="Choose another place with --out.",
+                hint=command_advice("Choose another place with {out}.", "Choose another place."),
                 value_in_rule=True,
             )
         if self.kind not in {entry.kind for entry in entries}:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.files.filesystem import PREFIX, open_regular
+from crowdveil.presentation.hints import command_advice
 from crowdveil.standalone.checks import HEX, fits, text_defect
 from crowdveil.standalone.verification import parse_json
 
@@ -94,7 +95,8 @@ def _is_unfinished_and_entries(folder: Path) -> tuple[bool, tuple[OutputEntry, .
         raise SettingsError(
             "the record of a folder must be readable, as it says which files may be replaced",
             value=str(path),
-            hint="Choose another folder (--out), or remove the record: then no file of the folder is replaced.",
+            hint=f"Choose another folder{command_advice(' ({out})')}, or remove the record: then no file of the folder "
+            "is replaced.",
         ) from error
 
 
@@ -122,7 +124,7 @@ def refuse_if_interrupted_command_left_parts(folder: Path) -> None:
             "the command that wrote this folder must have ended",
             source=str(folder),
             examples=f"it was interrupted, and {absent[0]} is absent",
-            hint="Run it again with the same --out: it replaces what was left.",
+            hint="Run it again into the same folder: it replaces what was left.",
         )
 
 

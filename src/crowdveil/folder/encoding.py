@@ -92,7 +92,7 @@ def encoded_outputs(source: Path | AnswerSource, out: Path, *, replace: bool) ->
     beside = _folder_unless_several_files(source)
     if beside is not None and out.resolve() == beside.resolve():
         raise SettingsError(
-            "blocks need a folder other than the input folder", value=str(out), hint="Choose another --out."
+            "blocks need a folder other than the input folder", value=str(out), hint="Choose another folder."
         )
     copied = [] if beside is None else _existing_files_to_copy(beside)
     return collection_outputs(out, (*copied, *STORE_FILES), replace=replace)

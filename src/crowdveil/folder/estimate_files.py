@@ -17,6 +17,7 @@ from crowdveil.em.estimate import Estimate
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.files.atomic_write import Outputs, Writer, write_outputs
 from crowdveil.files.output_record import OutputEntry, read_record, refuse_if_interrupted_command_left_parts
+from crowdveil.presentation.hints import advice
 
 ESTIMATE_FILES: dict[TableForm, tuple[str, str]] = {form: (f"truths.{form}", f"workers.{form}") for form in TABLE_FORMS}
 """Names of the files of truths and of workers, by their form."""
@@ -124,7 +125,7 @@ def folder_name_of_each_question(questions: Collection[str]) -> dict[str, str]:
         raise SettingsError(
             "each question needs a folder of its own, named by its letters and digits",
             value=clashing[:5],
-            hint="Infer one question at a time with --question and --out, or rename them.",
+            hint=f"Infer one question at a time{advice(' ({question})')}, or rename them.",
         )
     return folders
 

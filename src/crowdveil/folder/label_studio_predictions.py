@@ -14,6 +14,7 @@ from crowdveil.data.importers.imported_answers import NO, YES, choice_task
 from crowdveil.em.estimate import Estimate
 from crowdveil.errors import ReportsError
 from crowdveil.files.atomic_write import Outputs, write_outputs
+from crowdveil.presentation.hints import advice
 
 CHOICES = "choices"
 NUMBERS = {"rating": "rating", "number": "number"}
@@ -87,7 +88,7 @@ def _name_target_and_type_of_question(tasks: ExportFile, question: str | None) -
             "one question with choices, a rating or a number is needed",
             source=tasks.name,
             examples=", ".join(map(repr, found)) or "none",
-            hint="Choose it with --question.",
+            hint=advice("Choose it with {question}.") if found else "",
         )
     return found[question]
 
@@ -119,7 +120,7 @@ def _values_in_type_of_question(
             f"the truths of a question of type {control['type']} must be numbers",
             source=tasks.name,
             examples=repr(next(value for value in found if isinstance(value, str))),
-            hint="Choose the question that was inferred with --question.",
+            hint=advice("Choose the question that was inferred with {question}."),
         ) from error
 
 
@@ -161,7 +162,7 @@ def _as_choices(found: Sequence[str | float | None], question: str, tasks: Expor
             f"the truths must be choices that annotations made for {question!r}",
             source=tasks.name,
             examples=", ".join(map(repr, strange[:5])),
-            hint="Choose the question that was inferred with --question, and the export that was read.",
+            hint=advice("Choose the question that was inferred with {question}, and the export that was read."),
         )
     return list(texts)
 

@@ -11,6 +11,7 @@ from crowdveil.planning.campaign import Campaign
 from crowdveil.planning.population import LabelCrowd, NumberCrowd, beta_abilities, coarsen_prior, coarsen_scale
 from crowdveil.planning.prediction import with_crowd_of_pilot
 from crowdveil.planning.shared_mistakes import Pilot
+from crowdveil.presentation.hints import advice
 from crowdveil.privacy.mechanism_from_settings import USUAL_ABILITY, Expectation
 
 DEFAULT_SIGMAS = (0.1, 0.5)
@@ -63,7 +64,7 @@ def expected_objective(alphabet: Alphabet, expected: Expectation, participation:
             raise SettingsError(
                 "workers on a scale are described by sigmas, not by ability",
                 value=expected.ability,
-                hint="Give --sigmas in place of --ability (in Python: sigmas=).",
+                hint=advice("Give {sigmas} in place of {ability}.", "Give sigmas."),
             )
         expected = replace(expected, sigmas=_sigmas_or_scaled_defaults(alphabet, expected))
     return expected.objective(alphabet, participation)

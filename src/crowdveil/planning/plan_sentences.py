@@ -8,6 +8,7 @@ from crowdveil.planning.campaign import Campaign
 from crowdveil.planning.candidates import Cost
 from crowdveil.planning.plan import MAX_WORKERS, Alternative, Plan, PlanRow
 from crowdveil.planning.prediction import Prediction
+from crowdveil.presentation.hints import advice
 from crowdveil.privacy.largest_posterior import sentences_on_adversary_certainty
 
 DIGITS = 2
@@ -70,8 +71,9 @@ def _warning_of_weak_guarantee(plan: Plan) -> list[str]:
     if percent_rounded_up(worker.largest_guess_probability) != CERTAIN:
         return []
     meaning = sentences_on_adversary_certainty(Guarantee(epsilon=cost.cell_epsilon), worker)[0]
+    named = advice(" ({assigned_per_task})")
     return [
-        f"Warning: {meaning} Fewer tasks for each of more workers (--assigned-per-task), a smaller epsilon, or a "
+        f"Warning: {meaning} Fewer tasks for each of more workers{named}, a smaller epsilon, or a "
         "larger target error lower it."
     ]
 

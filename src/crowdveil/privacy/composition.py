@@ -170,7 +170,7 @@ def cells_within(budget: float, epsilon: float, delta: float) -> int:
     """Return the largest number of cells of this epsilon whose loss at `delta` is within a budget; 0 if none is."""
     _require_valid_budget(budget, delta)
     if not 0 < epsilon < math.inf:
-        raise SettingsError("the epsilon is positive", value=epsilon, hint="Example: --budget 6 --epsilon 2.")
+        raise SettingsError("the epsilon is positive", value=epsilon, hint="Such as a budget of 6 and epsilon 2.")
     low, high = 0, 1
     while high <= MAX_CELLS and _composed_epsilon_of(epsilon, high, delta) <= budget:
         low, high = high, 2 * high

@@ -19,6 +19,7 @@ from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.mechanisms import MECHANISMS, ChannelMechanism, DesignObjective, Mechanism
 from crowdveil.mechanisms.budget_per_cell import mechanism_within_budget
 from crowdveil.mechanisms.settings import Settings
+from crowdveil.presentation.hints import advice
 from crowdveil.privacy.composition import STEPS, cell_epsilon
 from crowdveil.privacy.loss_distribution import channel_profile, composed_epsilon
 from crowdveil.registry import DESIGNED_MECHANISMS
@@ -72,7 +73,7 @@ class Expectation:
             raise SettingsError(
                 "sigmas describe workers on a scale, in place of an ability",
                 value=self.sigmas,
-                hint="Give --ability for labels (in Python: ability=).",
+                hint=advice("Give {ability} for labels.", "Give an ability for labels."),
             )
         return normal_worker_model(alphabet, self.sigmas)
 
@@ -89,7 +90,7 @@ def _prior_in_label_order(given: Path | Mapping[str, float] | None, alphabet: Al
             "a prior has one row for each of the labels",
             source=source,
             examples=", ".join(wrong[:3]),
-            hint="Give each label once, as in --labels.",
+            hint="Give each label once.",
         )
     return np.array([probabilities[name] for name in alphabet.names])
 
@@ -159,7 +160,8 @@ def settings_within_budget(
         raise SettingsError(
             "a budget per worker is divided among cells by a mechanism with a channel per cell",
             value=settings.name,
-            hint="Use randomized-response, quantized-response, designed, one-layer or laplace; or --epsilon.",
+            hint="Use randomized-response, quantized-response, designed, one-layer or laplace"
+            f"{advice('; or give {epsilon} in place of {budget}')}.",
         )
 
     def build(epsilon: float) -> ChannelMechanism:

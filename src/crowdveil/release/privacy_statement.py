@@ -43,6 +43,7 @@ from crowdveil.folder.evidence import (
 )
 from crowdveil.folder.recorded_reading_options import recorded_reports
 from crowdveil.folder.write_collection import REPORTS_FILES
+from crowdveil.presentation.hints import advice, command_advice, one_of
 from crowdveil.presentation.quotes import quoted
 from crowdveil.privacy.accounting import account_channel_table
 from crowdveil.privacy.campaign_sentences import (
@@ -144,7 +145,7 @@ def statement_of_source(path: Path, *, answers: int | None = None) -> tuple[Priv
         raise SettingsError(
             "the number of answers is given with a certificate only",
             value=answers,
-            hint="Leave --answers out: a campaign or folder has its own number.",
+            hint=advice("Leave {answers} out: a campaign or folder has its own number."),
         )
     named = path if source is not None else find_campaign_file(path)
     campaign = None if named is None else read_campaign(named)
@@ -235,7 +236,10 @@ def _refuse_page_naming_other_question(asked: str, name: str | None, questions: 
             "a page names the question of its truths",
             source=source,
             examples=f"the question {asked!r}, but the truths are those of {name!r}",
-            hint="Give the folder of the other question, or leave --question out: it is a text of the page.",
+            hint=one_of(
+                "give the folder of the other question",
+                advice("leave {question} out: it is a text of the page"),
+            ),
         )
 
 
@@ -262,7 +266,8 @@ def _other_reports_error(source: str) -> ReportsError:
     return ReportsError(
         "the truths must be inferred from these reports, but their record has the digest of other reports, or none",
         source=source,
-        hint="Give the reports that `infer` read (--reports), with the same options, or run `infer` again.",
+        hint=f"Give the reports that `infer` read{command_advice(' ({reports})')}, with the same options, or run "
+        "`infer` again.",
     )
 
 

@@ -19,6 +19,7 @@ import uvicorn
 from starlette.applications import Starlette
 
 from crowdveil.errors import SettingsError
+from crowdveil.presentation.hints import advice
 from crowdveil.service.rate_limit import REQUESTS_PER_SECOND, RateLimit
 
 GRACE_SECONDS = 30
@@ -28,7 +29,12 @@ SWITCH_SECONDS = 0.0005
 SPARE_FILES = 200
 """Files of a process that are no connections of clients."""
 _HEADER = re.compile("[A-Za-z0-9-]{1,64}")
-HINT = "Give --behind-proxy if a proxy ends TLS, or --tls-certificate and --tls-key."
+
+
+def _tls_hint() -> str:
+    """Return the hint where plain HTTP would leave the machine."""
+    proxy = advice("Give {behind_proxy} if a proxy ends TLS", "Let a proxy end TLS", behind_proxy=True)
+    return f"{proxy}, or {advice('{tls_certificate} and {tls_key}', 'serve on the loopback address')}."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,14 +74,15 @@ class ServerSettings:
                 hint="Give both.",
             )
         if not (self.behind_proxy or self.tls_certificate or _is_loopback(self.host)):
-            raise SettingsError("plain HTTP is served on the loopback address only", value=self.host, hint=HINT)
+            raise SettingsError("plain HTTP is served on the loopback address only", value=self.host, hint=_tls_hint())
         if self.rate < 0:
             raise SettingsError("rate must be at least 0", value=self.rate)
         if self.client_header is not None and not (self.behind_proxy and _HEADER.fullmatch(self.client_header)):
             raise SettingsError(
                 "client_header must be a header of the proxy",
                 value=self.client_header,
-                hint="Any client can write it: give it with --behind-proxy, for a proxy that sets it itself.",
+                hint="Any client can write it: a proxy must set it itself"
+                f"{advice(' ({behind_proxy})', behind_proxy=True)}.",
             )
         if self.tls_certificate is not None and self.tls_key is not None:
             _check_tls(self.tls_certificate, self.tls_key)

@@ -17,6 +17,7 @@ from crowdveil.mechanisms.base import Mechanism
 from crowdveil.mechanisms.matrix_factorization import MatrixFactorization
 from crowdveil.mechanisms.matrix_factorization_published import MatrixFactorizationPublished
 from crowdveil.presentation.counts import repeated_pairs_text
+from crowdveil.presentation.hints import advice, one_of
 from crowdveil.randomness import Seeded, Source
 from crowdveil.simulate.bernoulli import successful_cells_by_chunk
 
@@ -218,7 +219,11 @@ def require_one_answer_per_cell(answers: Reports) -> None:
     if repeated.any():
         raise ReportsError(
             f"one cell sends one report, but {repeated_pairs_text(int(repeated.sum()), 'answer')}",
-            hint="Choose duplicates='first' or 'last' (--duplicates on the command line).",
+            hint=one_of(
+                "keep one answer of each worker to a task",
+                advice("choose {duplicates}", duplicates="first"),
+                advice("{duplicates}", duplicates="last"),
+            ),
         )
 
 

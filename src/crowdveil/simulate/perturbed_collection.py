@@ -27,6 +27,7 @@ from crowdveil.folder.crowd import (
 from crowdveil.folder.sums import Sums, sum_reports_of_all_devices, sums_text
 from crowdveil.folder.write_collection import REPORTS_FILES, Form, write_reports, write_sums
 from crowdveil.mechanisms import MatrixFactorization, MatrixFactorizationPublished, Mechanism
+from crowdveil.presentation.hints import advice
 from crowdveil.privacy.accounting import Account, account, account_channel_table
 from crowdveil.privacy.mechanism_from_settings import description_with_parameters
 from crowdveil.randomness import Source, secure, seeded
@@ -36,7 +37,6 @@ from crowdveil.simulate.perturbation import dense_reports, require_one_answer_pe
 
 Progress = Callable[[int, int], None]
 SIMULATION = "the reports follow from the seed: a simulation carries no privacy"
-LIST_OPTIONS: dict[ListName, str] = {"labels": "--labels or --scale", "tasks": "--tasks", "workers": "--workers"}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -267,11 +267,15 @@ def _refuse_if_lists_taken_from_answers(missing: Sequence[ListName]) -> None:
     """
     if not missing:
         return
-    options = ", ".join(LIST_OPTIONS[name] for name in missing)
-    files = " (or --assignment, which lists both)" if {"tasks", "workers"} & set(missing) else ""
+    lists = {"labels": advice("{alphabet}"), "tasks": advice("{tasks}"), "workers": advice("{workers}")}
+    options = ", ".join(lists[name] or f"the {name}" for name in missing)
+    files = advice(" (or {assignment}, which lists both)") if {"tasks", "workers"} & set(missing) else ""
+    without = advice(
+        " For a run without privacy: {lists_from_answers}, or {seed} for a simulation.", lists_from_answers=True
+    )
     raise SettingsError(
         "labels, tasks and workers must be listed before anyone answers: a list taken from the answers shows who "
         "answered and what",
         value=f"{join_words(missing)} taken from the answers",
-        hint=f"Give {options}{files}. For a run without privacy: --lists-from-answers, or --seed for a simulation.",
+        hint=f"Give {options}{files}.{without}",
     )

@@ -16,6 +16,7 @@ from crowdveil.data.ingest.checked_column_codes import Duplicates
 from crowdveil.data.read_options import IdentifierList
 from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError, SettingsError
+from crowdveil.presentation.hints import command_advice
 
 Outside = Literal["error", "clip"]
 """Policy for claims outside the bounds: refuse, or move to the nearer bound (counted)."""
@@ -222,6 +223,6 @@ def _bounds_by_task(bounds: Bounds, tasks: int) -> tuple[Floats, Floats]:
         raise SettingsError(
             f"bounds must be low < high within {MAX_MAGNITUDE:g}",
             value=found,
-            hint="Such as --bounds 0:100; they must be public.",
+            hint=command_advice("Such as {bounds}; they must be public.", "They must be public.", bounds="0:100"),
         )
     return low, high

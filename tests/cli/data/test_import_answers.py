@@ -110,7 +110,7 @@ def test_imports_that_cannot_be_are_refused(run: Run, refusal: Refusal) -> None:
     Path("a.csv").write_bytes((EXPORTS / "wide.csv").read_bytes())
     assert "the file must end in .csv, .parquet, .json, .jsonl" in refusal("import", "wide", "a.csv", "--out", "b.xls")
     assert "must not replace an input" in refusal("import", "wide", "a.csv", "--out", "a.csv")
-    assert "Choose it with --question" in refusal("agreement", STUDIO)
+    assert "such as --question sentiment" in refusal("agreement", STUDIO)
     assert "same layout" in refusal("infer", STUDIO, EXPORTS / "prodigy.jsonl", "--out", "found")
 
 

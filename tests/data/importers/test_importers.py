@@ -102,7 +102,7 @@ def test_tasks_of_several_choices_with_one_name_are_refused(tmp_path: Path, othe
 
 def test_several_questions_are_listed() -> None:
     """An export with several questions is refused with their names until one is chosen."""
-    with pytest.raises(ReportsError, match=r"one question is read at a time.*'sentiment', 'stars'.*--question"):
+    with pytest.raises(ReportsError, match=r"one question is read.*'sentiment', 'stars'.*question='sentiment'"):
         imported("label-studio.json")
     with pytest.raises(ReportsError, match=r"no question 'mood'.*'sentiment', 'stars'"):
         imported("label-studio.json", question="mood")
@@ -152,7 +152,7 @@ REFUSED: dict[str, tuple[object, str, str]] = {
     "unknown records": (
         [{"id": 1, "verdict": "x"}],
         "export.json",
-        "column for the task is needed.*'verdict'.*--task-column.*No export of label-studio.*recognised",
+        "column for the task is needed.*'verdict'.*state them: task; .*No export of label-studio.*recognised",
     ),
     "a wide table that is not stated": (
         "task,ann,bob\n1,a,a\n2,b,a\n",
@@ -235,11 +235,14 @@ def test_damaged_content_is_refused(write: Write, case: str) -> None:
 
 NOT_WIDE = {
     "one row per worker": ("worker,t1,t2\nann,a,b\nbob,b,b\n", "name of tasks.*'worker'.*exchange rows"),
-    "two columns of tasks": ("task,id,ann\n1,2,b\n", "one column with the name of tasks.*'task', 'id'.*--task-column"),
+    "two columns of tasks": (
+        "task,id,ann\n1,2,b\n",
+        "one column with the name of.*'task', 'id'.*state it \\(task\\)",
+    ),
     "one row per answer": ("task,worker,label\n1,ann,a\n1,bob,b\n", "'worker', 'label'.*needs no import"),
     "comments": ("task,a,b,why\n1,x,y,hard\n2,x,x,so so\n3,y,y,easy\n4,x,x,ok\n5,x,x,no\n", "with labels.*'why'\\."),
     "no answer": ("task,ann,bob\n1,,\n", "one answer per worker.*A wide table has"),
-    "a truth": ("task,ann,Ground Truth\n1,a,b\n", "must be a worker.*'Ground Truth'.*--score"),
+    "a truth": ("task,ann,Ground Truth\n1,a,b\n", "must be a worker.*'Ground Truth'.*a file of their own"),
     "a mean": ("task,ann,bob,Mean\n1,1,2,1\n2,3,3,3\n", "must be a worker.*'Mean'.*rename the workers"),
     "a task without a name": ("task,ann,bob\n1,a,a\n,a,a\n", "row 2.*must have a task"),
     "a worker without a name": ("task,ann,\n1,a,a\n", "one column with the name of tasks.*'task', ''"),
@@ -260,7 +263,7 @@ def test_what_is_no_wide_table_is_refused(write: Write, case: str) -> None:
 def test_stated_columns_of_a_wide_table_are_its_workers(write: Write) -> None:
     """Only stated workers are read, and named; unknown ones, and a column of labels, are refused."""
     path = write("task,ann,bob,note\n" + "".join(f"{row},a,b,n{row}\n" for row in range(9)), "wide.csv")
-    with pytest.raises(ReportsError, match=r"'note'.*--worker-column"):
+    with pytest.raises(ReportsError, match=r"'note'.*worker='FIRST,SECOND'"):
         Reports.from_source(path, tool="wide")
     with open_source([str(path)], Layout(tool="wide", names=ColumnNames(worker="ann, bob"))) as source:
         read, notes = source.read_columns_and_notes()
@@ -269,7 +272,7 @@ def test_stated_columns_of_a_wide_table_are_its_workers(write: Write) -> None:
     assert "column 'task'; 2 columns are workers: 'ann', 'bob'." in " ".join(notes)
     with pytest.raises(ReportsError, match=r"must be a column.*'cy'"):
         Reports.from_source(path, tool="wide", names=ColumnNames(worker="ann,cy"))
-    with pytest.raises(ReportsError, match="--worker-column FIRST,SECOND"):
+    with pytest.raises(ReportsError, match="worker='FIRST,SECOND'"):
         Reports.from_source(path, tool="wide", names=ColumnNames(label="ann"))
 
 

@@ -123,7 +123,7 @@ DAMAGED = {
     "empty cells, ragged": (HEAD + b"a,v,x\n,\nb,w,y\n", "line 3: every row must have as many .* 3.*2 cells"),
     "Latin-1": (LATIN, "line 3: the file must be text in UTF-8.*iconv"),
     "Latin-1 header": ("täsk,worker,label\n".encode("latin-1"), "its header is not"),
-    "UTF-16 without mark": (UTF16[2:], "without NUL bytes .its header.*byte 0x00.*--encoding utf-16-le or"),
+    "UTF-16 without mark": (UTF16[2:], "without NUL bytes .its header.*byte 0x00.*write the text in UTF-8"),
     "a NUL byte": (
         HEAD + b"a,v,x\nb\0,w,y\n",
         "line 3: the file must be text without NUL bytes. Found: byte 0x00. Remove it",
@@ -280,14 +280,14 @@ def test_bad_gold_is_refused(write, name) -> None:
 
 @pytest.mark.parametrize(
     ("cell", "advice"),
-    [("n/a", "write NULL or leave the row out"), ('"1,5"', "--decimal ,"), ("nan", "--missing skip")],
+    [("n/a", "write NULL or leave the row out"), ('"1,5"', "decimal=','"), ("nan", "missing='skip'")],
 )
 def test_advice_on_cells_that_are_no_numbers_follows_from_them(write, cell, advice) -> None:
     """A decimal comma, an absent answer and a text each have the advice that helps, and only that."""
     with pytest.raises(ReportsError) as caught:
         load_gold_with_draw_seed(write(f"task,value\na,1\nb,{cell}\n".encode()))
 
-    every = ("write NULL or leave the row out", "--decimal ,", "--missing skip")
+    every = ("write NULL or leave the row out", "decimal=','", "missing='skip'")
     assert [advice] == [one for one in every if one in str(caught.value)]
 
 

@@ -48,13 +48,11 @@ def test_all_defects_of_a_table_are_named_at_once(write: Write) -> None:
     for part in (
         "column for the task is needed, 0 were found; for the worker, 0; for the value, 0",
         "the columns 'frage', 'person', 'wert', with the delimiter ';'",
-        "--task-column",
-        "--worker-column",
-        "--value-column",
+        "or state them: names=ColumnNames(...)",
         "Also, line 2: the file must be text in UTF-8. Found: byte 0xf6.",
-        "--encoding cp1252",
+        "such as encoding='cp1252'",
         "Also, line 5: every row must have as many cells as the header, 3",
-        "Answers: some numbers have a comma, state it, --decimal ,.",
+        "Answers: some numbers have a comma, state it (decimal=',').",
     ):
         assert part in message
 
@@ -194,7 +192,7 @@ def test_a_stated_decimal_comma_is_read(write: Write, header: str) -> None:
     path = write(f"{header}\na;v;1,5\nb;v;-,25\nb;w;3\n", "utf-8")
 
     assert [("a", "v", 1.5), ("b", "v", -0.25), ("b", "w", 3.0)] == cells(Reports.from_source(path, decimal=","))
-    with pytest.raises(ReportsError, match=r"lines 2, 3: values must be finite.*--decimal ,"):
+    with pytest.raises(ReportsError, match=r"lines 2, 3: values must be finite.*state the comma \(decimal=','\)"):
         Reports.from_source(path)
 
 
@@ -231,16 +229,16 @@ def test_spaces_after_commas_are_no_part_of_names(write: Write) -> None:
     ]
 
 
-def test_cells_without_a_known_delimiter_are_refused_with_its_option(write: Write) -> None:
+def test_cells_without_a_known_delimiter_are_refused_with_its_argument(write: Write) -> None:
     """A header that is one column has the option that splits it."""
-    with pytest.raises(ReportsError, match=r"the columns 'task worker label'.* --delimiter\."):
+    with pytest.raises(ReportsError, match=r"the columns 'task worker label'.* \(delimiter\)\."):
         Reports.from_source(write("task worker label\na v x\n", "utf-8"))
 
 
 def test_letters_in_utf8_are_not_read_as_others(write: Write) -> None:
     """A stated encoding that would turn each letter into two is refused; text in ASCII has any encoding."""
     text = "task,worker,label\na,v,{}\nb,v,n\n"
-    with pytest.raises(ReportsError, match=r"a text in UTF-8 must not be read as cp1252\. Leave --encoding out"):
+    with pytest.raises(ReportsError, match=r"a text in UTF-8 must not be read as cp1252\. Leave encoding out"):
         Reports.from_source(write(text.format("schön"), "utf-8"), encoding="cp1252")
 
     assert 2 == len(Reports.from_source(write(text.format("schoen"), "utf-8"), encoding="cp1252"))
@@ -271,7 +269,7 @@ def test_json_in_another_encoding_has_its_option_in_the_refusal(write: Write) ->
     path = write(
         '[{"task": "a", "worker": "v", "label": "schön"}, {"task": "b", "worker": "v", "label": "n"}]', "cp1252"
     )
-    with pytest.raises(ReportsError, match=r"must be JSON in UTF-8.*--encoding cp1252"):
+    with pytest.raises(ReportsError, match=r"must be JSON in UTF-8.*encoding='cp1252'"):
         Reports.from_source(path)
 
     assert {"schön", "n"} == {label for _, _, label in cells(Reports.from_source(path, encoding="cp1252"))}
@@ -280,5 +278,5 @@ def test_json_in_another_encoding_has_its_option_in_the_refusal(write: Write) ->
 def test_empty_labels_and_repeats_are_named_in_one_refusal(write: Write) -> None:
     """A file with both needs one refusal, with both ways out."""
     text = "task,worker,label\na,v,yes\na,w,\nb,v,no\nb,v,yes\n"
-    with pytest.raises(ReportsError, match=r"--missing skip.*Also, line 5: a worker answers a task once.*--duplicates"):
+    with pytest.raises(ReportsError, match=r"missing='skip'.*Also, line 5: a worker answers a task once.*duplicates='"):
         Reports.from_csv(write(text, "utf-8"))

@@ -22,6 +22,7 @@ from crowdveil.data.ingest.csv_files import (
     read_header,
 )
 from crowdveil.errors import ReportsError
+from crowdveil.presentation.hints import advice
 
 Form = Literal["parquet", "arrow", "arrow stream", "json", "text"]
 MAGIC: dict[bytes, Form] = {b"PAR1": "parquet", b"ARROW1": "arrow", b"\xff\xff\xff\xff": "arrow stream"}
@@ -150,7 +151,8 @@ class ExportFile:
             text = data.decode("utf-8")
             found = json.loads(text) if text.lstrip().startswith("[") else _records_of_lines(text)
         except (ValueError, RecursionError) as error:
-            encoded = ", or state its encoding: --encoding cp1252" if isinstance(error, UnicodeDecodeError) else ""
+            state = advice(", or state its encoding: {encoding}", encoding="cp1252")
+            encoded = state if isinstance(error, UnicodeDecodeError) else ""
             raise ReportsError(
                 "the file must be JSON in UTF-8: a list of records, or one record in each line",
                 source=self.name,

@@ -19,6 +19,7 @@ from crowdveil.data.importers.personal_columns import (
     personal_columns_and_record_keys,
 )
 from crowdveil.errors import ReportsError
+from crowdveil.presentation.hints import advice, one_of
 
 MIN_QUESTIONS = 2
 MANY_TEXTS = 10
@@ -283,14 +284,19 @@ def _given_or_only_question(question: str | None, found: Sequence[Submission], i
             "a column is a question if two answers to a task differ in it",
             source=source,
             examples=f"no such column among {listed}",
-            hint=f"Choose one with --question, such as --question {data[-1]!r}, or state the columns of a table with "
-            "--task-column, --worker-column and --label-column.",
+            hint=one_of(
+                advice("choose one, such as {question}", question=data[-1]),
+                advice(
+                    "state the columns of a table: {task}, {worker} and {label}",
+                    advice("state the columns of a table: {names}=ColumnNames(...)"),
+                ),
+            ),
         )
     if question is None and data and len(questions) == 1:
         _refuse_if_question_holds_no_answers(questions[0], data, found, source)
     if question is None and len(questions) != 1:
         rule = "one question is read at a time" if questions else "there must be a question with one answer per worker"
-        hint = f"Choose it with --question, such as --question {questions[0]!r}." if questions else importer.expected
+        hint = _choose_question(questions[0]) if questions else importer.expected
         raise ReportsError(rule, source=source, examples=listed, hint=hint)
     return question or questions[0]
 
@@ -305,8 +311,13 @@ def _refuse_if_question_holds_no_answers(
             "the only column in which two answers to a task differ must hold answers",
             source=source,
             examples=f"{question!r}, of times, addresses, ratings or texts; others: {', '.join(map(repr, data[:20]))}",
-            hint=f"Choose one with --question, such as --question {data[0]!r}.",
+            hint=_choose_question(data[0]),
         )
+
+
+def _choose_question(name: str) -> str:
+    """Return the hint to choose one of several questions."""
+    return advice("Choose one, such as {question}.", "Give a file with one question.", question=name)
 
 
 def _worker_names_without_addresses(kept: Sequence[Submission], source: str) -> tuple[list[str], int]:

@@ -14,6 +14,7 @@ from crowdveil.data.importers.importer import Importer, Submission
 from crowdveil.data.importers.personal_columns import is_personal
 from crowdveil.data.ingest.column_readers import ANSWERS, OTHER_NAMES, normal_name
 from crowdveil.errors import ReportsError
+from crowdveil.presentation.hints import advice
 
 ANSWER = "answer"
 TASK_NAMES = {*ANSWERS["task"], *OTHER_NAMES["task"], "id", ""}
@@ -76,7 +77,7 @@ def _task_and_worker_columns(export: ExportFile) -> tuple[str, list[str]]:
             "a wide table has labels in the columns of workers",
             source=export.name,
             examples=repr(names.stated_kind_of_value_column),
-            hint="State them with --worker-column FIRST,SECOND instead.",
+            hint=f"Leave it out{_stated_workers()}.",
         )
     _refuse_other_columns(workers, export.name)
     return task, workers
@@ -104,7 +105,7 @@ def _task_column(export: ExportFile) -> str:
             "a wide table must have one column with the name of tasks",
             source=export.name,
             examples=", ".join(map(repr, named or export.columns[:WORKERS_SHOWN])),
-            hint="Name it task, or state it: --task-column. With one row per worker, exchange rows and columns.",
+            hint=f"Name it task{advice(', or state it ({task})')}. With one row per worker, exchange rows and columns.",
         )
     return named[0]
 
@@ -120,8 +121,7 @@ def _refuse_other_columns(workers: Sequence[str], source: str) -> None:
             examples=", ".join(map(repr, others[:5])),
             hint="A table with one row per answer needs no import: give it to infer or perturb."
             if is_long
-            else "Remove these columns (known truths go into a file of their own, for --gold or --score), or "
-            "rename the workers.",
+            else "Remove these columns (known truths go into a file of their own), or rename the workers.",
         )
 
 
@@ -134,9 +134,14 @@ def _refuse_free_text_columns(cells: dict[str, list[Any]], source: str) -> None:
             "every column but the tasks' must be a worker, with labels or numbers",
             source=source,
             examples=", ".join(map(repr, texts[:5])),
-            hint="Remove columns of comments and of what the tasks show, or state those of the workers: "
-            "--worker-column FIRST,SECOND.",
+            hint=f"Remove columns of comments and of what the tasks show{_stated_workers()}.",
         )
+
+
+def _stated_workers() -> str:
+    """Return the advice to state the columns of workers."""
+    of_source = advice(", or state those of the workers: {names}=ColumnNames(worker='FIRST,SECOND')")
+    return advice(", or state those of the workers: {worker}", of_source, worker="FIRST,SECOND")
 
 
 def _refuse_unnamed_tasks(task: str, rows: Sequence[dict[str, Any]], source: str) -> None:

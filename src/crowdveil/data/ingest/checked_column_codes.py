@@ -13,8 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from crowdveil.arguments import is_number
 from crowdveil.channels.alphabet import MAGNITUDE_HINT, MAGNITUDE_RULE, Scale, is_zero_or_squares_safely
-from crowdveil.errors import ReportsError
+from crowdveil.errors import Code, ReportsError
 from crowdveil.presentation.counts import repeated_pairs_text
+from crowdveil.presentation.hints import advice, one_of
 
 Duplicates = Literal["error", "first", "last", "all"]
 Missing = Literal["error", "skip"]
@@ -156,7 +157,7 @@ def parse_number_column(column: CodedColumn, source: str) -> NDArray[np.float64]
         "values must be finite numbers",
         source=source,
         hint=f"{_hint_for_no_number(column.names[~np.isfinite(numbers)])} If these are labels, "
-        "choose a method for labels, or kind='categorical' (--kind, where the command has it).",
+        f"choose a method for labels{advice(', or {kind}', kind='categorical')}.",
     )
     refuse_if_rows_empty_or_marked(
         column,
@@ -172,9 +173,10 @@ def _hint_for_no_number(names: NDArray[Any]) -> str:
     """Return what helps where these names are no numbers."""
     texts = [str(name).strip() for name in names.tolist()]
     if any("," in text and is_number(text.replace(",", ".")) for text in texts):
-        return "Write decimals with a point, or state the comma (--decimal , or pandas.read_csv(..., decimal=','))."
+        stated = advice(", or state the comma ({decimal})", " (pandas.read_csv(..., decimal=',') does)", decimal=",")
+        return f"Write decimals with a point{stated}."
     if all(text in ("", "nan", "NaN") for text in texts):
-        return "Skip absent answers (missing='skip', --missing skip)."
+        return advice("Skip absent answers ({missing}).", "Remove absent answers.", missing="skip")
     return "Correct these cells; where there is no answer, write NULL or leave the row out."
 
 
@@ -194,7 +196,7 @@ def with_decimal_points(column: CodedColumn, source: str) -> CodedColumn:
         np.array([*doubtful, False]),
         "numbers with a decimal comma must have no point",
         source=source,
-        hint="Remove separators of thousands; leave --decimal out if the point is the decimal one.",
+        hint=advice("Remove separators of thousands; leave {decimal} out if the point is the decimal one."),
     )
     points = [name.replace(",", ".") if COMMA_NUMBER.fullmatch(name) else name for name in names.tolist()]
     return column.with_merged_names(points)
@@ -257,7 +259,12 @@ def resolve_duplicates(
             source=source,
             rows=tuple(int(row) + 1 for row in (shown if rows is None else rows[shown])),
             examples=", ".join(f"({task.names[task.codes[r]]}, {worker.names[worker.codes[r]]})" for r in shown),
-            hint="Choose duplicates='first' or 'last' (--duplicates on a command line); infer and next keep 'all'.",
+            hint=one_of(
+                "correct the rows",
+                advice("choose {duplicates}", duplicates="first"),
+                advice("{duplicates}", duplicates="last"),
+                advice("{duplicates} (`infer` and `next` read these)", duplicates="all"),
+            ),
         )
     keep = np.ones(len(order), dtype=bool)
     if policy == "last":
@@ -268,7 +275,13 @@ def resolve_duplicates(
 
 
 def refuse_if_rows_empty_or_marked(
-    column: CodedColumn, bad_names: NDArray[np.bool_] | bool, rule: str, *, source: str, hint: str = ""
+    column: CodedColumn,
+    bad_names: NDArray[np.bool_] | bool,
+    rule: str,
+    *,
+    source: str,
+    hint: str = "",
+    code: Code = "",
 ) -> None:
     """Raise a ReportsError with the first rows that are empty or hold a marked value, if there are any."""
     marked = np.broadcast_to(np.asarray(bad_names), column.names.shape)
@@ -291,6 +304,7 @@ def refuse_if_rows_empty_or_marked(
         rows=tuple(int(row) + 1 for row in rows[:EXAMPLES_SHOWN]),
         examples=", ".join(values) + more,
         hint=hint,
+        code=code,
     )
 
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from contextvars import copy_context
 from dataclasses import dataclass, replace
 from functools import partial
 from os import PathLike
@@ -39,6 +40,7 @@ from crowdveil.data.ingest.csv_files import (
 )
 from crowdveil.data.ingest.dictionary_encoding import encode_batches, encode_integers, encode_sorted, encode_text
 from crowdveil.errors import ReportsError, SettingsError, join_errors
+from crowdveil.presentation.hints import advice
 
 Accepted = Mapping[str, tuple[str, ...]]
 ANSWERS: Accepted = {
@@ -56,12 +58,6 @@ VALUE_NAMES = {*ANSWERS["value"], *OTHER_NAMES["value"]}
 GOLD: Accepted = {"task": ("task", "item"), "truth": ("truth", "label", "value", "answer")}
 QUESTION = "question"
 """Name, in any case, of the column that says which question an answer is to."""
-STATE_COLUMN = {
-    "task": "task= or --task-column",
-    "worker": "worker= or --worker-column",
-    "value": "label= or --label-column; value= or --value-column for numbers",
-}
-"""Arguments and options of the command line that state the column of a role."""
 PRIOR: Accepted = {"label": ("label",), "probability": ("probability",)}
 TEXT_KINDS = {"string", "large_string", "string_view", "binary", "large_binary", "binary_view"}
 """Names of Arrow's text types; not all supported versions have the views."""
@@ -284,7 +280,7 @@ def _add_text_hints(refusal: ReportsError, delimiter: str, names: Sequence[str],
     """Return the refusal of the columns of a text file with its delimiter and more hints."""
     found = str(refusal.value or "") if delimiter == COMMA else f"{refusal.value}, with the delimiter {delimiter!r}"
     if len(names) == 1:
-        hints += " Answers: if cells are separated by another character, state it, --delimiter."
+        hints += advice(" Answers: if cells are separated by another character, state it ({delimiter}).")
     return refusal.changed(examples=found, hint=refusal.hint + hints)
 
 
@@ -301,7 +297,7 @@ def _hint_on_header_or_decimal_commas(start: str, delimiter: str, match: Match) 
     values = {place for place, name in enumerate(first) if normal_name(name.strip('"')) in VALUE_NAMES}
     cells = [cell.strip('"') for row in rows for place, cell in enumerate(row) if not values or place in values]
     decimal = delimiter != COMMA and any(COMMA_NUMBER.fullmatch(cell) for cell in cells)
-    return " Answers: some numbers have a comma, state it, --decimal ,." if decimal else ""
+    return advice(" Answers: some numbers have a comma, state it ({decimal}).", decimal=",") if decimal else ""
 
 
 def read_parquet_columns(
@@ -413,14 +409,27 @@ def match_answer_columns(found: Sequence[str], accepted: Accepted, source: str) 
     wrong = [role for role, names in chosen.items() if len(names) != 1]
     if wrong:
         more = "".join(f"; for the {role}, {len(chosen[role])}" for role in wrong[1:])
+        them = "them" if more else "it"
+        stated = _column_arguments(wrong) or advice("{names}=ColumnNames(...)")
         raise ReportsError(
             f"exactly one column for the {wrong[0]} is needed, {len(chosen[wrong[0]])} were found{more}",
             source=source,
             examples=_list_of_columns(found),
-            hint=f"Name {'them' if more else 'it'} {'; '.join(' or '.join(ANSWERS[role]) for role in wrong)}, or state "
-            f"{'them' if more else 'it'}: {'; '.join(STATE_COLUMN[role] for role in wrong)}.",
+            hint=f"Name {them} {'; '.join(' or '.join(ANSWERS[role]) for role in wrong)}"
+            f"{stated and f', or state {them}: {stated}'}.",
+            code="no worker or answer column" if "worker" in wrong and not chosen.get("value", True) else "",
         )
     return {role: names[0] for role, names in chosen.items()}
+
+
+def _column_arguments(roles: Sequence[str]) -> str:
+    """Return the arguments that state the columns of roles; empty if there are none."""
+    stated = {
+        "task": advice("{task}"),
+        "worker": advice("{worker}"),
+        "value": advice("{label} or, for numbers, {value}"),
+    }
+    return "; ".join(filter(None, map(stated.__getitem__, roles)))
 
 
 def normal_name(name: str) -> str:
@@ -491,7 +500,10 @@ def encode_columns(
         value_name: header of the value column; by default its name.
     """
     with ThreadPoolExecutor(len(roles)) as threads:
-        waiting = {role: threads.submit(encode_arrow_column, table[name], source) for role, name in roles.items()}
+        waiting = {
+            role: threads.submit(copy_context().run, encode_arrow_column, table[name], source)
+            for role, name in roles.items()
+        }
         del table  # frees each column once it is encoded
         coded = {role: column.result() for role, column in waiting.items()}
     return _report_columns(coded, roles, source, value_name)

@@ -28,6 +28,7 @@ import pyarrow.csv
 
 from crowdveil.data.ingest.csv_quotes import QuoteValidator
 from crowdveil.errors import ReportsError, TextSource, join_errors
+from crowdveil.presentation.hints import advice
 
 UTF8_MARK, UTF16_MARKS = b"\xef\xbb\xbf", (b"\xff\xfe", b"\xfe\xff")
 ENCODINGS = ("utf-8", "cp1250", "cp1251", "cp1252", "utf-16-le", "utf-16-be")
@@ -359,7 +360,7 @@ def refuse_encoding_of_utf8(path: Path, encoding: str | None) -> None:
     with suppress(UnicodeDecodeError):
         codecs.getincrementaldecoder(ENCODINGS[0])().decode(start)
         raise ReportsError(
-            f"a text in UTF-8 must not be read as {encoding}", source=str(path), hint="Leave --encoding out."
+            f"a text in UTF-8 must not be read as {encoding}", source=str(path), hint=advice("Leave {encoding} out.")
         )
 
 
@@ -409,16 +410,18 @@ def _row_error(source: str, row: int, rule: str, hint: str, found: str = "") -> 
 
 def _not_utf8_error(source: str, row: int, byte: int) -> ReportsError:
     rule = "the file must be text in UTF-8" + ("" if row else " (its header is not)")
-    hint = (
-        "Answers: state the encoding, --encoding cp1252 (western Windows), cp1250 (central European) or cp1251 "
-        "(Cyrillic); in Python, encoding= of Reports.from_source. Other files: iconv -f cp1252 -t utf-8."
-    )
+    state = "state the encoding, cp1252 (western Windows), cp1250 (central European) or cp1251 (Cyrillic)"
+    how = advice(", such as {encoding}", " (Reports.from_source)", encoding="cp1252")
+    hint = f"Answers: {state}{how}. Other files: iconv -f cp1252 -t utf-8."
     return _row_error(source, row, rule, hint, f"byte 0x{byte:02x}")
 
 
 def _nul_byte_error(source: str, row: int) -> ReportsError:
     rule = "the file must be text without NUL bytes" + ("" if row else " (its header has one)")
-    hint = "Remove it; for UTF-16 without a byte-order mark (answers), state --encoding utf-16-le or utf-16-be."
+    hint = advice(
+        "Remove it; for UTF-16 without a byte-order mark (answers), state utf-16-le or utf-16-be ({encoding}).",
+        "Remove it, or write the text in UTF-8.",
+    )
     return _row_error(source, row, rule, hint, "byte 0x00")
 
 

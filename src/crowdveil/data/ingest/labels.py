@@ -22,6 +22,7 @@ from crowdveil.data.ingest.checked_column_codes import (
     with_sorted_distinct_numbers,
 )
 from crowdveil.errors import ReportsError
+from crowdveil.presentation.hints import advice, one_of
 
 INVISIBLE = "Cf"
 """Unicode category of format characters: zero-width space, soft hyphen, byte-order mark."""
@@ -115,7 +116,7 @@ def alphabet_and_label_codes(
         absent,
         "labels must not be empty, NaN or NULL",
         source=source,
-        hint="If they are no answers, skip them: missing='skip' in Python, --missing skip on the command line.",
+        hint=advice("If they are no answers, skip them: {missing}.", "Remove these rows.", missing="skip"),
     )
     refuse_if_rows_empty_or_marked(
         column, has_lone_surrogate(column.names), TEXT_RULE, source=source, hint="Correct the rows."
@@ -130,8 +131,13 @@ def alphabet_and_label_codes(
         codes == MISSING,
         f"every label must be one of {first_names_and_count_of_others(alphabet.names)}",
         source=source,
-        hint="Correct the rows, write NULL for no answer, give an alphabet that holds the labels (--labels), or merge "
-        "spellings (merge_labels=True in Python, --merge-labels on the command line).",
+        hint=one_of(
+            "correct the rows",
+            "write NULL for no answer",
+            advice("give all labels ({alphabet})"),
+            advice("merge spellings ({merge_labels})", merge_labels=True),
+        ),
+        code="unknown label",
     )
     return alphabet, codes[column.codes]
 
@@ -156,8 +162,12 @@ def refuse_if_numbers_of_unstated_kind(column: CodedColumn, source: str) -> None
             f"the kind of a label column with {many} must be stated",
             source=source,
             examples=f"{len(names):,} different numbers from {numbers.min():g} to {numbers.max():g}",
-            hint=("Write decimals with a point, or state --decimal ,; s" if commas else "S")
-            + "tate kind='numeric' or kind='categorical' (infer and encode: --kind), or give the scale or labels.",
+            hint=advice("Write decimals with a point, or state the comma ({decimal}). ", decimal=",") * commas
+            + one_of(
+                advice("state {kind} if they are numbers", kind="numeric"),
+                advice("state {kind} if they are labels", kind="categorical"),
+                advice("give their scale or labels ({alphabet})", "give their scale or labels"),
+            ),
         )
 
 
@@ -167,8 +177,11 @@ def _require_alphabet_size(size: int, source: str) -> None:
             f"there must be 2 to {MAX_LABELS} different labels",
             source=source,
             examples="1 label" if size == 1 else f"{size} different labels",
-            hint="Give the whole alphabet (alphabet=, --labels), state that these are numbers (kind='numeric', "
-            "--kind numeric), or choose another question, if there are several (--question).",
+            hint=one_of(
+                advice("give all labels ({alphabet})", "give answers with two labels or more"),
+                advice("state {kind} if these are numbers", advice("state {numeric}", numeric=True), kind="numeric"),
+                advice("choose another question, if there are several ({question})"),
+            ),
         )
 
 

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from crowdveil.data.ingest.checked_column_codes import CodedColumn, encode_ids
 from crowdveil.data.ingest.column_readers import ReportColumns
 from crowdveil.errors import ReportsError
+from crowdveil.presentation.hints import advice
 
 NAMES_SHOWN, ROWS_SHOWN = 20, 5
 
@@ -30,8 +31,11 @@ def refuse_mixed_questions(columns: ReportColumns, task: NDArray[np.int32]) -> N
             "a task's answers must be to one question",
             source=columns.source,
             examples=f"the questions {_list_of_questions(names)}",
-            hint=f"Choose one with --question, such as --question {str(names[names != ''][0])!r}, in Python with "
-            "Reports.from_source(FILE, question=NAME); of a frame, keep the rows of one question.",
+            hint=advice(
+                "Choose one, such as {question}.",
+                "Keep the rows of one question, or choose it by Reports.from_source(FILE, question=NAME).",
+                question=str(names[names != ""][0]),
+            ),
         )
 
 

@@ -61,6 +61,7 @@ from crowdveil.data.sources.location import (
 from crowdveil.errors import ReportsError
 from crowdveil.files.filesystem import temporary_folder
 from crowdveil.presentation.counts import number_of
+from crowdveil.presentation.hints import advice
 
 MAX_CHOICES_SHOWN = 10
 NUMBERED = "workers were named by an address or a time, and now have numbers."
@@ -358,7 +359,8 @@ def import_notes(imported: ImportedAnswers, title: str) -> tuple[str, ...]:
         notes.append(f"Not read, since they hold no labels or numbers: {', '.join(imported.not_read)}.")
     if imported.data:
         listed = ", ".join(imported.data)
-        notes.append(f"Not read, since no two answers to a task differ in them: {listed} (read one with --question).")
+        read = advice(" (read one with {question})")
+        notes.append(f"Not read, since no two answers to a task differ in them: {listed}{read}.")
     if imported.no_answer:
         notes.append(_no_answer_note(imported.no_answer))
     for reason, count in imported.left_out.items():
@@ -442,7 +444,7 @@ def _refuse_question_without_files(source: AnswerSource) -> AnswerSource:
             "a data set, and a folder of encoded blocks, has one question",
             source=source.name,
             examples=f"the question {question!r}",
-            hint="Leave --question out.",
+            hint=advice("Leave {question} out."),
         )
     return source
 

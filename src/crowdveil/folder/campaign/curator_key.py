@@ -11,6 +11,7 @@ from crowdveil.campaign.document import Relay
 from crowdveil.campaign.settings.settings_file import CampaignSettings
 from crowdveil.errors import SettingsError
 from crowdveil.files.atomic_write import PRIVATE_FILE, folder_errors
+from crowdveil.presentation.hints import command_advice
 
 
 def key_path(folder: Path) -> Path:
@@ -36,7 +37,9 @@ def new_curator_key(source: CampaignSettings, folder: Path) -> Iterator[Relay | 
             descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE_FILE)
         except FileExistsError as error:
             raise SettingsError(
-                "the curator's key is written into a new file", value=str(path), hint="Choose another name with --out."
+                "the curator's key is written into a new file",
+                value=str(path),
+                hint=command_advice("Choose another name with {out}.", "Choose another name."),
             ) from error
     try:
         with os.fdopen(descriptor, "wb") as stream:

@@ -28,6 +28,7 @@ from crowdveil.campaign.token import Link, Token, token_hash
 from crowdveil.data.ingest.csv_files import csv_text
 from crowdveil.errors import SettingsError
 from crowdveil.files.atomic_write import Outputs, write_outputs
+from crowdveil.presentation.hints import advice, command_advice, one_of
 
 KIND = "links"
 MAX_SHEET = 2_000
@@ -80,7 +81,12 @@ def write_first_link_of_each_worker(path: Path) -> Invitation:
         raise SettingsError(
             "the links of a campaign are made once",
             value=str(path / TOKENS_FILE),
-            hint="For a lost link use --replace WORKER; for a changed campaign make a new one.",
+            hint=one_of(
+                command_advice(
+                    "for a lost link use {replace}", "for a lost link replace that of its worker", replace="WORKER"
+                ),
+                "for a changed campaign make a new one",
+            ),
         )
     tokens = [Token.new(slot) for slot in range(folder.campaign.slots)]
     return _write_links_sheet_and_tokens(folder, tokens, (), LINKS_FILE, SHEET_FILE)
@@ -107,8 +113,8 @@ def replace_link(path: Path, worker: int | str, *, accept_second_report: bool = 
         raise SettingsError(
             "without a service it is unknown whether the old link was used",
             value=slot,
-            hint="If the worker may report twice, epsilon of both reports adds up: accept it with "
-            "--accept-second-report, and tell the worker.",
+            hint="If the worker may report twice, epsilon of both reports adds up: accept it"
+            f"{advice(' ({accept_second_report})', accept_second_report=True)}, and tell the worker.",
         )
     revoked = [
         TokenEntry(entry.slot, entry.hash, revoked=entry.revoked or entry.slot == slot) for entry in folder.tokens

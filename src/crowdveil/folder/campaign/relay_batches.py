@@ -70,7 +70,7 @@ def _batch_file_states_and_sealed_parts(
             "the folder of batches must be readable",
             source=str(folder),
             examples=error.strerror or str(error),
-            hint="Give the folder that `crowdveil campaign receive` or `relay --out` wrote.",
+            hint="Give the folder that `crowdveil campaign receive` or `relay` wrote.",
         ) from error
     states: dict[str, str] = {}
     found: dict[str, list[tuple[bytes, ...]]] = {}

@@ -144,7 +144,7 @@ def close_campaign_by_report_files(folder: Path, campaign: CampaignFolder) -> Co
         raise SettingsError(
             "report files are closed for a campaign without a service",
             value=campaign.campaign.url,
-            hint="Leave out --reports.",
+            hint="Close it without report files.",
         )
     collected = read_report_files(folder, campaign)
     if not collected.accepted:

@@ -14,6 +14,7 @@ from crowdveil.planning.prediction import predict_from_bayes_errors
 from crowdveil.planning.settings.chosen_mechanism import mechanism_of_campaign_settings
 from crowdveil.planning.settings.expected_error import ExpectedError, mechanism_on_plan_scale, planned_campaign
 from crowdveil.planning.worker_budget import task_loads_per_worker_to_compare
+from crowdveil.presentation.hints import advice
 from crowdveil.standalone.checks import MAX_SLOTS
 
 WORTH_ASKING = 0.9
@@ -58,7 +59,7 @@ def require_worth_asking(source: CampaignSettings, expected: ExpectedError, *, q
         f"{about}the expected {expected.error_name} of a campaign must be at most {WORTH_ASKING:g} of that of the best "
         f"public constant, {expected.constant:.3g}",
         value=float(f"{expected.protected.error:.3g}"),
-        hint=f"{nearest} --anyway asks all the same.",
+        hint=f"{nearest}{advice(' {anyway} asks all the same.', anyway=True)}",
     )
 
 

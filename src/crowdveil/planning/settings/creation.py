@@ -227,7 +227,7 @@ def write_template(path: Path) -> None:
             with path.open("x", encoding="utf-8") as stream:
                 stream.write(Template(template).substitute(opens=opens, closes=closes))
         except FileExistsError:
-            hint = "Choose another name with --out."
+            hint = "Choose another name."
             raise SettingsError("settings are written into a new file", value=str(path), hint=hint) from None
 
 
@@ -237,7 +237,7 @@ def require_absent_or_empty_folder(folder: Path) -> None:
         raise SettingsError(
             "a campaign is written into a new folder",
             value=str(folder),
-            hint="Choose another name with --out. A changed campaign is another campaign, with other links.",
+            hint="Choose another name. A changed campaign is another campaign, with other links.",
         )
 
 

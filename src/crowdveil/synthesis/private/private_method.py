@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from crowdveil.channels.guarantee import Participation, Unit, require_epsilon
 from crowdveil.errors import SettingsError
+from crowdveil.presentation.hints import advice
 from crowdveil.randomness import Source
 from crowdveil.synthesis.budgets import TaskBudgets, allocated_budgets
 from crowdveil.synthesis.original_claims import Claims
@@ -76,7 +77,7 @@ class PrivateMethod(ABC):
                 "protected participation needs a public list of tasks: one taken from the claims names every task with "
                 "a claim",
                 value="tasks taken from the claims",
-                hint="List all tasks independently of the claims: tasks=..., on the command line --tasks FILE.",
+                hint=f"List all tasks independently of the claims{advice(': {tasks}')}.",
             )
         budgets = allocated_budgets(
             claims,
