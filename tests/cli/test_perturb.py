@@ -11,7 +11,7 @@ from crowdveil.channels.channel import Channel
 from crowdveil.channels.rounding import format_bound
 from crowdveil.cli.display import number_with_six_digits
 from crowdveil.mechanisms import TwoLayer
-from tests.cli.conftest import LABELS, LISTS, Run, RunJson, rows, written
+from tests.cli.conftest import LABELS, LISTS, Refusal, Run, RunJson, rows, written
 
 RESPONSE = ("--mechanism", "randomized-response", "--epsilon", 2, "--labels", ",".join(LABELS), *LISTS)
 
@@ -39,6 +39,23 @@ def test_without_a_seed_nothing_speaks_of_a_simulation(run: Run) -> None:
     assert "randomized-response" == json.loads(Path("sent/certificate.json").read_bytes())["mechanism"]
     assert (False, None) == (crowd["simulation"], crowd["seed"])
     assert crowd["guarantee"].startswith("epsilon = 2 per cell, participation protected")
+
+
+@pytest.mark.parametrize("value", ["nan", "NULL", ""])
+def test_public_participation_leaves_no_row_out_by_its_value(
+    run: Run, run_json: RunJson, refusal: Refusal, value: str
+) -> None:
+    """A row without an answer is refused, skipped or not; a simulation, and protected participation, may skip it."""
+    Path("labels.csv").write_text(Path("labels.csv").read_text("utf-8") + f"1,new,{value}\n", "utf-8")
+    words = ("perturb", "labels.csv", *RESPONSE[:-4], "--out", "sent")
+    public = ("--participation", "public")
+
+    for missing in ("skip", "error"):
+        assert "no row is left out by its value" in refusal(*words, *public, "--missing", missing)
+    assert run_json(*words, *public, "--missing", "skip", "--seed", 1)["holds_for"] is None
+    Path("every-worker.csv").write_text(Path("every-worker.csv").read_text("utf-8") + "new\n", "utf-8")
+    shown = run(*words, *LISTS, "--missing", "skip", "--replace").stdout
+    assert "epsilons of several runs on the same answers add up" in " ".join(shown.split())
 
 
 def test_a_seed_is_a_simulation_in_table_crowd_and_json(run: Run, run_json: RunJson) -> None:

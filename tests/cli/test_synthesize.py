@@ -76,7 +76,7 @@ def test_participation_can_be_protected(run_json: RunJson) -> None:
     """With protected participation the file says what remains public, and workers need --most-claims."""
     hidden = (*PRIVATE, "--participation", "protected", "--expected-claims", 24, "--tasks", every_task())
     said = run_json(*hidden)
-    bounded = run_json(*hidden, "--most-claims", 4, "--unit", "worker")
+    bounded = run_json(*hidden, "--most-claims", 4, "--unit", "worker", "--replace")
 
     assert [guarantee["epsilon"] for guarantee in said["guarantees"]] == [2.0, "infinity"]
     assert "list of tasks" in said["public"]
@@ -92,7 +92,7 @@ def test_protected_participation_asks_for_the_list_of_tasks(refusal: Callable[..
     said = run_json(*hidden, "--tasks", listed)
     kept = [line for line in Path("numbers.csv").read_text("utf-8").splitlines() if not line.startswith("5,")]
     Path("numbers.csv").write_text("\n".join(kept) + "\n", encoding="utf-8")
-    fewer = run_json(*hidden, "--tasks", listed)
+    fewer = run_json(*hidden, "--tasks", listed, "--replace")
 
     assert len(Path(listed).read_text("utf-8").splitlines()) - 1 == said["tasks"]
     varying = ("records", "withheld", "expected", "replaced")
@@ -106,24 +106,56 @@ def test_no_claim_is_released_like_any_other_number(refusal: Callable[..., str],
     said = {}
     for name, text in (("none.csv", header), ("one.csv", header + claim)):
         Path(name).write_text(text, encoding="utf-8")
-        said[name] = run_json("data", "synthesize", name, *PRIVATE[3:], *hidden, "--tasks", every_task())
+        words = ("data", "synthesize", name, *PRIVATE[3:], *hidden, "--tasks", every_task())
+        said[name] = run_json(*words, "--replace")
     varying = ("records", "withheld", "expected", "replaced", "warnings")
     none, one = ({k: v for k, v in data.items() if k not in varying} for data in said.values())
 
     assert none == one
     assert 20 == none["tasks"]
-    assert "there must be at least one answer" in refusal("data", "synthesize", "none.csv", *PRIVATE[3:], *hidden)
+    unlisted = ("data", "synthesize", "none.csv", *PRIVATE[3:], *hidden, "--replace")
+    assert "there must be at least one answer" in refusal(*unlisted)
 
 
 def test_a_seed_is_announced_as_no_privacy(run: Run, run_json: RunJson) -> None:
     """Two runs with one seed write the same numbers and promise nothing."""
     first = run_json(*PRIVATE, "--seed", 3)
     numbers = Path("made/synthetic.csv").read_bytes()
-    again = run(*PRIVATE, "--seed", 3)
+    again = run(*PRIVATE, "--seed", 3, "--replace")
 
     assert first["simulation"]
     assert "carries no privacy" in again.stdout
     assert numbers == Path("made/synthetic.csv").read_bytes()
+
+
+def test_a_second_release_is_refused_without_replace(refusal: Callable[..., str], run: Run) -> None:
+    """A folder with a release is left as it is without --replace; the table and the file say what epsilon holds for."""
+    shown = run(*PRIVATE).stdout
+    numbers = Path("made/synthetic.csv").read_bytes()
+
+    assert "a second release of the same claims adds to the privacy loss" in refusal(*PRIVATE)
+    assert numbers == Path("made/synthetic.csv").read_bytes()
+    assert "epsilons of several runs on the same answers add up" in " ".join(shown.split())
+    run(*PRIVATE, "--replace")
+    assert numbers != Path("made/synthetic.csv").read_bytes()
+    assert json.loads(Path("made/guarantee.json").read_text("utf-8"))["holds_for"].startswith("one run")
+
+
+@pytest.mark.parametrize("value", ["nan", "NULL", ""])
+def test_no_claim_is_left_out_by_its_value(
+    refusal: Callable[..., str], run: Run, run_json: RunJson, value: str
+) -> None:
+    """With public participation a row without a number is refused with and without --missing skip.
+
+    Else its value would change the number of claims, and with it the settings in guarantee.json.
+    """
+    Path("numbers.csv").write_text(Path("numbers.csv").read_text("utf-8") + f"1,new,{value}\n", "utf-8")
+    hidden = ("--participation", "protected", "--expected-claims", 24, "--tasks", every_task())
+
+    for missing in ("skip", "error"):
+        assert "no row is left out by its value" in refusal(*PRIVATE, "--missing", missing)
+    run(*PRIVATE, "--missing", "skip", "--seed", 1)
+    assert 2.0 == run_json(*PRIVATE, "--missing", "skip", *hidden, "--replace")["guarantees"][0]["epsilon"]
 
 
 def test_the_number_of_clipped_claims_is_for_the_curator_only(run: Run) -> None:

@@ -445,7 +445,7 @@ def resources_of(memory: int | None, engine: str, address: str | None) -> Resour
 replace_option = click.option(
     "--replace",
     is_flag=True,
-    help="Remove the earlier collection in the folder (only its recorded files). Its privacy loss is not undone.",
+    help="Remove the earlier output in the folder (only its recorded files). Its privacy loss is not undone.",
 )
 accept_edited_option = click.option(
     "--accept-edited",

@@ -251,6 +251,7 @@ def _composed_losses_as_json(collection: PerturbedCollection, cells: int, delta:
 
 
 def _data(collection: PerturbedCollection) -> dict[str, Any]:
+    from crowdveil.channels.guarantee import ONE_RUN
     from crowdveil.data.facts.collection import GUARANTEE_SCOPE
     from crowdveil.privacy.mechanism_from_settings import mechanism_parameters_by_name
 
@@ -267,6 +268,7 @@ def _data(collection: PerturbedCollection) -> dict[str, Any]:
         "privacy": f"none: {collection.reasons_for_no_privacy}"
         if collection.reasons_for_no_privacy
         else collection.crowd.collection.guarantee_text,
+        "holds_for": None if collection.reasons_for_no_privacy else ONE_RUN,
         "holder": GUARANTEE_SCOPE,
         "accounts": [asdict(row) for row in collection.accounts],
         "labels": [] if alphabet is None else list(alphabet.names),
@@ -322,6 +324,7 @@ def _rows(data: dict[str, Any], mechanism: str, caveat: str) -> list[tuple[str, 
         ("answers", f"{answered} from {crowd_text(data['workers'], data['tasks'])}"),
         *([] if data["assigned"] is None else [("assigned cells", f"{data['assigned']:,}")]),
         ("reports", f"{data['reports']:,}"),
+        *([] if unprotected else [("holds for", data["holds_for"])]),
         *([] if data["simulation"] else [("holder", data["holder"])]),
         ("certificate", sealed),
         *warning_rows(data),

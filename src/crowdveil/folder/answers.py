@@ -11,7 +11,7 @@ from crowdveil.data import datasets
 from crowdveil.data.assignment import Assignment
 from crowdveil.data.facts.asked import Asked
 from crowdveil.data.facts.label_notes import spelling_notes, warnings_of_labels_meaning_no_answer
-from crowdveil.data.ingest.checked_column_codes import Duplicates
+from crowdveil.data.ingest.checked_column_codes import EXAMPLES_SHOWN, Duplicates
 from crowdveil.data.ingest.column_readers import ReportColumns, read_csv_by_role
 from crowdveil.data.ingest.csv_files import Progress, text_source
 from crowdveil.data.read_options import IdentifierList, Kind, ReadOptions
@@ -102,7 +102,7 @@ def read_answers(
         progress: called with the bytes read so far and the size of the file.
 
     Raises:
-        ReportsError: the file or a row breaks a rule.
+        ReportsError: the file or a row breaks a rule, or a row has no answer and participation is public.
         SettingsError: numbers without a scale, no such data set, other labels than the data set's own, or spellings of
             numbers or of a data set to merge.
     """
@@ -117,6 +117,8 @@ def read_answers(
     if public_participation or (tasks is not None and workers is not None):
         opened = replace(opened, private=True)
     columns, notes = opened.read_columns_and_notes(progress)
+    if public_participation:
+        refuse_rows_without_answer(columns, alphabet)
     found = Reports.from_columns(
         columns,
         ReadOptions(
@@ -133,6 +135,29 @@ def read_answers(
     unread = warning_of_unread_weight_columns(opened)
     notes += spelling_notes(found) + warnings_of_labels_meaning_no_answer(found)
     return read._replace(rules=rules + unread, counts=read.counts + notes + unread)
+
+
+def refuse_rows_without_answer(columns: ReportColumns, alphabet: Alphabet | None = None) -> None:
+    """Refuse rows that say that there is no answer: left out, their value would decide who is seen to have answered.
+
+    Args:
+        columns: private answers, of which everyone may know who gave them.
+        alphabet: possible answers, which count as answers even if they read as none.
+
+    Raises:
+        ReportsError: an answer is NULL, empty or NaN.
+    """
+    known = frozenset(alphabet.names if isinstance(alphabet, Categories) else ())
+    empty = replace(columns, skip_empty=True, labels=known).null_rows
+    if len(empty):
+        raise ReportsError(
+            "where participation is public, no row is left out by its value",
+            source=columns.source,
+            rows=tuple((empty[:EXAMPLES_SHOWN] + 1).tolist()),
+            examples=f"{len(empty):,} without an answer (NULL, empty or NaN)",
+            hint="Remove these rows from the file, if everyone may know that they had no answer; or protect "
+            "participation.",
+        )
 
 
 def is_named_dataset_source(source: str | Path) -> bool:

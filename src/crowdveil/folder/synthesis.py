@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from crowdveil.channels.guarantee import Guarantee, Participation, Unit
+from crowdveil.channels.guarantee import ONE_RUN, Guarantee, Participation, Unit
 from crowdveil.data import datasets
 from crowdveil.data.ingest.checked_column_codes import Duplicates
 from crowdveil.data.read_options import ReadOptions
@@ -21,10 +21,11 @@ from crowdveil.data.sources.answer_source import AnswerSource, local_source
 from crowdveil.data.sources.location import DATASET
 from crowdveil.data.write_reports import reports_table_in_task_order, write_table
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.files.atomic_write import write_files
+from crowdveil.files.atomic_write import Outputs, Writer, write_outputs
 from crowdveil.folder.answers import (
     is_named_dataset_source,
     read_task_or_worker_column,
+    refuse_rows_without_answer,
     warning_of_unread_weight_columns,
 )
 from crowdveil.randomness import secure, seeded
@@ -59,6 +60,7 @@ def read_claims(
     outside: Outside = "error",
     duplicates: Duplicates | None = None,
     tasks: Path | None = None,
+    participation: Participation = "public",
     simulation: bool = False,
 ) -> ClaimsRead:
     """Return the claims of a source.
@@ -70,6 +72,7 @@ def read_claims(
         duplicates: policy for repeated (task, worker) pairs; by default "error" for files, "first" for data sets.
         tasks: a file that lists all tasks, independent of the claims; protected participation needs it. With it, a file
             of claims may have no row.
+        participation: whether it is public who claimed what; then no row is left out by its value.
         simulation: whether the release carries no privacy; else values must not decide how they are read.
 
     Raises:
@@ -80,14 +83,15 @@ def read_claims(
     """
     opened = source if isinstance(source, AnswerSource) else local_source(Path(source))
     opened = replace(opened, private=not simulation or tasks is not None)
-    answers, notes = _read_numeric_claims(opened, duplicates, tasks)
+    complete = participation == "public" and not simulation
+    answers, notes = _read_numeric_claims(opened, duplicates, tasks, complete=complete)
     claims = Claims.from_reports(answers, bounds=bounds, outside=outside, public_tasks=tasks is not None)
     notes += (f"{claims.clipped:,} claims lay outside the bounds and were clipped to them.",) if claims.clipped else ()
     return ClaimsRead(claims, notes)
 
 
 def _read_numeric_claims(
-    opened: AnswerSource, duplicates: Duplicates | None, tasks: Path | None
+    opened: AnswerSource, duplicates: Duplicates | None, tasks: Path | None, *, complete: bool
 ) -> tuple[Reports, tuple[str, ...]]:
     listed = None if tasks is None else read_task_or_worker_column(tasks, "task")
     if is_named_dataset_source(opened.path):
@@ -103,6 +107,8 @@ def _read_numeric_claims(
     if opened.is_block_folder:
         raise ReportsError("encoded blocks hold reports, not claims", source=opened.name, hint="Give the claims.")
     columns, notes = opened.read_columns_and_notes()
+    if complete:
+        refuse_rows_without_answer(columns)
     # With a list of tasks an empty file is accepted: a refusal would show that there is no claim.
     workers = () if listed is not None and not len(columns.task) else None
     options = ReadOptions(kind="numeric", tasks=listed, workers=workers, duplicates=duplicates or "error")
@@ -125,6 +131,7 @@ def _with_listed_in_place_of_tasks(answers: Reports, tasks: list[str], source: s
 SYNTHETIC_FILE, GUARANTEE_FILE = "synthetic.csv", "guarantee.json"
 GUARANTEE_FORMAT = "crowdveil-synthesis/1"
 SIMULATED = "a simulation carries no privacy; with secure randomness it would be "
+ONE_RELEASE = "a folder holds one release; a second release of the same claims adds to the privacy loss"
 PUBLIC = {
     "public": "Known to all: the tasks, their bounds, who claimed what, the settings in this file.",
     "protected": "Known to all: the list of tasks, their bounds, the settings in this file. Epsilon holds whether a "
@@ -223,6 +230,7 @@ class SynthesisResult:
                 asdict(one) | ({"epsilon": "infinity"} if math.isinf(one.epsilon) else {})
                 for one in self.guarantees_infinite_if_simulated
             ],
+            "holds_for": None if self.release.simulation else ONE_RUN,
             "expected": self.errors.to_json(self.bounds_width_in_error_units),
             "public": PUBLIC[self.release.guarantees[0].participation],
             "tasks": len(self.release.tasks),
@@ -255,17 +263,22 @@ def synthesize(
     return SynthesisResult(release=release, method=method, seed=seed, bounds=bounds, errors=errors)
 
 
-def write_synthesis(directory: Path, synthesis: SynthesisResult) -> tuple[str, ...]:
-    """Write `synthetic.csv` and `guarantee.json`; return the names.
+def synthesis_outputs(directory: Path, *, replace: bool) -> Outputs:
+    """Return the files of a release as outputs, which refuse an earlier release without `replace`."""
+    names = (GUARANTEE_FILE, SYNTHETIC_FILE)
+    return Outputs(folder=directory, names=names, kind="synthesis", must_be_new="" if replace else ONE_RELEASE)
+
+
+def write_synthesis(directory: Path, synthesis: SynthesisResult, *, replace: bool = False) -> None:
+    """Write `synthetic.csv` and `guarantee.json`; `replace` removes an earlier release.
 
     Raises:
-        SettingsError: the folder cannot be written, or a file in the way is not an earlier output of the same kind.
+        SettingsError: the folder cannot be written or holds a release, or a file in the way is not an earlier release.
     """
     table = reports_table_in_task_order(synthesis.release.reports())
     guarantee = json.dumps(synthesis.to_json(), ensure_ascii=False, indent=1, allow_nan=False) + "\n"
-    write_files(
-        directory,
-        {GUARANTEE_FILE: guarantee, SYNTHETIC_FILE: lambda stream: write_table(stream, table)},
-        kind="synthesis",
-    )
-    return SYNTHETIC_FILE, GUARANTEE_FILE
+    files: dict[str, str | Writer] = {
+        GUARANTEE_FILE: guarantee,
+        SYNTHETIC_FILE: lambda stream: write_table(stream, table),
+    }
+    write_outputs(synthesis_outputs(directory, replace=replace), files)

@@ -27,6 +27,7 @@ from crowdveil.cli.options import (
     Parsed,
     duplicates_option,
     option_group,
+    replace_option,
 )
 from crowdveil.cli.verb import Verb
 from crowdveil.presentation.counts import number_of
@@ -57,7 +58,7 @@ class SynthesizeOptions:
         tasks: file of all tasks.
         settings: of the release.
         seed: of a simulation; None for secure randomness.
-        out: folder of the release.
+        out, replace: folder of the release, and whether it replaces another one.
     """
 
     claims: tuple[str, ...]
@@ -69,6 +70,7 @@ class SynthesizeOptions:
     settings: SynthesisSettings
     seed: int | None
     out: Path
+    replace: bool
 
 
 def _synthesis_settings(
@@ -173,6 +175,7 @@ tuning_options = option_group(
 @click.option("--tasks", type=FILE_PATH, help="CSV file of all tasks (column task), independent of the claims.")
 @click.option("--seed", type=SEED, help="Seed. Simulation only: no privacy.")
 @click.option("--out", type=FOLDER_PATH, required=True, help="Output folder.")
+@replace_option
 def synthesize(asked: SynthesizeOptions) -> None:
     """Release synthetic claims in place of the real ones in a file.
 
@@ -192,16 +195,18 @@ def synthesize(asked: SynthesizeOptions) -> None:
     The expected error is printed next to that of one number for all tasks.
 
     Epsilon is the privacy loss of one claim (unit cell), or of all claims of one worker, over the whole release. With
-    public participation the pairs of worker and task are public. With protected participation the presence of a claim
-    is hidden too; the list of tasks is public and must be given (--tasks).
+    public participation the pairs of worker and task are public, and a row without an answer is refused. With
+    protected participation the presence of a claim is hidden too; the list of tasks is public and must be given
+    (--tasks).
+
+    The guarantee holds for one run. Runs on the same claims add up, also those that are not published, so that a folder
+    with a release is refused without --replace.
 
     Writes synthetic.csv (task, worker, value; the workers are synthetic) and guarantee.json.
     """
-    from crowdveil.files.atomic_write import Outputs
     from crowdveil.folder import synthesis as publication
 
-    names = (publication.GUARANTEE_FILE, publication.SYNTHETIC_FILE)
-    outputs = Outputs(folder=asked.out, names=names, kind="synthesis")
+    outputs = publication.synthesis_outputs(asked.out, replace=asked.replace)
     with open_sources(asked.claims, asked.layout) as source:
         replaced = outputs.check_and_list_replaced_files(inputs=[*source.inputs, asked.tasks])
         read = publication.read_claims(
@@ -210,11 +215,12 @@ def synthesize(asked: SynthesizeOptions) -> None:
             outside=asked.outside,
             duplicates=asked.duplicates,
             tasks=asked.tasks,
+            participation=asked.settings.participation,
             simulation=asked.seed is not None,
         )
     with progress_bar("releasing") as bar:
         result = publication.synthesize(read.claims, asked.settings, bounds=asked.bounds, seed=asked.seed, progress=bar)
-    publication.write_synthesis(asked.out, result)
+    publication.write_synthesis(asked.out, result, replace=asked.replace)
     data = {name: value for name, value in result.to_json().items() if name != "format"}
     data["warnings"] = [*result.warnings, *(f"For the curator only, not protected: {note}" for note in read.notes)]
     print_written(data, _rows(data, result), outputs.paths, replaced)
@@ -231,6 +237,7 @@ def _rows(data: dict[str, Any], result: SynthesisResult) -> list[tuple[str, str]
             ("because", reason)
             for reason in dict.fromkeys(g.reason for g in result.guarantees_infinite_if_simulated if g.reason)
         ],
+        *([("holds for", data["holds_for"])] if data["holds_for"] else []),
         ("public", data["public"]),
         ("records", f"{data['records']:,} on {number_of(data['tasks'], 'task')}"),
         *withheld,
