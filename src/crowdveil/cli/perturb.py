@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from crowdveil.channels.alphabet import Alphabet
     from crowdveil.data.assignment import Assignment
     from crowdveil.data.ingest.checked_column_codes import Duplicates
-    from crowdveil.data.sources.layout import Layout
+    from crowdveil.data.sources.location import Layout
     from crowdveil.folder.answers import AnswersRead, CampaignLists
     from crowdveil.folder.write_collection import Form
     from crowdveil.privacy.mechanism_from_settings import MechanismSettings

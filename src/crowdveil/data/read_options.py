@@ -17,7 +17,7 @@ from crowdveil.data.ingest.checked_column_codes import (
 )
 from crowdveil.data.ingest.column_readers import ReportColumns
 from crowdveil.data.ingest.labels import alphabet_and_label_codes, merge_spellings, refuse_if_numbers_of_unstated_kind
-from crowdveil.data.public_lists import ListName, given_lists
+from crowdveil.data.public_lists import NO_LISTS, ListName, given_lists
 from crowdveil.errors import SettingsError
 
 Kind = Literal["categorical", "numeric"]
@@ -101,6 +101,8 @@ class ReadOptions:
     @property
     def public_lists(self) -> frozenset[ListName]:
         """The lists that are given, and so do not follow from the rows."""
+        if self.alphabet is None and self.tasks is None and self.workers is None:
+            return NO_LISTS
         return given_lists(labels=self.alphabet, tasks=self.tasks, workers=self.workers)
 
     def encode_values(self, columns: ReportColumns) -> tuple[Alphabet | None, NDArray[Any]]:

@@ -21,11 +21,10 @@ from numpy.typing import ArrayLike, NDArray
 from crowdveil.arguments import require_instance
 from crowdveil.channels.alphabet import Alphabet, alphabet_to_json, first_names_and_count_of_others
 from crowdveil.data.blocks import Block as Block
-from crowdveil.data.blocks import InMemoryRows
+from crowdveil.data.blocks import InMemoryRows, read_only, sort_by_task_worker_value, sort_packed
 from crowdveil.data.columnar_store import MappedRows, ReportChunk, open_encoded, save_encoded
 from crowdveil.data.frames import OriginalColumns, coded_and_original_columns
-from crowdveil.data.identifiers import Identifiers, lazy_or_read_only_identifiers
-from crowdveil.data.ingest.canonical_order import sort_by_task_worker_value, sort_packed
+from crowdveil.data.identifiers import Identifiers, LazyIdentifiers
 from crowdveil.data.ingest.checked_column_codes import (
     CodedColumn,
     Duplicates,
@@ -113,8 +112,8 @@ class Reports:
         original: OriginalColumns | None,
     ) -> None:
         values: dict[str, object] = {
-            "tasks": lazy_or_read_only_identifiers(tasks),
-            "workers": lazy_or_read_only_identifiers(workers),
+            "tasks": tasks if isinstance(tasks, LazyIdentifiers) else read_only(tasks),
+            "workers": workers if isinstance(workers, LazyIdentifiers) else read_only(workers),
             "alphabet": alphabet,
         }
         values |= {"rows": rows, "public_lists": public_lists, "original": original}
@@ -393,7 +392,7 @@ class Reports:
             ReportsError: as `from_csv`; an unknown layout, or several questions.
         """
         from crowdveil.data.sources.answer_source import open_source
-        from crowdveil.data.sources.layout import Layout
+        from crowdveil.data.sources.location import Layout
 
         for one in sources:
             hint = "A frame goes into Reports.from_frame(frame)."
@@ -473,5 +472,6 @@ def _encode_values(
 def _encode_tasks(columns: ReportColumns, options: ReadOptions) -> tuple[NDArray[Any], NDArray[np.int32]]:
     """Return the tasks and the code of each row; refuse answers of one task to different questions."""
     tasks, codes = encode_ids(columns.task, options.tasks, "task", columns.source)
-    refuse_mixed_questions(columns, codes)
+    if columns.question is not None:
+        refuse_mixed_questions(columns, codes)
     return tasks, codes

@@ -16,7 +16,7 @@ from crowdveil.presentation.counts import crowd_text
 
 if TYPE_CHECKING:
     from crowdveil.data.importers.imported_answers import ImportedAnswers
-    from crowdveil.data.sources.layout import Layout
+    from crowdveil.data.sources.location import Layout
     from crowdveil.data.write_reports import TableForm
 
 

@@ -14,7 +14,7 @@ from crowdveil.cli.options import Command, Parsed, option_group
 if TYPE_CHECKING:
     from crowdveil.data.ingest.checked_column_codes import Missing
     from crowdveil.data.sources.answer_source import AnswerSource
-    from crowdveil.data.sources.layout import Layout
+    from crowdveil.data.sources.location import Layout
 
 SOURCE_TEXT = "CSV, Parquet, JSON or Arrow; several, a folder, 'parts/*.csv', URL, - or DATABASE?TABLE"
 
@@ -79,7 +79,7 @@ def layout_of(
 ) -> Layout:  # fmt: skip
     """Return what the options state of the layout of sources."""
     from crowdveil.data.ingest.column_readers import ColumnNames
-    from crowdveil.data.sources.layout import Layout
+    from crowdveil.data.sources.location import Layout
 
     return Layout(
         names=ColumnNames(task=task_column, worker=worker_column, label=label_column, value=value_column),

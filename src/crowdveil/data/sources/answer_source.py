@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import Any
 from crowdveil.data.importers.export_file import (
     STANDARD_INPUT,
     ExportFile,
+    concatenate_tables,
     first_file_and_count_of_others,
     whole_file_progress,
 )
@@ -22,9 +23,10 @@ from crowdveil.data.importers.imported_answers import (
     collect_all_questions,
 )
 from crowdveil.data.importers.importer import Importer
-from crowdveil.data.importers.registry import TOOLS, find_importer, importer_of
+from crowdveil.data.importers.registry import TOOLS, find_importer, importer_of, with_recognised_delimiter
 from crowdveil.data.ingest.checked_column_codes import with_decimal_points
 from crowdveil.data.ingest.column_readers import (
+    NO_NAMES,
     QUESTION,
     ReportColumns,
     encode_columns,
@@ -35,22 +37,12 @@ from crowdveil.data.ingest.column_readers import (
 from crowdveil.data.ingest.csv_files import Progress, refuse_encoding_of_utf8, text_source
 from crowdveil.data.ingest.labels import refuse_if_numbers_of_unstated_kind
 from crowdveil.data.ingest.questions import answers_by_question_if_tasks_have_several, answers_to
-from crowdveil.data.sources.layout import (
-    Layout,
-    concatenate_tables,
-    delimiter_and_column_roles,
-    importer_of_file,
-    is_label_studio_table,
-    possible_delimiters,
-    table_by_role,
-    with_delimiter,
-    with_delimiter_the_importer_recognises,
-)
 from crowdveil.data.sources.local_copies_of_sources import copy_duckdb_table_as_parquet, copy_remote_files, copy_stdin
 from crowdveil.data.sources.location import (
     COMPANIONS,
     DATASET,
     STDIN,
+    Layout,
     database_and_table,
     is_block_folder,
     local_files,
@@ -125,7 +117,7 @@ class AnswerSource:
             or self.importer is not None
         ):
             return []
-        return with_delimiter(file, delimiter_and_column_roles(file, self.layout)[0]).columns
+        return file.with_delimiter(file.delimiter_and_column_roles()[0]).columns
 
     @cached_property
     def importer(self) -> Importer | None:
@@ -147,7 +139,7 @@ class AnswerSource:
             return importer_of(self.layout.tool)
         if not self.files or self._all_names_are_stated:
             return None
-        found = [importer_of_file(file, self.layout) for file in self.files]
+        found = [_importer_of_file(file) for file in self.files]
         tools = dict.fromkeys("plain columns" if one is None else one.title for one in found)
         if len(tools) > 1:
             raise ReportsError(
@@ -162,7 +154,7 @@ class AnswerSource:
         """Refuse layouts of which single answers decide what is read: exports, JSON, and a column of questions."""
         for file in self.files:
             roles = self._roles_by_header_of_plain_table(file)
-            if roles is None or is_label_studio_table(file, roles):
+            if roles is None or _is_label_studio_table(file, roles):
                 raise ReportsError(
                     "private answers must have plain columns, in a table with a header",
                     source=self.name,
@@ -180,12 +172,11 @@ class AnswerSource:
         if self.layout.tool is not None or file.is_blank_or_empty_json_list or file.form == "json":
             return None
         try:
-            return delimiter_and_column_roles(file, self.layout, by_header=True)[1]
+            return file.delimiter_and_column_roles(by_header=True)[1]
         except ReportsError:
-            with suppress(ReportsError):  # the first refusal names the defects of the header
-                if any(find_importer(with_delimiter(file, one)) for one in possible_delimiters(file, self.layout)):
-                    return None
-            raise
+            if find_importer(file) is not None:
+                return None
+            raise  # names the defects of the header
 
     @property
     def _all_names_are_stated(self) -> bool:
@@ -205,21 +196,29 @@ class AnswerSource:
             return answers_to_one_question(importer, self._export_files_with_delimiter(importer), self.layout.question)
 
     def _export_files_with_delimiter(self, importer: Importer) -> list[ExportFile]:
-        return [with_delimiter_the_importer_recognises(file, importer, self.layout) for file in self.files]
+        return [with_recognised_delimiter(file, importer) for file in self.files]
 
-    def read_columns_and_notes(self, progress: Progress | None = None) -> tuple[ReportColumns, tuple[str, ...]]:
+    def read_columns_and_notes(
+        self, progress: Progress | None = None, *, digested: bool = False
+    ) -> tuple[ReportColumns, tuple[str, ...]]:
         """Return the columns of answers, and notes on how they were read.
+
+        Args:
+            progress: called with the bytes read so far and the size of the files.
+            digested: whether the columns of one text file have its digest, which is made as it is read.
 
         Raises:
             ReportsError: a file is damaged, or its layout is unknown or ambiguous.
         """
         with whole_file_progress(self.files, progress):
-            columns, notes = self._columns_with_numbers_unchanged(progress)
+            columns, notes = self._columns_with_numbers_unchanged(progress, digested)
         if self.layout.decimal == ",":
             columns = replace(columns, value=with_decimal_points(columns.value, columns.source))
         return columns, notes
 
-    def _columns_with_numbers_unchanged(self, progress: Progress | None) -> tuple[ReportColumns, tuple[str, ...]]:
+    def _columns_with_numbers_unchanged(
+        self, progress: Progress | None, digested: bool
+    ) -> tuple[ReportColumns, tuple[str, ...]]:
         """Return columns and notes as `read` does, with numbers as the source has them."""
         if self.columns is not None:
             columns = self._with_missing_policy(self.columns)
@@ -232,7 +231,7 @@ class AnswerSource:
             )
         if self.importer is not None:
             return _columns_and_notes(self.answers_of_tool_export(), self.importer, self.name)
-        columns = self._with_missing_policy(self._read_plain_columns(progress))
+        columns = self._with_missing_policy(self._read_plain_columns(progress, digested))
         if self.layout.question is not None:
             columns = answers_to(columns, self.layout.question)
         return columns, () if self.private else _notes_on_blank_and_null_rows(columns)
@@ -282,15 +281,16 @@ class AnswerSource:
 
     @property
     def _has_question_column(self) -> bool:
-        files = (with_delimiter(file, one) for file in self.files for one in possible_delimiters(file, self.layout))
+        files = (one for file in self.files for one in file.by_each_delimiter)
         return any(normal_name(name) == QUESTION for file in files for name in file.columns)
 
-    def _read_plain_columns(self, progress: Progress | None) -> ReportColumns:
+    def _read_plain_columns(self, progress: Progress | None, digested: bool = False) -> ReportColumns:
         names = self.layout.names
         if self.is_single_file:
             file = self.files[0]
             if file.form == "text":
-                columns = read_columns(file.path, names, self.layout.delimiter, progress, self.layout.encoding)
+                stated = self.layout.delimiter, progress, self.layout.encoding
+                columns = read_columns(file.path, names, *stated, file.sniffed.headers, digested=digested)
                 return replace(
                     columns, source=text_source(file.path, self.layout.delimiter, self.layout.encoding, self.name)
                 )
@@ -299,7 +299,7 @@ class AnswerSource:
         tables, value_names = [], set()
         for file, part in zip(self.files, _progress_over_all_file_bytes(self.files, progress), strict=True):
             with whole_file_progress([file], part):
-                roles, table = table_by_role(file, self.layout, part)
+                roles, table = file.table_by_role(part)
             value_names.add(roles["value"])
             tables.append(table)
         if len({len(table.column_names) for table in tables}) > 1:
@@ -321,6 +321,38 @@ class AnswerSource:
             self.name,
             value_name=names.answer_name(value_names),
         )
+
+
+def _importer_of_file(file: ExportFile) -> Importer | None:
+    """Return the importer of a file; None if it has plain columns of answers.
+
+    Raises:
+        ReportsError: neither; the message has the columns found and what can be stated.
+    """
+    refused = False
+    try:
+        delimiter, roles = file.delimiter_and_column_roles(by_header=True)
+        if file.names != NO_NAMES or not _is_label_studio_table(file.with_delimiter(delimiter), roles):
+            return None
+    except ReportsError:
+        refused = True
+    importer = find_importer(file)
+    if importer is not None or not refused:
+        return importer
+    try:
+        file.delimiter_and_column_roles()  # names the defects of the rows, too
+    except ReportsError as refusal:
+        raise refusal.changed(
+            source=file.name,
+            hint=f"{refusal.hint} No export of {', '.join(TOOLS[:-1])} was recognised either; a table with a column "
+            "for each worker is read by crowdveil import wide FILE.",
+        ) from None
+    return None
+
+
+def _is_label_studio_table(file: ExportFile, roles: Mapping[str, str]) -> bool:
+    """Return whether a file is a table of Label Studio, whose data may have columns named like those of answers."""
+    return roles.get("worker") == "annotator" and "annotation_id" in file.columns
 
 
 def _progress_over_all_file_bytes(files: Sequence[ExportFile], progress: Progress | None) -> list[Progress | None]:
@@ -394,7 +426,8 @@ def open_source(
         ReportsError: no such source, or sources that do not go together.
     """
     layout = layout or Layout()
-    with temporary_folder(Path(gettempdir())) as temporary:
+    local = all(map(_is_local, sources))
+    with nullcontext(Path()) if local else temporary_folder(Path(gettempdir())) as temporary:
         if len(sources) == 1:
             yield _source_of_name(sources[0], layout, temporary / "0", progress)
             return
@@ -416,13 +449,18 @@ def _files_of_name(source: str, layout: Layout, temporary: Path, progress: Progr
     return files
 
 
+def _is_local(source: str) -> bool:
+    """Return whether a source is read where it lies, without a copy."""
+    return source != STDIN and not scheme_of(source) and database_and_table(source) is None
+
+
 def _source_of_name(source: str, layout: Layout, temporary: Path, progress: Progress | None) -> AnswerSource:
     """Return the source of one name."""
     if source.startswith(DATASET):
         return _refuse_question_without_files(AnswerSource(Path(source), layout=layout))
-    table = database_and_table(source)
-    if table is None and source != STDIN and not scheme_of(source):
+    if _is_local(source):
         return _refuse_question_without_files(local_source(Path(source), layout))
+    table = database_and_table(source)
     temporary.mkdir(exist_ok=True)
     if source == STDIN:
         path = copy_stdin(temporary, progress)
@@ -459,7 +497,7 @@ def local_source(path: Path, layout: Layout | None = None, copied: str | None = 
         return AnswerSource(path, layout=layout, copied=copied)
     found = local_files(str(path))
     names = [str(file) if copied is None else _user_facing_name_of_copy(file, path, copied) for file in found]
-    stated: Any = {"encoding": layout.encoding, "names": layout.names}
+    stated: Any = {"encoding": layout.encoding, "names": layout.names, "delimiters": layout.delimiters}
     files = tuple(ExportFile(file, name, **stated) for file, name in zip(found, names, strict=True))
     if len(found) > 1:
         refuse_files_beside_companions(found)
