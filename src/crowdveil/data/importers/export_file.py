@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 
 from crowdveil.data.ingest.column_readers import (
     NO_NAMES,
+    ROWS_SHOWN,
     ColumnNames,
     delimiter_and_roles,
     unreadable_parquet_error,
@@ -155,12 +156,24 @@ class ExportFile:
             header = header_or_raise(self.sniffed.headers, delimiter)
             table = read_csv_table(self.path, wanted, delimiter, progress, self.encoding, header)
         elif self.form == "json":
-            table = pa.table(
-                {name: [_json_cell_text(record.get(name)) for record in self.rows_as_mappings] for name in wanted}
-            )
+            table = pa.table({name: self._json_column(name, role) for role, name in roles.items()})
         else:
             table = self.arrow_table()
         return roles, table.select(wanted).rename_columns(list(roles))
+
+    def _json_column(self, name: str, role: str) -> list[str | None]:
+        """Return a column of records as text; a list or object is refused unless it is a label."""
+        cells = [record.get(name) for record in self.rows_as_mappings]
+        wrong = [number for number, cell in enumerate(cells, 1) if isinstance(cell, list | dict) and role != "value"]
+        if wrong:
+            raise ReportsError(
+                f"a {role} must be a text or a number",
+                source=self.name,
+                rows=tuple(wrong[:ROWS_SHOWN]),
+                examples=json.dumps(cells[wrong[0] - 1], ensure_ascii=False)[:80],
+                hint=f"Write the name of the {role}.",
+            )
+        return [_json_cell_text(cell) for cell in cells]
 
     @cached_property
     def columns(self) -> list[str]:
@@ -250,7 +263,9 @@ class ExportFile:
 
 
 def _json_cell_text(cell: Any) -> str | None:
-    """Return a cell of JSON as text; None stays missing."""
+    """Return a cell of JSON as text, lists and objects as JSON; None stays missing."""
+    if isinstance(cell, list | dict):
+        return json.dumps(cell, ensure_ascii=False)
     return None if cell is None else str(int(cell) if isinstance(cell, float) and cell.is_integer() else cell)
 
 

@@ -3,6 +3,7 @@
 Columns are identified by name. Other columns, which no guarantee covers (times, addresses), are not read.
 """
 
+import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -75,6 +76,8 @@ ROWS_CHECKED = 100_000
 """Rows of a file with unknown columns in which other defects are looked for."""
 NO_ANSWER = (NULL, "", " ", "nan", "NaN")
 """Answers that are none, where empty ones are skipped."""
+LIKE_CHOICES = re.compile(r"^\s*[\[{(]|[;|,]")
+"""Labels that may be several choices: lists, objects, and texts with a separator."""
 Match = Callable[[Sequence[str], str], dict[str, str]]
 
 
@@ -130,6 +133,12 @@ class ReportColumns:
         place[kept] = np.arange(len(kept))
         columns = self.only_rows(rows)
         return replace(columns, value=CodedColumn(self.value.names[kept], place[columns.value.codes])), rows
+
+    @property
+    def may_have_choices(self) -> bool:
+        """Whether a label may be several choices: it begins as a list or object, or has a separator."""
+        names = self.value.names
+        return names.dtype.kind in "OU" and any(map(LIKE_CHOICES.search, names.tolist()))
 
     def only_rows(self, rows: NDArray[Any]) -> "ReportColumns":
         """Return the given rows only."""
@@ -489,6 +498,17 @@ def encode_arrow_column(column: Any, source: str) -> CodedColumn:
     return CodedColumn(*counted) if counted is not None else encode_sorted(column.dictionary_encode())
 
 
+def _lists_as_text(column: Any) -> Any:
+    """Return a column of lists of texts or numbers as the JSON of each; any other column as it is."""
+    kind = column.type
+    if not (pa.types.is_list(kind) or pa.types.is_large_list(kind)) or pa.types.is_nested(kind.value_type):
+        return column
+    if pa.types.is_temporal(kind.value_type):
+        return column
+    cells = column.to_pylist()
+    return pa.chunked_array([[None if cell is None else json.dumps(cell, ensure_ascii=False) for cell in cells]])
+
+
 def _cell_type(column: Any) -> Any:
     """Return the type of a column's cells, or of its dictionary."""
     return column.type.value_type if pa.types.is_dictionary(column.type) else column.type
@@ -517,7 +537,12 @@ def encode_columns(
         value_name: header of the value column; by default its name.
     """
     with ThreadPoolExecutor(len(roles)) as threads:
-        waiting = {role: threads.submit(encode_arrow_column, table[name], source) for role, name in roles.items()}
+        waiting = {
+            role: threads.submit(
+                encode_arrow_column, _lists_as_text(table[name]) if role == "value" else table[name], source
+            )
+            for role, name in roles.items()
+        }
         del table  # frees each column once it is encoded
         coded = {role: column.result() for role, column in waiting.items()}
     return _report_columns(coded, roles, source, value_name)

@@ -25,6 +25,7 @@ from crowdveil.data.importers.imported_answers import (
 from crowdveil.data.importers.importer import Importer
 from crowdveil.data.importers.registry import TOOLS, find_importer, importer_of, with_recognised_delimiter
 from crowdveil.data.ingest.checked_column_codes import with_decimal_points
+from crowdveil.data.ingest.choices import NothingTicked, choice_notes, columns_by_choice, notes_on_shared_separators
 from crowdveil.data.ingest.column_readers import (
     NO_NAMES,
     QUESTION,
@@ -53,7 +54,6 @@ from crowdveil.errors import ReportsError
 from crowdveil.files.filesystem import temporary_folder
 from crowdveil.presentation.counts import number_of
 
-MAX_CHOICES_SHOWN = 10
 NUMBERED = "workers were named by an address or a time, and now have numbers."
 """End of the note on workers whose names hold within one import."""
 
@@ -160,6 +160,13 @@ class AnswerSource:
                     source=self.name,
                     hint="Import them first (crowdveil import), or write them as CSV.",
                 )
+            if self.layout.multiple is not None:
+                raise ReportsError(
+                    "private answers must be of one choice each",
+                    source=self.name,
+                    examples=f"the separator {self.layout.multiple!r}",
+                    hint="Write them as one yes/no task for each choice of a task first.",
+                )
             if self.layout.question is not None or QUESTION in roles:
                 raise ReportsError(
                     "private answers must be to one question, without a column of questions",
@@ -193,7 +200,8 @@ class AnswerSource:
                     source=self.name,
                     hint=f"State the tool, one of {', '.join(TOOLS)}; plain columns are read without an import.",
                 )
-            return answers_to_one_question(importer, self._export_files_with_delimiter(importer), self.layout.question)
+            files, layout = self._export_files_with_delimiter(importer), self.layout
+            return answers_to_one_question(importer, files, layout.question, layout.choices)
 
     def _export_files_with_delimiter(self, importer: Importer) -> list[ExportFile]:
         return [with_recognised_delimiter(file, importer) for file in self.files]
@@ -212,6 +220,10 @@ class AnswerSource:
         """
         with whole_file_progress(self.files, progress):
             columns, notes = self._columns_with_numbers_unchanged(progress, digested)
+            if not self.private and (self.layout.multiple is not None or columns.may_have_choices):
+                columns, more = columns_by_choice(columns, self.layout.choices)
+                shared = () if columns.value_name == "value" else notes_on_shared_separators(columns.value.names)
+                notes += more + (shared if self.layout.multiple is None else ())
         if self.layout.decimal == ",":
             columns = replace(columns, value=with_decimal_points(columns.value, columns.source))
         return columns, notes
@@ -230,7 +242,8 @@ class AnswerSource:
                 hint="In Python: Reports.open for blocks, crowdveil.data.datasets.load for data sets.",
             )
         if self.importer is not None:
-            return _columns_and_notes(self.answers_of_tool_export(), self.importer, self.name)
+            imported = self.answers_of_tool_export()
+            return _columns_and_notes(imported, self.importer, self.name, self.layout.nothing_ticked)
         columns = self._with_missing_policy(self._read_plain_columns(progress, digested))
         if self.layout.question is not None:
             columns = answers_to(columns, self.layout.question)
@@ -272,9 +285,11 @@ class AnswerSource:
             return {question: replace(self, columns=columns) for question, columns in tables.items()}
 
     def _imported_questions(self, importer: Importer) -> dict[str, AnswerSource]:
-        found = collect_all_questions(importer, self._export_files_with_delimiter(importer))
+        found = collect_all_questions(importer, self._export_files_with_delimiter(importer), self.layout.choices)
         read = {
-            question: _columns_and_notes(one, importer, f"{self.name}, question {question!r}")
+            question: _columns_and_notes(
+                one, importer, f"{self.name}, question {question!r}", self.layout.nothing_ticked
+            )
             for question, one in found.items()
         }
         return {name: replace(self, columns=columns, notes=notes) for name, (columns, notes) in read.items()}
@@ -367,24 +382,20 @@ def _progress_over_all_file_bytes(files: Sequence[ExportFile], progress: Progres
 
 
 def _columns_and_notes(
-    imported: ImportedAnswers, importer: Importer, name: str
+    imported: ImportedAnswers, importer: Importer, name: str, nothing_ticked: NothingTicked
 ) -> tuple[ReportColumns, tuple[str, ...]]:
     """Return the coded columns of imported answers, and sentences on their import; `name` is for messages."""
     roles = {"task": "task", "worker": "worker", "value": "label"}
     columns = encode_columns(roles, imported.table, name, value_name="label")
-    return columns, import_notes(imported, importer.title)
+    return columns, import_notes(imported, importer.title, nothing_ticked)
 
 
-def import_notes(imported: ImportedAnswers, title: str) -> tuple[str, ...]:
+def import_notes(imported: ImportedAnswers, title: str, nothing_ticked: NothingTicked) -> tuple[str, ...]:
     """Return sentences on an import: what was read, left out, not kept and renamed."""
     rows = len(imported.table)
     notes = [f"Read as an export of {title}, question {imported.question!r}: {number_of(rows, 'record')}."]
     notes += imported.columns
-    if imported.choices:
-        listed = ", ".join(imported.choices[:MAX_CHOICES_SHOWN])
-        notes.append(
-            f"Answers have several choices: each choice of a task is a task TASK|CHOICE, yes or no ({listed})."
-        )
+    notes += choice_notes(imported.choices, imported.nothing_ticked, nothing_ticked) if imported.choices else ()
     if imported.not_read:
         notes.append(f"Not read, since they hold no labels or numbers: {', '.join(imported.not_read)}.")
     if imported.data:

@@ -11,6 +11,7 @@ from crowdveil.arguments import require_choice
 from crowdveil.data.columnar_store import STORE_FILES
 from crowdveil.data.importers.registry import TOOLS
 from crowdveil.data.ingest.checked_column_codes import Missing
+from crowdveil.data.ingest.choices import ChoiceOptions, NothingTicked
 from crowdveil.data.ingest.column_readers import NO_NAMES, ColumnNames
 from crowdveil.data.ingest.csv_files import DELIMITERS, ENCODINGS
 from crowdveil.errors import ReportsError, SettingsError
@@ -38,6 +39,7 @@ class Layout:
         missing: whether empty answers are refused ("error") or no answers ("skip").
         question: question of an export or table with several.
         tool: tool whose export it is; None to recognise it.
+        multiple, nothing_ticked: as of `ChoiceOptions`.
     """
 
     names: ColumnNames = NO_NAMES
@@ -47,6 +49,8 @@ class Layout:
     missing: Missing = "error"
     question: str | None = None
     tool: str | None = None
+    multiple: str | None = None
+    nothing_ticked: NothingTicked = "no"
 
     def __post_init__(self) -> None:
         if self.delimiter is not None and (
@@ -62,6 +66,13 @@ class Layout:
         require_choice("the decimal mark", self.decimal, (".", ","), hint="State the one that the numbers have.")
         require_choice("missing", self.missing, get_args(Missing), hint="NULL is skipped in any case.")
         require_choice("the tool", self.tool, (*TOOLS, None))
+        if self.multiple is not None or self.nothing_ticked != "no":
+            _ = self.choices  # which checks them
+
+    @property
+    def choices(self) -> ChoiceOptions:
+        """How answers of several choices are read."""
+        return ChoiceOptions(multiple=self.multiple, nothing_ticked=self.nothing_ticked)
 
     @property
     def delimiters(self) -> tuple[str, ...]:
