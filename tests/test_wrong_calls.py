@@ -116,7 +116,10 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "an indexed frame": (lambda: cv.aggregate(pd.DataFrame(VOTES).set_index("task")), "give frame.reset_index()"),
     "one label in a frame": (lambda: cv.aggregate(votes(label=["a"] * 4)), "there must be 2 to 1024 different labels"),
     "dates": (lambda: cv.aggregate(DATES), "columns must hold text or numbers"),
-    "lists in cells": (lambda: cv.aggregate(votes(label=[["a"]] * 4)), "columns must hold text or numbers"),
+    "objects in cells": (lambda: cv.aggregate(votes(label=[{"a": 1}] * 4)), "columns must hold text or numbers"),
+    "lists as tasks": (lambda: cv.aggregate(votes(task=[["a"]] * 4)), "columns must hold text or numbers"),
+    "no separator": (lambda: cv.aggregate(VOTES, multiple=""), "the separator of choices must be a text"),
+    "nothing ticked": (lambda: cv.aggregate(VOTES, nothing_ticked="yes"), "nothing ticked must be"),  # type: ignore[arg-type]
     "a series": (lambda: cv.aggregate(pd.Series([1])), "a frame must have named columns"),
     "a path": (lambda: cv.aggregate("labels.csv"), "Read files with Reports.from_source"),
     "a missing label": (lambda: cv.aggregate(votes(label=["no", None, "yes", "no"])), "labels must not be empty"),

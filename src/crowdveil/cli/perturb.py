@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from crowdveil.channels.alphabet import Alphabet
     from crowdveil.data.assignment import Assignment
     from crowdveil.data.ingest.checked_column_codes import Duplicates
-    from crowdveil.data.sources.layout import Layout
+    from crowdveil.data.sources.location import Layout
     from crowdveil.folder.answers import AnswersRead, CampaignLists
     from crowdveil.folder.write_collection import Form
     from crowdveil.privacy.mechanism_from_settings import MechanismSettings
@@ -324,7 +324,7 @@ def _rows(data: dict[str, Any], mechanism: str, caveat: str) -> list[tuple[str, 
         ("answers", f"{answered} from {crowd_text(data['workers'], data['tasks'])}"),
         *([] if data["assigned"] is None else [("assigned cells", f"{data['assigned']:,}")]),
         ("reports", f"{data['reports']:,}"),
-        *([] if unprotected else [("holds for", data["holds_for"])]),
+        *([] if caveat else [("holds for", data["holds_for"])]),
         *([] if data["simulation"] else [("holder", data["holder"])]),
         ("certificate", sealed),
         *warning_rows(data),

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from crowdveil.data.blocks import read_only
 from crowdveil.data.store_manifest import ENCODE_AGAIN
 from crowdveil.errors import ReportsError
 from crowdveil.presentation.counts import number_of
@@ -98,11 +99,7 @@ def no_common_task_error(gold: Iterable[Any], tasks: Identifiers, source: str) -
 
 def lazy_or_read_only_identifiers(names: Any) -> Identifiers:
     """Return lazy identifiers unchanged, all others as a read-only array."""
-    if isinstance(names, LazyIdentifiers):
-        return names
-    array = np.asarray(names)
-    array.flags.writeable = False
-    return array
+    return names if isinstance(names, LazyIdentifiers) else read_only(names)
 
 
 def identifiers_as_arrow(names: Identifiers) -> Any:

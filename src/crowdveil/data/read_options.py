@@ -16,6 +16,7 @@ from crowdveil.data.ingest.checked_column_codes import (
     encode_on_scale,
     parse_number_column,
 )
+from crowdveil.data.ingest.choices import ChoiceOptions, NothingTicked
 from crowdveil.data.ingest.column_readers import ReportColumns
 from crowdveil.data.ingest.labels import alphabet_and_label_codes, merge_spellings, refuse_if_numbers_of_unstated_kind
 from crowdveil.errors import SettingsError
@@ -35,6 +36,8 @@ class ReadKeywords(TypedDict, total=False):
     grid: Grid
     merge_labels: bool
     missing: Missing
+    multiple: str | None
+    nothing_ticked: NothingTicked
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,6 +57,8 @@ class ReadOptions:
     grid: Grid = "round"
     merge_labels: bool = False
     missing: Missing = "error"
+    multiple: str | None = None
+    nothing_ticked: NothingTicked = "no"
 
     def __post_init__(self) -> None:
         hint = "Such as 'first'; if the mean of the answers is meant, average them before reading."
@@ -61,6 +66,8 @@ class ReadOptions:
         require_choice("grid", self.grid, get_args(Grid))
         require_choice("missing", self.missing, get_args(Missing), hint="NULL is skipped in any case.")
         require_choice("kind", self.kind, (*get_args(Kind), None), hint="None chooses.")
+        if self.multiple is not None or self.nothing_ticked != "no":
+            ChoiceOptions(multiple=self.multiple, nothing_ticked=self.nothing_ticked)
         if self.alphabet is not None:
             hint = "Such as Categories(('no', 'yes')), or Scale(0, 10) for numbers."
             require_instance("alphabet", self.alphabet, (Categories, Scale), what="Categories or a Scale", hint=hint)
@@ -90,6 +97,14 @@ class ReadOptions:
         if names is None or self.alphabet is not None or self.kind == "numeric":
             return self
         return replace(self, alphabet=Categories(names, ordered=True))
+
+    @property
+    def choices(self) -> ChoiceOptions:
+        """How answers of several choices are read; labels of the alphabet are read as they are."""
+        known = () if self.alphabet is None else self.alphabet.names
+        return ChoiceOptions(
+            multiple=self.multiple, nothing_ticked=self.nothing_ticked, known=frozenset(map(str, known))
+        )
 
     def with_missing_policy(self, columns: ReportColumns) -> ReportColumns:
         """Return the columns, whose empty answers are none if requested; labels of the alphabet are answers."""

@@ -21,12 +21,11 @@ from numpy.typing import ArrayLike, NDArray
 from crowdveil.arguments import require_instance
 from crowdveil.channels.alphabet import Alphabet, alphabet_to_json, first_names_and_count_of_others
 from crowdveil.data.blocks import Block as Block
-from crowdveil.data.blocks import InMemoryRows
+from crowdveil.data.blocks import InMemoryRows, read_only, sort_by_task_worker_value, sort_packed
 from crowdveil.data.columnar_store import MappedRows, ReportChunk, open_encoded, save_encoded
 from crowdveil.data.facts.asked import LISTED, UNKNOWN, Asked
 from crowdveil.data.frames import OriginalColumns, coded_and_original_columns
-from crowdveil.data.identifiers import Identifiers, lazy_or_read_only_identifiers
-from crowdveil.data.ingest.canonical_order import sort_by_task_worker_value, sort_packed
+from crowdveil.data.identifiers import Identifiers, LazyIdentifiers
 from crowdveil.data.ingest.checked_column_codes import (
     CodedColumn,
     Duplicates,
@@ -36,6 +35,7 @@ from crowdveil.data.ingest.checked_column_codes import (
     encode_ids,
     resolve_duplicates,
 )
+from crowdveil.data.ingest.choices import NothingTicked, columns_by_choice
 from crowdveil.data.ingest.column_readers import (
     NO_NAMES,
     ColumnNames,
@@ -114,8 +114,8 @@ class Reports:
         original: OriginalColumns | None,
     ) -> None:
         values: dict[str, object] = {
-            "tasks": lazy_or_read_only_identifiers(tasks),
-            "workers": lazy_or_read_only_identifiers(workers),
+            "tasks": tasks if isinstance(tasks, LazyIdentifiers) else read_only(tasks),
+            "workers": workers if isinstance(workers, LazyIdentifiers) else read_only(workers),
             "alphabet": alphabet,
         }
         values |= {"rows": rows, "asked": asked, "original": original}
@@ -267,6 +267,8 @@ class Reports:
         duplicates: Duplicates = "error",
         merge_labels: bool = False,
         missing: Missing = "error",
+        multiple: str | None = None,
+        nothing_ticked: NothingTicked = "no",
         source: str = "data",
     ) -> Self:
         """Return reports from three columns of equal length.
@@ -276,7 +278,7 @@ class Reports:
             value: labels or numbers, shape (rows,).
             alphabet: possible values; by default the distinct labels, sorted, or free numbers if `numeric`.
             numeric: read values as numbers.
-            tasks, workers, duplicates, merge_labels, missing: as in `from_csv`.
+            tasks, workers, duplicates, merge_labels, missing, multiple, nothing_ticked: as in `from_csv`.
             source: origin of the rows, for error messages.
 
         Raises:
@@ -285,7 +287,9 @@ class Reports:
         """
         labels: Kind | None = "categorical" if alphabet is None else None
         kind: Kind | None = "numeric" if numeric else labels
-        options = ReadOptions(alphabet, kind, tasks, workers, duplicates, "round", merge_labels, missing)
+        grid: Grid = "round"
+        fields = alphabet, kind, tasks, workers, duplicates, grid, merge_labels, missing, multiple, nothing_ticked
+        options = ReadOptions(*fields)
         coded = [encode_array(column, source) for column in (task, worker, value)]
         return cls.from_columns(ReportColumns(coded[0], coded[1], coded[2], "label", source), options)
 
@@ -303,6 +307,8 @@ class Reports:
         grid: Grid = "round",
         merge_labels: bool = False,
         missing: Missing = "error",
+        multiple: str | None = None,
+        nothing_ticked: NothingTicked = "no",
     ) -> Self:
         """Return the reports of a text file with a header, plain or gzipped, in UTF-8 or marked UTF-16.
 
@@ -323,12 +329,16 @@ class Reports:
             merge_labels: merge labels that differ only in outer spaces, case, Unicode form or number format, into the
                 given label or else the most frequent spelling.
             missing: refuse empty answers and NaN ("error"), or read them as NULL ("skip").
+            multiple: separator of several choices in a label, such as ";": each choice of a task then is a task
+                TASK|CHOICE, with the labels yes and no. Lists are read so without it; "none" reads them as they stand.
+            nothing_ticked: whether an empty list says no to every choice ("no"), or is no answer ("skip").
 
         Raises:
             ReportsError: the file or a row breaks a rule; the message has file, rows, rule and hint.
             SettingsError: options that contradict one another.
         """
-        options = ReadOptions(alphabet, kind, tasks, workers, duplicates, grid, merge_labels, missing)
+        fields = alphabet, kind, tasks, workers, duplicates, grid, merge_labels, missing, multiple, nothing_ticked
+        options = ReadOptions(*fields)
         return cls.from_columns(read_columns(path), options)
 
     @classmethod
@@ -399,13 +409,20 @@ class Reports:
             ReportsError: as `from_csv`; an unknown layout, or several questions.
         """
         from crowdveil.data.sources.answer_source import open_source
-        from crowdveil.data.sources.layout import Layout
+        from crowdveil.data.sources.location import Layout
 
         for one in sources:
             hint = "A frame goes into Reports.from_frame(frame)."
             require_instance("a source", one, (str, PathLike), what="the name of a file or folder", hint=hint)
         layout = Layout(
-            names=names, delimiter=delimiter, encoding=encoding, decimal=decimal, question=question, tool=tool
+            names=names,
+            delimiter=delimiter,
+            encoding=encoding,
+            decimal=decimal,
+            question=question,
+            tool=tool,
+            multiple=options.get("multiple"),
+            nothing_ticked=options.get("nothing_ticked", "no"),
         )
         with open_source([str(source) for source in sources], layout) as source:
             columns, _ = source.read_columns_and_notes()
@@ -428,6 +445,9 @@ class Reports:
                 "there must be at least one answer", source=source, hint="Check the file and its header, or the table."
             )
         columns = options.with_missing_policy(columns)
+        if options.multiple is not None or columns.may_have_choices:
+            columns = columns_by_choice(columns, options.choices)[0]
+            source = columns.source
         answers, answered = columns, None
         if len(columns.null_rows):
             answers, answered = columns.without_null()
@@ -479,5 +499,6 @@ def _encode_values(
 def _encode_tasks(columns: ReportColumns, options: ReadOptions) -> tuple[NDArray[Any], NDArray[np.int32]]:
     """Return the tasks and the code of each row; refuse answers of one task to different questions."""
     tasks, codes = encode_ids(columns.task, options.tasks, "task", columns.source)
-    refuse_mixed_questions(columns, codes)
+    if columns.question is not None:
+        refuse_mixed_questions(columns, codes)
     return tasks, codes

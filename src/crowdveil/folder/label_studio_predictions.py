@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from crowdveil.data.importers.export_file import ExportFile
-from crowdveil.data.importers.imported_answers import NO, YES, choice_task
+from crowdveil.data.ingest.choices import NO, YES, choice_task
 from crowdveil.em.estimate import Estimate
 from crowdveil.errors import ReportsError
 from crowdveil.files.atomic_write import Outputs, write_outputs

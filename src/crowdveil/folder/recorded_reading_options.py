@@ -15,8 +15,7 @@ from crowdveil.channels.alphabet import alphabet_from_json, alphabet_to_json
 from crowdveil.data.evidence import Evidence
 from crowdveil.data.ingest.column_readers import ColumnNames
 from crowdveil.data.sources.answer_source import AnswerSource
-from crowdveil.data.sources.layout import Layout
-from crowdveil.data.sources.location import DATASET, STDIN
+from crowdveil.data.sources.location import DATASET, STDIN, Layout
 from crowdveil.errors import CrowdveilError, ReportsError, SettingsError
 from crowdveil.files.output_record import read_record
 from crowdveil.folder.estimate_files import INFER_AGAIN, estimate_names

@@ -10,7 +10,7 @@ from crowdveil.data.importers.registry import TOOLS
 from crowdveil.data.ingest.column_readers import ColumnNames
 from crowdveil.data.reports import Reports
 from crowdveil.data.sources.answer_source import open_source
-from crowdveil.data.sources.layout import Layout
+from crowdveil.data.sources.location import Layout
 from crowdveil.errors import ReportsError
 
 EXPORTS = Path(__file__).parent / "exports"

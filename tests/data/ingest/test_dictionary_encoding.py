@@ -8,8 +8,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from crowdveil.data.ingest import canonical_order, dictionary_encoding
-from crowdveil.data.ingest.canonical_order import sort_by_task_worker_value, sort_packed
+from crowdveil.data import blocks
+from crowdveil.data.blocks import sort_by_task_worker_value, sort_packed
+from crowdveil.data.ingest import dictionary_encoding
 from crowdveil.data.ingest.dictionary_encoding import (
     encode_batches,
     encode_integers,
@@ -223,7 +224,7 @@ def test_packed_rows_are_sorted_like_others(dtype, rows) -> None:
 
 def test_rows_in_many_parts_are_sorted_as_in_one(monkeypatch) -> None:
     """Packing and unpacking part by part changes nothing, and a repeat across the border of two parts is seen."""
-    monkeypatch.setattr(canonical_order, "ROWS_AT_ONCE", 2)
+    monkeypatch.setattr(blocks, "ROWS_AT_ONCE", 2)
     task, worker, value = columns([(0, 0, 0), (2, 1, 1), (1, 0, 2), (1, 0, 1), (3, 3, 0)])
 
     packed = sort_packed(task, worker, value, (4, 4, 3))

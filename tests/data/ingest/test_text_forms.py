@@ -13,7 +13,7 @@ from crowdveil.data.ingest.column_readers import ColumnNames, load_prior
 from crowdveil.data.ingest.gold_files import load_gold_with_draw_seed
 from crowdveil.data.reports import Reports
 from crowdveil.data.sources.answer_source import open_source
-from crowdveil.data.sources.layout import Layout
+from crowdveil.data.sources.location import Layout
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.evaluation.decisions import read_costs
 from crowdveil.folder.answers import read_history, read_task_or_worker_column

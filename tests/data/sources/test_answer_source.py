@@ -18,7 +18,7 @@ from crowdveil.data.ingest.column_readers import ColumnNames
 from crowdveil.data.read_options import ReadOptions
 from crowdveil.data.reports import Reports
 from crowdveil.data.sources.answer_source import open_source
-from crowdveil.data.sources.layout import Layout
+from crowdveil.data.sources.location import Layout
 from crowdveil.errors import ReportsError, SettingsError
 from tests.data.test_reports import cells
 

@@ -30,7 +30,7 @@ def export_results(tool: str, folder: Path, tasks: Path, question: str | None, o
     Reports: `crowdveil campaign export`.
     """
     from crowdveil.data.importers.export_file import ExportFile, whole_file_progress
-    from crowdveil.data.importers.imported_answers import CHOICE_MARK
+    from crowdveil.data.ingest.choices import CHOICE_MARK
     from crowdveil.folder.label_studio_predictions import (
         label_studio_prediction_records,
         prediction_outputs,

@@ -16,7 +16,7 @@ from crowdveil.presentation.counts import crowd_text
 
 if TYPE_CHECKING:
     from crowdveil.data.importers.imported_answers import ImportedAnswers
-    from crowdveil.data.sources.layout import Layout
+    from crowdveil.data.sources.location import Layout
     from crowdveil.data.write_reports import TableForm
 
 
@@ -88,6 +88,7 @@ def _data_to_print_as_json(imported: ImportedAnswers) -> dict[str, Any]:
         "questions": list(imported.questions),
         "data": list(imported.data),
         "choices": list(imported.choices),
+        "nothing_ticked": imported.nothing_ticked,
         "answers": len(table) - imported.no_answer,
         "no_answer": imported.no_answer,
         "left_out": imported.left_out,
@@ -107,6 +108,11 @@ def _rows_to_print(data: dict[str, Any]) -> list[tuple[str, str]]:
         *(
             [("choices", f"several in an answer: a task TASK|CHOICE for each of {', '.join(data['choices'])}")]
             if data["choices"]
+            else []
+        ),
+        *(
+            [("not ticked", f"nothing in {data['nothing_ticked']:,} answers (--nothing-ticked says what it means)")]
+            if data["nothing_ticked"]
             else []
         ),
         *([("data", f"no two answers to a task differ: {', '.join(data['data'])}")] if data["data"] else []),

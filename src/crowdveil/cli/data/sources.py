@@ -13,8 +13,9 @@ from crowdveil.cli.options import Command, Parsed, option_group
 
 if TYPE_CHECKING:
     from crowdveil.data.ingest.checked_column_codes import Missing
+    from crowdveil.data.ingest.choices import NothingTicked
     from crowdveil.data.sources.answer_source import AnswerSource
-    from crowdveil.data.sources.layout import Layout
+    from crowdveil.data.sources.location import Layout
 
 SOURCE_TEXT = "CSV, Parquet, JSON or Arrow; several, a folder, 'parts/*.csv', URL, - or DATABASE?TABLE"
 
@@ -52,6 +53,17 @@ name_options = option_group(
         default="error",
         help="Empty answers: refuse them, or read them as no answer, as NULL is.",
     ),
+    click.option(
+        "--multiple",
+        metavar="C",
+        help="Answers have several choices, C between them, such as ';'; lists need no C. none: no answer has.",
+    ),
+    click.option(
+        "--nothing-ticked",
+        type=click.Choice(["no", "skip"]),
+        default="no",
+        help="An answer of several choices with none ticked: no to each, or no answer.",
+    ),
     heading="Columns and exports",
 )
 column_options = option_group(
@@ -75,11 +87,12 @@ def open_sources(sources: Sequence[str], layout: Layout) -> Iterator[AnswerSourc
 def layout_of(
     *, task_column: str | None, worker_column: str | None, label_column: str | None, value_column: str | None,
     delimiter: str | None, encoding: str | None, decimal: str, missing: Missing,
+    multiple: str | None, nothing_ticked: NothingTicked,
     question: str | None = None, tool: str | None = None,
 ) -> Layout:  # fmt: skip
     """Return what the options state of the layout of sources."""
     from crowdveil.data.ingest.column_readers import ColumnNames
-    from crowdveil.data.sources.layout import Layout
+    from crowdveil.data.sources.location import Layout
 
     return Layout(
         names=ColumnNames(task=task_column, worker=worker_column, label=label_column, value=value_column),
@@ -87,6 +100,8 @@ def layout_of(
         encoding=encoding,
         decimal=decimal,
         missing=missing,
+        multiple=multiple,
+        nothing_ticked=nothing_ticked,
         question=question,
         tool=tool,
     )

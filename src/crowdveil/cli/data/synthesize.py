@@ -35,7 +35,7 @@ from crowdveil.presentation.counts import number_of
 if TYPE_CHECKING:
     from crowdveil.channels.guarantee import Guarantee, Participation
     from crowdveil.data.ingest.checked_column_codes import Duplicates
-    from crowdveil.data.sources.layout import Layout
+    from crowdveil.data.sources.location import Layout
     from crowdveil.folder.synthesis import MethodName, SynthesisResult, SynthesisSettings
     from crowdveil.synthesis.original_claims import Outside
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from crowdveil.data.identifiers import Identifiers
     from crowdveil.data.ingest.checked_column_codes import Duplicates
     from crowdveil.data.read_options import Kind
-    from crowdveil.data.sources.layout import Layout
+    from crowdveil.data.sources.location import Layout
     from crowdveil.files.atomic_write import Outputs
     from crowdveil.folder.evidence import EvidenceOptions
     from crowdveil.folder.recorded_reading_options import NamedReports

@@ -1,13 +1,12 @@
 """Argilla: records in flat form (`to_list(flatten=True)`, `to_datasets`), and as `to_json` writes them."""
 
-import ast
-import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, final
 
 from crowdveil.data.importers.export_file import ExportFile
 from crowdveil.data.importers.importer import Importer, Submission
+from crowdveil.data.ingest.choices import parsed_cell
 from crowdveil.errors import ReportsError
 
 RESPONSES, USERS, STATUS = ".responses", ".responses.users", ".responses.status"
@@ -69,13 +68,7 @@ def _list_in_cell(cell: Any, source: str) -> list[Any]:
     """Return the list in a cell; in a CSV file it is text."""
     if cell is None or cell == "":
         return []
-    if isinstance(cell, str):
-        for parse in (json.loads, ast.literal_eval):
-            try:
-                cell = parse(cell)
-                break
-            except (ValueError, SyntaxError):
-                continue
+    cell = parsed_cell(cell)
     if not isinstance(cell, list):
         raise ReportsError("responses must be lists", source=source, examples=repr(cell)[:80], hint="Export again.")
     return cell

@@ -4,22 +4,33 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from crowdveil.data.ingest.column_readers import NO_NAMES, ColumnNames, unreadable_parquet_error
+from crowdveil.data.ingest.column_readers import (
+    NO_NAMES,
+    ROWS_SHOWN,
+    ColumnNames,
+    delimiter_and_roles,
+    unreadable_parquet_error,
+)
 from crowdveil.data.ingest.csv_files import (
     COMMA,
+    DELIMITERS,
     UTF8_MARK,
+    Headers,
     Progress,
+    header_or_raise,
+    headers_by_delimiter,
     open_plain_or_gzip_as_utf8,
     read_csv_table,
     read_header,
+    read_text_start,
 )
 from crowdveil.errors import ReportsError
 from crowdveil.presentation.hints import advice
@@ -33,14 +44,34 @@ PEEKED = 1 << 16
 """Bytes by which the form is found."""
 
 
-def file_form_from_first_bytes(path: Path) -> Form:
-    """Return the form of a file, plain or gzipped, from its first bytes.
+class Sniffed(NamedTuple):
+    """Content of a file, found by its first bytes.
+
+    Attributes:
+        form: form of the file.
+        is_blank: whether it may be JSON without a record: it is blank, or an empty list.
+        headers: header of a text file by delimiter; empty for other forms.
+    """
+
+    form: Form
+    is_blank: bool
+    headers: Headers
+
+
+def sniff(path: Path, delimiters: Sequence[str], encoding: str | None) -> Sniffed:
+    """Return what the first bytes of a file show, plain or gzipped; they are read once unless an encoding is stated.
 
     Raises:
         ReportsError: the file cannot be read, or is a zip archive or spreadsheet.
     """
-    with open_plain_or_gzip_as_utf8(path) as stream:
-        start = stream.read(PEEKED)
+    start = read_text_start(path)
+    form = _form_of_first_bytes(start.content, path)
+    text = start if form != "text" or encoding is None else read_text_start(path, encoding)
+    headers = headers_by_delimiter(text, delimiters) if form == "text" else {}
+    return Sniffed(form, b"".join(start.content[:PEEKED].split()) in (b"", b"[]"), headers)
+
+
+def _form_of_first_bytes(start: bytes, path: Path) -> Form:
     if start.startswith(ZIP):
         raise ReportsError(
             "the file must be a table or JSON, not a zip archive or spreadsheet",
@@ -50,12 +81,12 @@ def file_form_from_first_bytes(path: Path) -> Form:
     for magic, form in MAGIC.items():
         if start.startswith(magic):
             return form
-    return "json" if start.removeprefix(UTF8_MARK).lstrip()[:1] in (b"[", b"{") else "text"
+    return "json" if start[:PEEKED].lstrip()[:1] in (b"[", b"{") else "text"
 
 
 @dataclass(frozen=True)
 class ExportFile:
-    """One file of an export.
+    """One file of answers, as its user states it and as its first bytes show it.
 
     Attributes:
         path: the file.
@@ -63,6 +94,7 @@ class ExportFile:
         delimiter: character between the cells of a text file.
         encoding: encoding of a text without byte-order mark; None for UTF-8.
         names: columns that a user states.
+        delimiters: delimiters that a text file may have.
     """
 
     path: Path
@@ -70,23 +102,85 @@ class ExportFile:
     delimiter: str = COMMA
     encoding: str | None = None
     names: ColumnNames = NO_NAMES
+    delimiters: tuple[str, ...] = tuple(DELIMITERS)
 
     @cached_property
+    def sniffed(self) -> Sniffed:
+        """Form and headers; errors as `sniff`."""
+        return sniff(self.path, self.delimiters, self.encoding)
+
+    def with_delimiter(self, delimiter: str) -> "ExportFile":
+        """Return the file with a delimiter; the same file, with what was read of it, if it has that one."""
+        if self.delimiter == delimiter:
+            return self
+        other = replace(self, delimiter=delimiter)
+        vars(other)["sniffed"] = self.sniffed  # the first bytes are not read again
+        return other
+
+    @property
+    def by_each_delimiter(self) -> list["ExportFile"]:
+        """The file with each delimiter that it may have."""
+        return [self.with_delimiter(one) for one in (self.delimiters if self.form == "text" else (COMMA,))]
+
+    @property
     def form(self) -> Form:
-        """Form of the file; errors as `file_form_from_first_bytes`."""
-        return file_form_from_first_bytes(self.path)
+        """Form of the file; errors as `sniff`."""
+        return self.sniffed.form
 
-    @cached_property
+    @property
     def is_blank_or_empty_json_list(self) -> bool:
         """Whether the file may be JSON without a record: it is blank, or an empty list."""
-        with open_plain_or_gzip_as_utf8(self.path) as stream:
-            return b"".join(stream.read(PEEKED).removeprefix(UTF8_MARK).split()) in (b"", b"[]")
+        return self.sniffed.is_blank
+
+    def delimiter_and_column_roles(self, *, by_header: bool = False) -> tuple[str, dict[str, str]]:
+        """Return the delimiter of plain columns (a comma unless they are text), and the columns by role.
+
+        `by_header`: whether a refusal must not depend on the rows. Errors as `delimiter_and_roles`.
+        """
+        if self.form != "text":
+            return COMMA, self.names.stated_or_found_column_by_role(self.columns, self.name)
+        return delimiter_and_roles(
+            self.path,
+            self.names.stated_or_found_column_by_role,
+            self.delimiters[0] if len(self.delimiters) == 1 else None,
+            self.encoding,
+            by_header=by_header,
+            headers=self.sniffed.headers,
+        )
+
+    def table_by_role(self, progress: Progress | None) -> tuple[dict[str, str], pa.Table]:
+        """Return the column of each role, and the table of these columns, named by role."""
+        delimiter, roles = self.delimiter_and_column_roles()
+        wanted = list(roles.values())
+        table: Any
+        if self.form == "text":
+            header = header_or_raise(self.sniffed.headers, delimiter)
+            table = read_csv_table(self.path, wanted, delimiter, progress, self.encoding, header)
+        elif self.form == "json":
+            table = pa.table({name: self._json_column(name, role) for role, name in roles.items()})
+        else:
+            table = self.arrow_table()
+        return roles, table.select(wanted).rename_columns(list(roles))
+
+    def _json_column(self, name: str, role: str) -> list[str | None]:
+        """Return a column of records as text; a list or object is refused unless it is a label."""
+        cells = [record.get(name) for record in self.rows_as_mappings]
+        wrong = [number for number, cell in enumerate(cells, 1) if isinstance(cell, list | dict) and role != "value"]
+        if wrong:
+            raise ReportsError(
+                f"a {role} must be a text or a number",
+                source=self.name,
+                rows=tuple(wrong[:ROWS_SHOWN]),
+                examples=json.dumps(cells[wrong[0] - 1], ensure_ascii=False)[:80],
+                hint=f"Write the name of the {role}.",
+            )
+        return [_json_cell_text(cell) for cell in cells]
 
     @cached_property
     def columns(self) -> list[str]:
         """Names of the columns of a table, or keys of the records."""
         if self.form == "text":
-            return read_header(self.path, self.delimiter, self.encoding)
+            return read_header(self.path, self.delimiter, self.encoding, self.sniffed.headers)
         if self.form == "json":
             return list(dict.fromkeys(key for record in self.rows_as_mappings for key in record))
         with self._open_parquet_or_arrow() as file:
@@ -124,7 +218,9 @@ class ExportFile:
                 examples=", ".join(map(repr, repeated[:5])),
                 hint="Rename the columns.",
             )
-        yield from read_csv_table(self.path, wanted, self.delimiter, encoding=self.encoding).to_pylist()
+        header = header_or_raise(self.sniffed.headers, self.delimiter)
+        table = read_csv_table(self.path, wanted, self.delimiter, encoding=self.encoding, header=header)
+        yield from table.to_pylist()
 
     def arrow_table(self) -> pa.Table:
         """Return the table of a Parquet or Arrow file."""
@@ -168,6 +264,13 @@ class ExportFile:
         return found
 
 
+def _json_cell_text(cell: Any) -> str | None:
+    """Return a cell of JSON as text, lists and objects as JSON; None stays missing."""
+    if isinstance(cell, list | dict):
+        return json.dumps(cell, ensure_ascii=False)
+    return None if cell is None else str(int(cell) if isinstance(cell, float) and cell.is_integer() else cell)
+
+
 def first_file_and_count_of_others(files: Sequence[ExportFile]) -> str:
     """Return the name of the first file for messages, and how many more there are."""
     return files[0].name + (f" and {len(files) - 1} more" if len(files) > 1 else "")
@@ -190,3 +293,14 @@ def _records_of_lines(text: str) -> list[Any]:
         return [json.loads(line) for line in text.splitlines() if line.strip()]
     except ValueError:
         return [json.loads(text)]
+
+
+def concatenate_tables(tables: Sequence[pa.Table]) -> pa.Table:
+    """Return tables of the same columns as one; a column of several types becomes text."""
+    columns = {}
+    for role in tables[0].column_names:
+        parts = [table[role] for table in tables]
+        if len({part.type for part in parts}) > 1:
+            parts = [part.cast(pa.string()) for part in parts]
+        columns[role] = pa.chunked_array([chunk for part in parts for chunk in part.chunks], parts[0].type)
+    return pa.table(columns).unify_dictionaries()

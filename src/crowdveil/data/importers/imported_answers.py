@@ -18,6 +18,18 @@ from crowdveil.data.importers.personal_columns import (
     is_personal,
     personal_columns_and_record_keys,
 )
+from crowdveil.data.ingest.choices import (
+    MIN_CHOICES,
+    NO,
+    NO_CHOICES,
+    YES,
+    ChoiceOptions,
+    NothingTicked,
+    choice_task,
+    choice_text,
+    parsed_cell,
+    refuse_equal_choice_tasks,
+)
 from crowdveil.errors import ReportsError
 from crowdveil.presentation.hints import advice, one_of
 
@@ -26,9 +38,6 @@ MANY_TEXTS = 10
 """Number of different texts from which answers can be free text."""
 FEW_TEXTS = 5
 """The same, where no text occurs twice."""
-YES, NO = "yes", "no"
-CHOICE_MARK = "|"
-"""Separator of task and choice."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -46,6 +55,7 @@ class ImportedAnswers:
         renamed: number of workers who were named by an address, and now by a number.
         choices: choices of a question with answers of several: the table has one yes/no task for each choice of each
             task, see `choice_task`; empty for answers of one label.
+        nothing_ticked: number of these answers with no choice.
         not_read: other questions of the export without labels or numbers, where all questions are read.
         columns: sentences on how columns are read.
         data: columns that differ between no two answers to a task, and so are data of the tasks or unanimous questions.
@@ -60,13 +70,17 @@ class ImportedAnswers:
     dropped: tuple[str, ...]
     renamed: int
     choices: tuple[str, ...] = ()
+    nothing_ticked: int = 0
     not_read: tuple[str, ...] = ()
     data: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
 
 
 def answers_to_one_question(
-    importer: Importer, exports: Sequence[ExportFile], question: str | None = None
+    importer: Importer,
+    exports: Sequence[ExportFile],
+    question: str | None = None,
+    options: ChoiceOptions = NO_CHOICES,
 ) -> ImportedAnswers:
     """Return the answers to one question.
 
@@ -74,6 +88,7 @@ def answers_to_one_question(
         importer: layout of the files.
         exports: files of one export.
         question: the question; needed if there are several.
+        options: how answers of several choices are read.
 
     Raises:
         ReportsError: a file breaks the layout; none or several questions; a task or worker without a name; or a
@@ -83,10 +98,12 @@ def answers_to_one_question(
     found = _submissions_with_questions_decided(importer, exports, question)
     chosen = _given_or_only_question(question, found, importer, source)
     columns = tuple(note for export in exports for note in importer.notes(export))
-    return replace(_answers_to(chosen, importer, exports, found), columns=columns)
+    return replace(_answers_to(chosen, importer, exports, found, options), columns=columns)
 
 
-def collect_all_questions(importer: Importer, exports: Sequence[ExportFile]) -> dict[str, ImportedAnswers]:
+def collect_all_questions(
+    importer: Importer, exports: Sequence[ExportFile], options: ChoiceOptions = NO_CHOICES
+) -> dict[str, ImportedAnswers]:
     """Return the answers to each question with labels or numbers, if there are several questions; else nothing.
 
     Questions of free text, regions or rankings are left out, and named in `not_read`. Arguments and errors as
@@ -102,7 +119,7 @@ def collect_all_questions(importer: Importer, exports: Sequence[ExportFile]) -> 
         if not any(map(_is_not_empty, kept)) or is_free_text(kept) or not all(map(_is_label_or_choices, kept)):
             left.append(question)
         else:
-            read[question] = _answers_to(question, importer, exports, found)
+            read[question] = _answers_to(question, importer, exports, found, options)
     if not read:
         _given_or_only_question(None, found, importer, first_file_and_count_of_others(exports))
     return {question: replace(one, not_read=tuple(left)) for question, one in read.items()}
@@ -120,7 +137,7 @@ def _submissions_with_questions_decided(
     twice = next((export.name for export in exports if paths[export.path.resolve()] > 1), None)
     if twice is not None:
         raise ReportsError("each file of an export is given once", source=twice, hint="Leave out the repeated name.")
-    found = [one for export in exports for one in _submissions_of_file(importer, export)]
+    found = [_with_lists_parsed(one) for export in exports for one in _submissions_of_file(importer, export)]
     unsure, first = _unsure_column_names(found), dict[tuple[str, str], str]()
     differing = {
         name
@@ -139,18 +156,30 @@ def _submissions_with_questions_decided(
     ]
 
 
+def _with_lists_parsed(one: Submission) -> Submission:
+    """Return a submission whose answers in text are lists or objects where they are written so."""
+    answers = {question: parsed_cell(content) for question, content in one.answers.items()}
+    return replace(one, answers=answers, unsure={name: parsed_cell(content) for name, content in one.unsure.items()})
+
+
 def _answers_to(
-    question: str, importer: Importer, exports: Sequence[ExportFile], found: Sequence[Submission]
+    question: str,
+    importer: Importer,
+    exports: Sequence[ExportFile],
+    found: Sequence[Submission],
+    options: ChoiceOptions,
 ) -> ImportedAnswers:
     """Return the answers to a question among the submissions."""
     source, kept = first_file_and_count_of_others(exports), [one for one in found if not one.left_out]
     tasks = [_identifier_text(one.task, "task", source, number) for number, one in enumerate(kept, 1)]
     workers, renamed = _worker_names_without_addresses(kept, source)
-    contents = [one.answers.get(question) for one in kept]
+    contents = [_content_of(one, question, options) for one in kept]
     choices = _choices_of_multiple_choice_question(contents)
+    nothing = sum(content == [] for content in contents) if choices else 0
     if choices:
-        _refuse_equal_choice_tasks(tasks, choices, source)
-        rows = list(_choice_rows(tasks, workers, contents, choices))
+        distinct = dict.fromkeys(tasks)
+        refuse_equal_choice_tasks([choice_task(task, choice) for task in distinct for choice in choices], source)
+        rows = list(_choice_rows(tasks, workers, contents, choices, options.nothing_ticked))
         tasks, workers, labels = map(list, zip(*rows, strict=True))
     else:
         labels = [_label_text_or_null(content, source, number) for number, content in enumerate(contents, 1)]
@@ -164,8 +193,15 @@ def _answers_to(
         dropped=_personal_columns(exports, _question_names(found)),
         renamed=renamed,
         choices=choices,
+        nothing_ticked=nothing,
         data=_unsure_column_names(found),
     )
+
+
+def _content_of(one: Submission, question: str, options: ChoiceOptions) -> Any:
+    """Return the answer to a question; an empty list where nothing was ticked in a submission that was sent."""
+    content = options.choices_in(one.answers.get(question))
+    return [] if content is None and one.ticks_nothing_if_empty else content
 
 
 def _question_names(found: Sequence[Submission]) -> tuple[str, ...]:
@@ -178,14 +214,15 @@ def _unsure_column_names(found: Sequence[Submission]) -> tuple[str, ...]:
 
 def _is_several_choices(content: Any) -> bool:
     """Return whether an answer is a list of several choices."""
-    return isinstance(content, list) and len(content) > 1 and all(isinstance(one, str | int) for one in content)
+    return isinstance(content, list) and len(content) >= MIN_CHOICES and None not in map(choice_text, content)
 
 
 def _choices_of_multiple_choice_question(contents: Sequence[Any]) -> tuple[str, ...]:
     """Return all choices of a question with answers of several, in the order in which they occur; else nothing."""
     if not any(map(_is_several_choices, contents)):
         return ()
-    return tuple(dict.fromkeys(str(choice) for content in contents for choice in _answer_as_list_of_choices(content)))
+    lists = map(_answer_as_list_of_choices, contents)
+    return tuple(dict.fromkeys(_label_text_or_null(choice, "", 0) for one in lists for choice in one))
 
 
 def _answer_as_list_of_choices(content: Any) -> list[Any]:
@@ -196,31 +233,18 @@ def _answer_as_list_of_choices(content: Any) -> list[Any]:
 
 
 def _choice_rows(
-    tasks: Sequence[str], workers: Sequence[str], contents: Sequence[Any], choices: Sequence[str]
+    tasks: Sequence[str],
+    workers: Sequence[str],
+    contents: Sequence[Any],
+    choices: Sequence[str],
+    nothing_ticked: NothingTicked,
 ) -> Iterator[tuple[str, str, str]]:
     """Yield task, worker and label of each choice, whose task is TASK|CHOICE; no answer to a task is none to each."""
     for task, worker, content in zip(tasks, workers, contents, strict=True):
-        chosen = {str(choice) for choice in _answer_as_list_of_choices(content)}
+        chosen = {choice_text(choice) for choice in _answer_as_list_of_choices(content)}
+        answered = chosen or (content == [] and nothing_ticked == "no")
         for choice in choices:
-            yield choice_task(task, choice), worker, (YES if choice in chosen else NO) if chosen else NULL
-
-
-def _refuse_equal_choice_tasks(tasks: Sequence[str], choices: Sequence[str], source: str) -> None:
-    """Refuse tasks of which two choices would have one name, such as `1` with `b|c` and `1|b` with `c`."""
-    names = Counter(choice_task(task, choice) for task in dict.fromkeys(tasks) for choice in choices)
-    twice = next((name for name, count in names.items() if count > 1), None)
-    if twice is not None:
-        raise ReportsError(
-            f"names of tasks and choices must be told apart at the {CHOICE_MARK}",
-            source=source,
-            examples=repr(twice),
-            hint=f"Rename the choice, or the task, that has a {CHOICE_MARK} in its name.",
-        )
-
-
-def choice_task(task: str, choice: str) -> str:
-    """Return the name of the yes/no question on a choice of a task."""
-    return f"{task}{CHOICE_MARK}{choice}"
+            yield choice_task(task, choice), worker, (YES if choice in chosen else NO) if answered else NULL
 
 
 def is_free_text(contents: Sequence[Any]) -> bool:

@@ -18,6 +18,8 @@ class Submission:
         left_out: reason why the submission is not an answer at all, such as "rejected"; empty for answers.
         unsure: contents of columns that are data of the task or questions. Those that differ between answers to a task
             are questions; another is read only if it is chosen by name.
+        ticks_nothing_if_empty: whether a question without content was shown and left without a choice, so that it says
+            no to each if others have several; otherwise it is "no answer".
     """
 
     task: Any
@@ -25,6 +27,7 @@ class Submission:
     answers: Mapping[str, Any] = field(default_factory=dict)
     left_out: str = ""
     unsure: Mapping[str, Any] = field(default_factory=dict)
+    ticks_nothing_if_empty: bool = False
 
 
 class Importer(ABC):

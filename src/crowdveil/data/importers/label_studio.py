@@ -1,17 +1,16 @@
 """Label Studio: JSON, and the flat CSV, TSV and JSON_MIN.
 
 Only the JSON has cancelled annotations. The flat forms mix the columns of the data with those of the questions, in any
-order.
+order. An annotation that was sent without a result for a question of several choices ticks none of them.
 """
 
-import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from typing import Any, final
 
 from crowdveil.data.importers.export_file import ExportFile
 from crowdveil.data.importers.importer import Importer, Submission
+from crowdveil.data.ingest.choices import parsed_cell
 
 SINGLE_VALUES = {
     "choices": "choices",
@@ -23,7 +22,9 @@ SINGLE_VALUES = {
     "datetime": "datetime",
 }
 """Key of the content by type of a result; regions, spans and relations are not answers to a question."""
-FREE_TEXT = "text"
+FREE_TEXT, TAXONOMY = "text", "taxonomy"
+PATH_MARK = " > "
+"""Separator of the steps of a path in a taxonomy."""
 FLAT_COLUMNS = frozenset(
     {"id", "annotator", "annotation_id", "created_at", "updated_at", "lead_time", "agreement", "history"}
 )
@@ -58,6 +59,7 @@ class LabelStudio(Importer):
                     _worker_id(annotation.get("completed_by")),
                     {} if cancelled else _answers_by_question(annotation.get("result") or ()),
                     "ground truth" if annotation.get("ground_truth") else "",
+                    ticks_nothing_if_empty=not cancelled,
                 )
 
 
@@ -75,22 +77,42 @@ def _answers_by_question(result: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         key = SINGLE_VALUES.get(str(part.get("type")))
         value = part.get("value")
         if key is not None and isinstance(value, Mapping) and key in value:
-            # Only choices can be several: the steps of a path stay a list in a list. Free text is no label.
-            content = {key: value[key]} if key == FREE_TEXT else value[key]
-            found[str(part.get("from_name"))].append(content if key == "choices" else [content])
+            found[str(part.get("from_name"))].append(_content_of_result(key, value[key]))
     return {name: contents[0] if len(contents) == 1 else contents for name, contents in found.items()}
+
+
+def _content_of_result(key: str, value: Any) -> Any:
+    """Return the content of a result: choices and paths of a taxonomy as a list, free text as an object."""
+    if key == FREE_TEXT:
+        return [{key: value}]  # no label
+    if key == TAXONOMY and isinstance(value, list):
+        return [PATH_MARK.join(map(str, path)) if isinstance(path, list) else path for path in value]
+    return value if key == "choices" else [value]
 
 
 def _submissions_of_rows(export: ExportFile) -> Iterator[Submission]:
     columns = [name for name in export.columns if name not in FLAT_COLUMNS]
     for row in export.rows_as_mappings:
-        contents = {name: _parsed_cell_or_its_choices(row.get(name)) for name in columns}
-        yield Submission(row.get("id", row.get("annotation_id")), row.get("annotator"), unsure=contents)
+        contents = {name: _content_of_cell(row.get(name)) for name in columns}
+        task = row.get("id", row.get("annotation_id"))
+        yield Submission(task, row.get("annotator"), unsure=contents, ticks_nothing_if_empty=True)
 
 
-def _parsed_cell_or_its_choices(cell: Any) -> Any:
-    """Return the content of a cell: JSON where it is a list or an object, such as that of several choices."""
-    if isinstance(cell, str) and cell[:1] in "[{":
-        with suppress(ValueError):
-            cell = json.loads(cell)
-    return cell["choices"] if isinstance(cell, Mapping) and "choices" in cell else cell
+def _content_of_cell(cell: Any) -> Any:
+    """Return the content of a cell: a label, or the JSON of choices or of the results of one question.
+
+    Such a list has one object for each result. A list of other items has the choices of several regions, or texts.
+    """
+    content = parsed_cell(cell)
+    if isinstance(content, Mapping):
+        return content.get("choices", content)
+    if not isinstance(content, list):
+        return content
+    contents = [_content_of_object(one) if isinstance(one, Mapping) else [one] for one in content]
+    return contents[0] if len(contents) == 1 and isinstance(content[0], Mapping) else contents
+
+
+def _content_of_object(result: Mapping[str, Any]) -> Any:
+    """Return the content of a result in a cell; the result itself if it is no answer to a question."""
+    keys = [key for key in SINGLE_VALUES.values() if key in result]
+    return _content_of_result(keys[0], result[keys[0]]) if len(keys) == len(result) == 1 else [result]

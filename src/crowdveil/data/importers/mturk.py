@@ -6,7 +6,7 @@ in `Answer.taskAnswers`. Ticked boxes of one name stand in one cell as `cat|dog`
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any, final
 
 from crowdveil.data.importers.export_file import ExportFile
@@ -41,6 +41,7 @@ class MechanicalTurk(Importer):
         contents = [_contents_by_name(row, given, export.name) for row in rows]
         _split_ticked_boxes_into_lists(contents)
         options = _option_columns(contents)
+        explicit = {name for name, group in options.items() if _has_unticked_option(contents, group)}
         for row, content in zip(rows, contents, strict=True):
             rejected = str(row.get(STATUS) or "").lower() == "rejected"
             yield Submission(
@@ -48,7 +49,7 @@ class MechanicalTurk(Importer):
                 row[WORKER],
                 left_out="rejected" if rejected else "",
                 # Hidden inputs of a form repeat data of the task among the answers.
-                unsure=_answer_or_ticked_options_by_question(content, options),
+                unsure=_answer_or_ticked_options_by_question(content, options, explicit),
             )
 
 
@@ -100,10 +101,18 @@ def _option_columns(contents: Sequence[Mapping[str, Any]]) -> dict[str, dict[str
     return grouped
 
 
+def _has_unticked_option(contents: Sequence[Mapping[str, Any]], group: Mapping[str, str]) -> bool:
+    """Return whether some cell says that an option was not chosen; otherwise an empty cell says so."""
+    return any(CHOSEN[str(content.get(column) or "").lower()] is False for content in contents for column in group)
+
+
 def _answer_or_ticked_options_by_question(
-    content: Mapping[str, Any], options: Mapping[str, Mapping[str, str]]
+    content: Mapping[str, Any], options: Mapping[str, Mapping[str, str]], explicit: Set[str]
 ) -> dict[str, Any]:
-    """Return the answer to each question: of options, those that were chosen."""
+    """Return the answer to each question: of options, those that were chosen.
+
+    Where cells say that an option was not chosen (`explicit`), empty cells of all options are no answer.
+    """
     columns = {column for group in options.values() for column in group}
     answers = {name: value for name, value in content.items() if name not in columns}
     for question, group in options.items():
@@ -111,6 +120,8 @@ def _answer_or_ticked_options_by_question(
         if len(ticked) == 1:
             # A single box is a question of its own: not ticked is an answer.
             answers[question] = None if None in ticked.values() else str(any(ticked.values())).lower()
+        elif question in explicit and not any(chosen is not None for chosen in ticked.values()):
+            answers[question] = None
         else:
             answers[question] = [option for option, chosen in ticked.items() if chosen]
     return answers

@@ -26,7 +26,7 @@ class Prodigy(Importer):
         for record in export.rows_as_mappings:
             answer = record.get("answer")
             choices = "options" in record or "accept" in record
-            answers = {"choice": record.get("accept")} if choices else {"answer": answer}
+            answers = {"choice": record.get("accept") or []} if choices else {"answer": answer}
             ignored = answer == IGNORE or (choices and answer == "reject")
             yield Submission(
                 record.get("_task_hash"),

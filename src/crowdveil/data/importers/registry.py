@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, cast
 
+from crowdveil.errors import ReportsError
 from crowdveil.registry import Entry, entries_by_command_line_name
 
 if TYPE_CHECKING:
@@ -29,5 +31,18 @@ def importer_of(tool: str) -> Importer:
 
 
 def find_importer(export: ExportFile) -> Importer | None:
-    """Return the first importer whose layout a file has; None if there is none."""
-    return next((one for one in map(importer_of, TOOLS) if one.recognises(export.columns)), None)
+    """Return the first importer whose layout a file has, by any delimiter; None if there is none."""
+    for one in export.by_each_delimiter:
+        with suppress(ReportsError):  # the refusal of the file names its defects
+            for importer in map(importer_of, TOOLS):
+                if importer.recognises(one.columns):
+                    return importer
+    return None
+
+
+def with_recognised_delimiter(export: ExportFile, importer: Importer) -> ExportFile:
+    """Return a file with the delimiter by which its columns are those of the importer; else with the most columns."""
+    choices = export.by_each_delimiter
+    return next(
+        (one for one in choices if importer.recognises(one.columns)), max(choices, key=lambda one: len(one.columns))
+    )

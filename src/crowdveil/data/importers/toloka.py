@@ -37,4 +37,5 @@ class Toloka(Importer):
             status = str(row.get(STATUS) or "").upper()
             answers = {} if status in NOT_DONE else {name.removeprefix(OUTPUT): row[name] for name in outputs}
             task = row.get(TASK) or " | ".join(str(row[name]) for name in sorted(inputs))
-            yield Submission(task, row[WORKER], answers, "rejected" if status == REJECTED else "")
+            rejected, done = "rejected" if status == REJECTED else "", status not in NOT_DONE
+            yield Submission(task, row[WORKER], answers, rejected, ticks_nothing_if_empty=done)

@@ -3,6 +3,7 @@
 Columns are identified by name. Other columns, which no guarantee covers (times, addresses), are not read.
 """
 
+import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -10,6 +11,7 @@ from contextlib import suppress
 from contextvars import copy_context
 from dataclasses import dataclass, replace
 from functools import partial
+from hashlib import sha256
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -32,10 +34,13 @@ from crowdveil.data.ingest.csv_files import (
     COMMA,
     DELIMITERS,
     Header,
+    Headers,
     Progress,
     find_defects,
-    find_header,
+    header_or_raise,
+    headers_by_delimiter,
     read_csv_batches,
+    read_text_start,
     text_source,
 )
 from crowdveil.data.ingest.dictionary_encoding import encode_batches, encode_integers, encode_sorted, encode_text
@@ -65,10 +70,10 @@ ROWS_SHOWN = 5
 """Rows per error message."""
 ROWS_CHECKED = 100_000
 """Rows of a file with unknown columns in which other defects are looked for."""
-LINES_ABOVE = 20
-"""Lines of a file with unknown columns in which its header is looked for."""
 NO_ANSWER = (NULL, "", " ", "nan", "NaN")
 """Answers that are none, where empty ones are skipped."""
+LIKE_CHOICES = re.compile(r"^\s*[\[{(]|[;|,]")
+"""Labels that may be several choices: lists, objects, and texts with a separator."""
 Match = Callable[[Sequence[str], str], dict[str, str]]
 
 
@@ -83,6 +88,7 @@ class ReportColumns:
         question: the question that each row answers; None without such a column.
         skip_empty: whether an empty answer is no answer, as NULL is; otherwise it is refused.
         labels: known labels, which are answers even if they read as none.
+        sha256: digest of the content of the text file, as of `content_digest`; None if it was not asked for.
     """
 
     task: CodedColumn
@@ -93,6 +99,7 @@ class ReportColumns:
     question: CodedColumn | None = None
     skip_empty: bool = False
     labels: frozenset[str] = frozenset()
+    sha256: str | None = None
 
     def __len__(self) -> int:
         """Number of rows."""
@@ -122,6 +129,12 @@ class ReportColumns:
         place[kept] = np.arange(len(kept))
         columns = self.only_rows(rows)
         return replace(columns, value=CodedColumn(self.value.names[kept], place[columns.value.codes])), rows
+
+    @property
+    def may_have_choices(self) -> bool:
+        """Whether a label may be several choices: it begins as a list or object, or has a separator."""
+        names = self.value.names
+        return names.dtype.kind in "OU" and any(map(LIKE_CHOICES.search, names.tolist()))
 
     def only_rows(self, rows: NDArray[Any]) -> "ReportColumns":
         """Return the given rows only."""
@@ -209,6 +222,9 @@ def read_columns(
     delimiter: str | None = None,
     progress: Progress | None = None,
     encoding: str | None = None,
+    headers: Headers | None = None,
+    *,
+    digested: bool = False,
 ) -> ReportColumns:
     """Return the columns of a CSV file of answers or reports; all cells are text.
 
@@ -218,27 +234,44 @@ def read_columns(
         delimiter: character between cells; by default the one that separates the columns in the header.
         progress: called with the bytes read so far and the size of the file.
         encoding: encoding of a text without byte-order mark; by default UTF-8.
+        headers: headers of the file, if its start was read.
+        digested: whether the columns have the digest of the content.
 
     Raises:
         ReportsError: no such file, damaged, or without the columns.
     """
-    delimiter, roles = delimiter_and_roles(Path(path), names.stated_or_found_column_by_role, delimiter, encoding)
-    source = text_source(Path(path), delimiter, encoding)
-    coded = _coded_csv_columns(Path(path), roles, delimiter, progress, encoding)
-    return _report_columns(coded, roles, source, names.stated_kind_of_value_column)
+    path, match = Path(path), names.stated_or_found_column_by_role
+    headers = headers or _headers_of_file(path, delimiter, encoding)
+    delimiter, roles = delimiter_and_roles(path, match, delimiter, encoding, headers=headers)
+    header, digest = header_or_raise(headers, delimiter), sha256() if digested else None
+    coded = read_csv_batches(
+        path,
+        list(roles.values()),
+        partial(encode_batches, names=list(roles.values())),
+        delimiter,
+        progress,
+        encoding,
+        header,
+        digest,
+    )
+    source = text_source(path, delimiter, encoding)
+    by_role = {role: coded[name] for role, name in roles.items()}
+    columns = _report_columns(by_role, roles, source, names.stated_kind_of_value_column)
+    return columns if digest is None else replace(columns, sha256=digest.hexdigest())
 
 
-def _coded_csv_columns(
-    path: Path, roles: Mapping[str, str], delimiter: str, progress: Progress | None = None, encoding: str | None = None
-) -> dict[str, CodedColumn]:
-    """Return the coded column of each role; `roles` are names of columns."""
-    names = list(roles.values())
-    coded = read_csv_batches(path, names, partial(encode_batches, names=names), delimiter, progress, encoding)
-    return {role: coded[name] for role, name in roles.items()}
+def _headers_of_file(path: Path, delimiter: str | None, encoding: str | None) -> Headers:
+    return headers_by_delimiter(read_text_start(path, encoding), [delimiter] if delimiter else DELIMITERS)
 
 
 def delimiter_and_roles(
-    path: Path, match: Match, delimiter: str | None = None, encoding: str | None = None, *, by_header: bool = False
+    path: Path,
+    match: Match,
+    delimiter: str | None = None,
+    encoding: str | None = None,
+    *,
+    by_header: bool = False,
+    headers: Headers | None = None,
 ) -> tuple[str, dict[str, str]]:
     """Return the delimiter of a text file and the column of each role.
 
@@ -248,14 +281,16 @@ def delimiter_and_roles(
         delimiter: character between cells; by default the first one by which the columns match.
         encoding: as in `read_columns`.
         by_header: whether a refusal must not depend on the rows, which are private.
+        headers: headers of the file, if its start was read.
 
     Raises:
         ReportsError: no columns match by any delimiter: all defects of the file (`by_header`: of its header) are named,
             and the columns are those of the delimiter that gives the most.
     """
     refused: dict[str, tuple[Header, ReportsError]] = {}
+    headers = headers or _headers_of_file(path, delimiter, encoding)
     for one in [delimiter] if delimiter else DELIMITERS:
-        header = find_header(path, one, encoding)
+        header = header_or_raise(headers, one)
         try:
             roles = match(header.names, str(path))
         except ReportsError as error:
@@ -286,12 +321,12 @@ def _add_text_hints(refusal: ReportsError, delimiter: str, names: Sequence[str],
 
 def _hint_on_header_or_decimal_commas(start: str, delimiter: str, match: Match) -> str:
     """Return hints on lines above the header, none of it, and decimal commas, in the start of a text."""
-    for number, line in enumerate(start.splitlines()[1:LINES_ABOVE], 2):
+    for number, line in enumerate(start.splitlines()[1:], 2):
         for one in DELIMITERS:
             with suppress(ReportsError):
                 match([cell.strip('"') for cell in line.split(one)], "")
                 return f" Line {number} has such names: remove the lines above it."
-    first, *rows = [line.split(delimiter) for line in start.splitlines()[:LINES_ABOVE]] or [[]]
+    first, *rows = [line.split(delimiter) for line in start.splitlines()] or [[]]
     if any(cell and cell == row[place] for row in rows if len(row) == len(first) for place, cell in enumerate(first)):
         return " The first row looks like an answer: add a row with the names of the columns above it."
     values = {place for place, name in enumerate(first) if normal_name(name.strip('"')) in VALUE_NAMES}
@@ -472,6 +507,17 @@ def encode_arrow_column(column: Any, source: str) -> CodedColumn:
     return CodedColumn(*counted) if counted is not None else encode_sorted(column.dictionary_encode())
 
 
+def _lists_as_text(column: Any) -> Any:
+    """Return a column of lists of texts or numbers as the JSON of each; any other column as it is."""
+    kind = column.type
+    if not (pa.types.is_list(kind) or pa.types.is_large_list(kind)) or pa.types.is_nested(kind.value_type):
+        return column
+    if pa.types.is_temporal(kind.value_type):
+        return column
+    cells = column.to_pylist()
+    return pa.chunked_array([[None if cell is None else json.dumps(cell, ensure_ascii=False) for cell in cells]])
+
+
 def _cell_type(column: Any) -> Any:
     """Return the type of a column's cells, or of its dictionary."""
     return column.type.value_type if pa.types.is_dictionary(column.type) else column.type
@@ -501,7 +547,12 @@ def encode_columns(
     """
     with ThreadPoolExecutor(len(roles)) as threads:
         waiting = {
-            role: threads.submit(copy_context().run, encode_arrow_column, table[name], source)
+            role: threads.submit(
+                copy_context().run,
+                encode_arrow_column,
+                _lists_as_text(table[name]) if role == "value" else table[name],
+                source,
+            )
             for role, name in roles.items()
         }
         del table  # frees each column once it is encoded
@@ -542,5 +593,8 @@ def read_csv_by_role(
     def match(found: Sequence[str], source: str) -> dict[str, str]:
         return match_columns(found, accepted, source) | {name: name for name in optional if name in found}
 
-    delimiter, roles = delimiter_and_roles(path, match)
-    return roles, _coded_csv_columns(path, roles, delimiter)
+    headers = _headers_of_file(path, None, None)
+    delimiter, roles = delimiter_and_roles(path, match, headers=headers)
+    names, header = list(roles.values()), header_or_raise(headers, delimiter)
+    coded = read_csv_batches(path, names, partial(encode_batches, names=names), delimiter, header=header)
+    return roles, {role: coded[name] for role, name in roles.items()}

@@ -13,14 +13,14 @@ import hashlib
 import io
 import re
 import zlib
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from functools import partial, reduce
 from itertools import islice
 from os import PathLike
 from pathlib import Path
 from threading import RLock
-from typing import Any, BinaryIO, NamedTuple, TypeVar, cast
+from typing import Any, BinaryIO, NamedTuple, Protocol, TypeVar, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -43,10 +43,19 @@ Progress = Callable[[int, int], None]
 
 BLOCK_BYTES = 4 << 20
 """Bytes parsed at a time; also the longest row."""
+START_LINES = 20
+"""Lines of a file in which a header is looked for that is not the first row."""
 GZIP_MAGIC = b"\x1f\x8b"
 EXAMPLES_SHOWN = 5
 CELL_LIMIT = RLock()
 """Lock for changes of the process-wide field size limit of the csv module."""
+
+
+class Digest(Protocol):
+    """Hash of `hashlib`."""
+
+    def update(self, content: Any, /) -> None:
+        """Add content."""
 
 
 class Header(NamedTuple):
@@ -56,7 +65,7 @@ class Header(NamedTuple):
         names: its cells; read as cp1252 if they are not UTF-8.
         skipped: number of blank rows above it.
         defects: that of its first byte that is not UTF-8, if there is one.
-        start: first `BLOCK_BYTES` of the file as text.
+        start: first `START_LINES` lines of the file.
         is_last: whether no row follows.
     """
 
@@ -67,37 +76,89 @@ class Header(NamedTuple):
     is_last: bool
 
 
-def find_header(path: Path, delimiter: str = COMMA, encoding: str | None = None) -> Header:
-    """Return the header of a text file.
+class TextStart(NamedTuple):
+    """First bytes of a text file.
 
-    Raises:
-        ReportsError: the file is absent, empty, or holds NUL bytes.
+    Attributes:
+        source: name of the file, for error messages.
+        content: the bytes, in UTF-8 without byte-order mark.
+        is_whole: whether these are all bytes of the file.
     """
+
+    source: str
+    content: bytes
+    is_whole: bool
+
+    def header(self, delimiter: str = COMMA) -> Header:
+        """Return the header by a delimiter.
+
+        Raises:
+            ReportsError: the file is empty, or its header holds NUL bytes.
+        """
+        # The bytes may end within a character: only the first row is used.
+        with self._open_text() as text, _long_cells_allowed():
+            rows = enumerate(csv.reader(text, delimiter=delimiter))
+            skipped, names = next(((number, row) for number, row in rows if not _is_blank_row(row, 0)), (0, []))
+            is_last = self.is_whole and next(rows, None) is None
+        if not names:
+            hint = "It needs a header and at least one row."
+            raise ReportsError("the file is empty", source=self.source, hint=hint)
+        if any("\0" in name for name in names):
+            raise _nul_byte_error(self.source, 0)
+        written = [name.encode(errors="surrogateescape") for name in names]
+        defects = _error_of_first_non_utf8_byte(self.source, 0, (name.decode("latin-1") for name in written))
+        shown = [name.decode("cp1252", "replace") for name in written] if defects else names
+        with self._open_text() as text:
+            return Header(shown, skipped, defects, "".join(islice(text, START_LINES)), is_last)
+
+    def _open_text(self) -> io.TextIOWrapper:
+        return io.TextIOWrapper(io.BytesIO(self.content), "utf-8", "surrogateescape", newline="")
+
+
+Headers = Mapping[str, Header | ReportsError]
+"""Header of a text file by delimiter, or the error of a file without one."""
+
+
+def read_text_start(path: Path, encoding: str | None = None) -> TextStart:
+    """Return the first `BLOCK_BYTES` of a text file; errors as `open_plain_or_gzip_as_utf8`."""
     with open_plain_or_gzip_as_utf8(path, encoding) as raw:
-        start = raw.read(BLOCK_BYTES).removeprefix(UTF8_MARK)
-    # The first bytes may end within a character: only the first row is used.
-    text = start.decode("utf-8", errors="surrogateescape")
-    with _long_cells_allowed():
-        rows = enumerate(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter))
-        skipped, names = next(((number, row) for number, row in rows if not _is_blank_row(row, 0)), (0, []))
-        is_last = len(start) < BLOCK_BYTES - len(UTF8_MARK) and next(rows, None) is None
-    if not names:
-        raise ReportsError("the file is empty", source=str(path), hint="It needs a header and at least one row.")
-    if any("\0" in name for name in names):
-        raise _nul_byte_error(str(path), 0)
-    written = [name.encode(errors="surrogateescape") for name in names]
-    defects = _error_of_first_non_utf8_byte(str(path), 0, (name.decode("latin-1") for name in written))
-    shown = [name.decode("cp1252", "replace") for name in written] if defects else names
-    return Header(shown, skipped, defects, text, is_last)
+        start = raw.read(BLOCK_BYTES)
+    return TextStart(str(path), start.removeprefix(UTF8_MARK), len(start) < BLOCK_BYTES)
 
 
-def read_header(path: Path, delimiter: str = COMMA, encoding: str | None = None) -> list[str]:
-    """Return the column names.
+def headers_by_delimiter(start: TextStart, delimiters: Iterable[str]) -> Headers:
+    """Return the header of a text file by each delimiter, or the error of a file without one."""
+    found: dict[str, Header | ReportsError] = {}
+    for delimiter in delimiters:
+        try:
+            found[delimiter] = start.header(delimiter)
+        except ReportsError as error:
+            found[delimiter] = error
+    return found
+
+
+def header_or_raise(headers: Headers, delimiter: str) -> Header:
+    """Return the header by a delimiter; raises the error of a file without one."""
+    header = headers[delimiter]
+    if isinstance(header, ReportsError):
+        raise header
+    return header
+
+
+def find_header(path: Path, delimiter: str = COMMA, encoding: str | None = None) -> Header:
+    """Return the header of a text file; errors as `read_text_start` and `TextStart.header`."""
+    return read_text_start(path, encoding).header(delimiter)
+
+
+def read_header(
+    path: Path, delimiter: str = COMMA, encoding: str | None = None, headers: Headers | None = None
+) -> list[str]:
+    """Return the column names; `headers` are those of the file, if its start was read.
 
     Raises:
         ReportsError: the file is absent, empty, or not UTF-8 text.
     """
-    header = find_header(path, delimiter, encoding)
+    header = find_header(path, delimiter, encoding) if headers is None else header_or_raise(headers, delimiter)
     if header.defects:
         raise join_errors(find_defects(path, delimiter, encoding))
     return header.names
@@ -109,11 +170,12 @@ def read_csv_table(
     delimiter: str = COMMA,
     progress: Progress | None = None,
     encoding: str | None = None,
+    header: Header | None = None,
 ) -> pa.Table:
     """Return the named columns as text, rows in file order; arguments and errors as `read_csv_batches`."""
     schema = pa.schema([(name, pa.string()) for name in names])
     return read_csv_batches(
-        path, names, lambda batches: pa.Table.from_batches(batches, schema), delimiter, progress, encoding
+        path, names, lambda batches: pa.Table.from_batches(batches, schema), delimiter, progress, encoding, header
     )
 
 
@@ -124,17 +186,26 @@ def read_csv_batches(
     delimiter: str = COMMA,
     progress: Progress | None = None,
     encoding: str | None = None,
+    header: Header | None = None,
+    digest: Digest | None = None,
 ) -> Result:
     """Return the result of `consume` on the batches of the named text columns.
 
-    `progress` is called with the bytes read so far and the size of the file.
+    Args:
+        path: a file with a header.
+        names: columns that are read.
+        consume: function of the batches, whose columns are in the order of `names`.
+        delimiter, encoding: as in `find_header`.
+        progress: called with the bytes read so far and the size of the file.
+        header: its header, if its start was read.
+        digest: hash that is updated with the content of the file, as of `content_digest`.
 
     Raises:
         ReportsError: a row has more or fewer cells than the header, text is not UTF-8, a quote is never closed.
     """
-    found, header = "", find_header(path, delimiter, encoding)
+    found, header = "", header or find_header(path, delimiter, encoding)
     with (
-        open_plain_or_gzip_as_utf8(path, encoding) as raw,
+        open_plain_or_gzip_as_utf8(path, encoding, digest) as raw,
         QuoteValidator(raw, delimiter, _report_position(raw, path, progress)) as checked,
     ):
         try:
@@ -162,6 +233,7 @@ def _report_position(raw: Any, path: Path, progress: Progress | None) -> Callabl
     """Return a function that reports the position in a file, in compressed bytes if it is gzipped."""
     if progress is None:
         return None
+    raw = getattr(raw, "raw", raw) if isinstance(raw, _DigestedStream) else raw
     size, file = path.stat().st_size, getattr(raw, "fileobj", None) or raw
     return lambda: progress(min(file.tell(), size), size)
 
@@ -321,15 +393,31 @@ def open_plain_or_gzip(path: Path) -> Iterator[BinaryIO]:
         ) from error
 
 
+class _DigestedStream:
+    """Stream whose bytes update a digest as they are read."""
+
+    def __init__(self, raw: BinaryIO, digest: Digest) -> None:
+        self.raw, self.digest = raw, digest
+
+    def read(self, size: int = -1) -> bytes:
+        """Return the next bytes."""
+        content = self.raw.read(size)
+        self.digest.update(content)
+        return content
+
+
 @contextmanager
-def open_plain_or_gzip_as_utf8(path: Path, encoding: str | None = None) -> Iterator[Any]:
+def open_plain_or_gzip_as_utf8(path: Path, encoding: str | None = None, digest: Digest | None = None) -> Iterator[Any]:
     """Open a plain or gzipped text for reading as UTF-8: decoded by its byte-order mark, else from `encoding`.
+
+    A digest is updated with the bytes of the file as they are read, decompressed and not decoded.
 
     Raises:
         ReportsError: the file cannot be read, or is not in that encoding.
     """
-    with open_plain_or_gzip(path) as raw:
-        start = cast(Any, raw).peek(len(UTF8_MARK))[: len(UTF8_MARK)]
+    with open_plain_or_gzip(path) as opened:
+        start = cast(Any, opened).peek(len(UTF8_MARK))[: len(UTF8_MARK)]
+        raw: Any = opened if digest is None else _DigestedStream(opened, digest)
         source = "utf-16" if start.startswith(UTF16_MARKS) else encoding or ENCODINGS[0]
         if start == UTF8_MARK or source == ENCODINGS[0]:
             yield raw

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -14,6 +14,7 @@ from crowdveil.data.facts.notes import NUMBERED_WORKERS, Note
 from crowdveil.data.importers.export_file import (
     STANDARD_INPUT,
     ExportFile,
+    concatenate_tables,
     first_file_and_count_of_others,
     whole_file_progress,
 )
@@ -23,9 +24,11 @@ from crowdveil.data.importers.imported_answers import (
     collect_all_questions,
 )
 from crowdveil.data.importers.importer import Importer
-from crowdveil.data.importers.registry import TOOLS, find_importer, importer_of
+from crowdveil.data.importers.registry import TOOLS, find_importer, importer_of, with_recognised_delimiter
 from crowdveil.data.ingest.checked_column_codes import with_decimal_points
+from crowdveil.data.ingest.choices import NothingTicked, choice_notes, columns_by_choice, notes_on_shared_separators
 from crowdveil.data.ingest.column_readers import (
+    NO_NAMES,
     QUESTION,
     ReportColumns,
     encode_columns,
@@ -36,22 +39,12 @@ from crowdveil.data.ingest.column_readers import (
 from crowdveil.data.ingest.csv_files import Progress, refuse_encoding_of_utf8, text_source
 from crowdveil.data.ingest.labels import refuse_if_numbers_of_unstated_kind
 from crowdveil.data.ingest.questions import answers_by_question_if_tasks_have_several, answers_to
-from crowdveil.data.sources.layout import (
-    Layout,
-    concatenate_tables,
-    delimiter_and_column_roles,
-    importer_of_file,
-    is_label_studio_table,
-    possible_delimiters,
-    table_by_role,
-    with_delimiter,
-    with_delimiter_the_importer_recognises,
-)
 from crowdveil.data.sources.local_copies_of_sources import copy_duckdb_table_as_parquet, copy_remote_files, copy_stdin
 from crowdveil.data.sources.location import (
     COMPANIONS,
     DATASET,
     STDIN,
+    Layout,
     database_and_table,
     is_block_folder,
     local_files,
@@ -63,7 +56,6 @@ from crowdveil.files.filesystem import temporary_folder
 from crowdveil.presentation.counts import number_of
 from crowdveil.presentation.hints import advice
 
-MAX_CHOICES_SHOWN = 10
 NUMBERED = "workers were named by an address or a time, and now have numbers."
 """End of the note on workers whose names hold within one import."""
 
@@ -127,7 +119,7 @@ class AnswerSource:
             or self.importer is not None
         ):
             return []
-        return with_delimiter(file, delimiter_and_column_roles(file, self.layout)[0]).columns
+        return file.with_delimiter(file.delimiter_and_column_roles()[0]).columns
 
     @cached_property
     def importer(self) -> Importer | None:
@@ -149,7 +141,7 @@ class AnswerSource:
             return importer_of(self.layout.tool)
         if not self.files or self._all_names_are_stated:
             return None
-        found = [importer_of_file(file, self.layout) for file in self.files]
+        found = [_importer_of_file(file) for file in self.files]
         tools = dict.fromkeys("plain columns" if one is None else one.title for one in found)
         if len(tools) > 1:
             raise ReportsError(
@@ -164,11 +156,18 @@ class AnswerSource:
         """Refuse layouts of which single answers decide what is read: exports, JSON, and a column of questions."""
         for file in self.files:
             roles = self._roles_by_header_of_plain_table(file)
-            if roles is None or is_label_studio_table(file, roles):
+            if roles is None or _is_label_studio_table(file, roles):
                 raise ReportsError(
                     "private answers must have plain columns, in a table with a header",
                     source=self.name,
                     hint="Import them first (crowdveil import), or write them as CSV.",
+                )
+            if self.layout.multiple is not None:
+                raise ReportsError(
+                    "private answers must be of one choice each",
+                    source=self.name,
+                    examples=f"the separator {self.layout.multiple!r}",
+                    hint="Write them as one yes/no task for each choice of a task first.",
                 )
             if self.layout.question is not None or QUESTION in roles:
                 raise ReportsError(
@@ -182,12 +181,11 @@ class AnswerSource:
         if self.layout.tool is not None or file.is_blank_or_empty_json_list or file.form == "json":
             return None
         try:
-            return delimiter_and_column_roles(file, self.layout, by_header=True)[1]
+            return file.delimiter_and_column_roles(by_header=True)[1]
         except ReportsError:
-            with suppress(ReportsError):  # the first refusal names the defects of the header
-                if any(find_importer(with_delimiter(file, one)) for one in possible_delimiters(file, self.layout)):
-                    return None
-            raise
+            if find_importer(file) is not None:
+                return None
+            raise  # names the defects of the header
 
     @property
     def _all_names_are_stated(self) -> bool:
@@ -204,24 +202,37 @@ class AnswerSource:
                     source=self.name,
                     hint=f"State the tool, one of {', '.join(TOOLS)}; plain columns are read without an import.",
                 )
-            return answers_to_one_question(importer, self._export_files_with_delimiter(importer), self.layout.question)
+            files, layout = self._export_files_with_delimiter(importer), self.layout
+            return answers_to_one_question(importer, files, layout.question, layout.choices)
 
     def _export_files_with_delimiter(self, importer: Importer) -> list[ExportFile]:
-        return [with_delimiter_the_importer_recognises(file, importer, self.layout) for file in self.files]
+        return [with_recognised_delimiter(file, importer) for file in self.files]
 
-    def read_columns_and_notes(self, progress: Progress | None = None) -> tuple[ReportColumns, tuple[str, ...]]:
+    def read_columns_and_notes(
+        self, progress: Progress | None = None, *, digested: bool = False
+    ) -> tuple[ReportColumns, tuple[str, ...]]:
         """Return the columns of answers, and notes on how they were read.
+
+        Args:
+            progress: called with the bytes read so far and the size of the files.
+            digested: whether the columns of one text file have its digest, which is made as it is read.
 
         Raises:
             ReportsError: a file is damaged, or its layout is unknown or ambiguous.
         """
         with whole_file_progress(self.files, progress):
-            columns, notes = self._columns_with_numbers_unchanged(progress)
+            columns, notes = self._columns_with_numbers_unchanged(progress, digested)
+            if not self.private and (self.layout.multiple is not None or columns.may_have_choices):
+                columns, more = columns_by_choice(columns, self.layout.choices)
+                shared = () if columns.value_name == "value" else notes_on_shared_separators(columns.value.names)
+                notes += more + (shared if self.layout.multiple is None else ())
         if self.layout.decimal == ",":
             columns = replace(columns, value=with_decimal_points(columns.value, columns.source))
         return columns, notes
 
-    def _columns_with_numbers_unchanged(self, progress: Progress | None) -> tuple[ReportColumns, tuple[str, ...]]:
+    def _columns_with_numbers_unchanged(
+        self, progress: Progress | None, digested: bool
+    ) -> tuple[ReportColumns, tuple[str, ...]]:
         """Return columns and notes as `read` does, with numbers as the source has them."""
         if self.columns is not None:
             columns = self._with_missing_policy(self.columns)
@@ -233,8 +244,9 @@ class AnswerSource:
                 hint="In Python: Reports.open for blocks, crowdveil.data.datasets.load for data sets.",
             )
         if self.importer is not None:
-            return _columns_and_notes(self.answers_of_tool_export(), self.importer, self.name)
-        columns = self._with_missing_policy(self._read_plain_columns(progress))
+            imported = self.answers_of_tool_export()
+            return _columns_and_notes(imported, self.importer, self.name, self.layout.nothing_ticked)
+        columns = self._with_missing_policy(self._read_plain_columns(progress, digested))
         if self.layout.question is not None:
             columns = answers_to(columns, self.layout.question)
         return columns, () if self.private else _notes_on_blank_and_null_rows(columns)
@@ -275,24 +287,27 @@ class AnswerSource:
             return {question: replace(self, columns=columns) for question, columns in tables.items()}
 
     def _imported_questions(self, importer: Importer) -> dict[str, AnswerSource]:
-        found = collect_all_questions(importer, self._export_files_with_delimiter(importer))
+        found = collect_all_questions(importer, self._export_files_with_delimiter(importer), self.layout.choices)
         read = {
-            question: _columns_and_notes(one, importer, f"{self.name}, question {question!r}")
+            question: _columns_and_notes(
+                one, importer, f"{self.name}, question {question!r}", self.layout.nothing_ticked
+            )
             for question, one in found.items()
         }
         return {name: replace(self, columns=columns, notes=notes) for name, (columns, notes) in read.items()}
 
     @property
     def _has_question_column(self) -> bool:
-        files = (with_delimiter(file, one) for file in self.files for one in possible_delimiters(file, self.layout))
+        files = (one for file in self.files for one in file.by_each_delimiter)
         return any(normal_name(name) == QUESTION for file in files for name in file.columns)
 
-    def _read_plain_columns(self, progress: Progress | None) -> ReportColumns:
+    def _read_plain_columns(self, progress: Progress | None, digested: bool = False) -> ReportColumns:
         names = self.layout.names
         if self.is_single_file:
             file = self.files[0]
             if file.form == "text":
-                columns = read_columns(file.path, names, self.layout.delimiter, progress, self.layout.encoding)
+                stated = self.layout.delimiter, progress, self.layout.encoding
+                columns = read_columns(file.path, names, *stated, file.sniffed.headers, digested=digested)
                 return replace(
                     columns, source=text_source(file.path, self.layout.delimiter, self.layout.encoding, self.name)
                 )
@@ -301,7 +316,7 @@ class AnswerSource:
         tables, value_names = [], set()
         for file, part in zip(self.files, _progress_over_all_file_bytes(self.files, progress), strict=True):
             with whole_file_progress([file], part):
-                roles, table = table_by_role(file, self.layout, part)
+                roles, table = file.table_by_role(part)
             value_names.add(roles["value"])
             tables.append(table)
         if len({len(table.column_names) for table in tables}) > 1:
@@ -325,6 +340,38 @@ class AnswerSource:
         )
 
 
+def _importer_of_file(file: ExportFile) -> Importer | None:
+    """Return the importer of a file; None if it has plain columns of answers.
+
+    Raises:
+        ReportsError: neither; the message has the columns found and what can be stated.
+    """
+    refused = False
+    try:
+        delimiter, roles = file.delimiter_and_column_roles(by_header=True)
+        if file.names != NO_NAMES or not _is_label_studio_table(file.with_delimiter(delimiter), roles):
+            return None
+    except ReportsError:
+        refused = True
+    importer = find_importer(file)
+    if importer is not None or not refused:
+        return importer
+    try:
+        file.delimiter_and_column_roles()  # names the defects of the rows, too
+    except ReportsError as refusal:
+        raise refusal.changed(
+            source=file.name,
+            hint=f"{refusal.hint} No export of {', '.join(TOOLS[:-1])} was recognised either; a table with a column "
+            "for each worker is read by crowdveil import wide FILE.",
+        ) from None
+    return None
+
+
+def _is_label_studio_table(file: ExportFile, roles: Mapping[str, str]) -> bool:
+    """Return whether a file is a table of Label Studio, whose data may have columns named like those of answers."""
+    return roles.get("worker") == "annotator" and "annotation_id" in file.columns
+
+
 def _progress_over_all_file_bytes(files: Sequence[ExportFile], progress: Progress | None) -> list[Progress | None]:
     """Return a progress function for each file, all of which count the bytes of all files."""
     sizes = [file.path.stat().st_size for file in files]
@@ -337,24 +384,20 @@ def _progress_over_all_file_bytes(files: Sequence[ExportFile], progress: Progres
 
 
 def _columns_and_notes(
-    imported: ImportedAnswers, importer: Importer, name: str
+    imported: ImportedAnswers, importer: Importer, name: str, nothing_ticked: NothingTicked
 ) -> tuple[ReportColumns, tuple[str, ...]]:
     """Return the coded columns of imported answers, and sentences on their import; `name` is for messages."""
     roles = {"task": "task", "worker": "worker", "value": "label"}
     columns = encode_columns(roles, imported.table, name, value_name="label")
-    return columns, import_notes(imported, importer.title)
+    return columns, import_notes(imported, importer.title, nothing_ticked)
 
 
-def import_notes(imported: ImportedAnswers, title: str) -> tuple[str, ...]:
+def import_notes(imported: ImportedAnswers, title: str, nothing_ticked: NothingTicked) -> tuple[str, ...]:
     """Return sentences on an import: what was read, left out, not kept and renamed."""
     rows = len(imported.table)
     notes = [f"Read as an export of {title}, question {imported.question!r}: {number_of(rows, 'record')}."]
     notes += imported.columns
-    if imported.choices:
-        listed = ", ".join(imported.choices[:MAX_CHOICES_SHOWN])
-        notes.append(
-            f"Answers have several choices: each choice of a task is a task TASK|CHOICE, yes or no ({listed})."
-        )
+    notes += choice_notes(imported.choices, imported.nothing_ticked, nothing_ticked) if imported.choices else ()
     if imported.not_read:
         notes.append(f"Not read, since they hold no labels or numbers: {', '.join(imported.not_read)}.")
     if imported.data:
@@ -397,7 +440,8 @@ def open_source(
         ReportsError: no such source, or sources that do not go together.
     """
     layout = layout or Layout()
-    with temporary_folder(Path(gettempdir())) as temporary:
+    local = all(map(_is_local, sources))
+    with nullcontext(Path()) if local else temporary_folder(Path(gettempdir())) as temporary:
         if len(sources) == 1:
             yield _source_of_name(sources[0], layout, temporary / "0", progress)
             return
@@ -419,13 +463,18 @@ def _files_of_name(source: str, layout: Layout, temporary: Path, progress: Progr
     return files
 
 
+def _is_local(source: str) -> bool:
+    """Return whether a source is read where it lies, without a copy."""
+    return source != STDIN and not scheme_of(source) and database_and_table(source) is None
+
+
 def _source_of_name(source: str, layout: Layout, temporary: Path, progress: Progress | None) -> AnswerSource:
     """Return the source of one name."""
     if source.startswith(DATASET):
         return _refuse_question_without_files(AnswerSource(Path(source), layout=layout))
-    table = database_and_table(source)
-    if table is None and source != STDIN and not scheme_of(source):
+    if _is_local(source):
         return _refuse_question_without_files(local_source(Path(source), layout))
+    table = database_and_table(source)
     temporary.mkdir(exist_ok=True)
     if source == STDIN:
         path = copy_stdin(temporary, progress)
@@ -462,7 +511,7 @@ def local_source(path: Path, layout: Layout | None = None, copied: str | None = 
         return AnswerSource(path, layout=layout, copied=copied)
     found = local_files(str(path))
     names = [str(file) if copied is None else _user_facing_name_of_copy(file, path, copied) for file in found]
-    stated: Any = {"encoding": layout.encoding, "names": layout.names}
+    stated: Any = {"encoding": layout.encoding, "names": layout.names, "delimiters": layout.delimiters}
     files = tuple(ExportFile(file, name, **stated) for file, name in zip(found, names, strict=True))
     if len(found) > 1:
         refuse_files_beside_companions(found)

@@ -1,12 +1,20 @@
-"""Locations of answers as a user names them: files, folders, globs, URLs, tables in DuckDB and standard input."""
+"""Sources of answers as a user names and describes them: locations, and the layout as far as it is stated."""
 
 import glob
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import get_args
 
+from crowdveil.arguments import require_choice
 from crowdveil.data.columnar_store import STORE_FILES
-from crowdveil.errors import ReportsError
+from crowdveil.data.importers.registry import TOOLS
+from crowdveil.data.ingest.checked_column_codes import Missing
+from crowdveil.data.ingest.choices import ChoiceOptions, NothingTicked
+from crowdveil.data.ingest.column_readers import NO_NAMES, ColumnNames
+from crowdveil.data.ingest.csv_files import DELIMITERS, ENCODINGS
+from crowdveil.errors import ReportsError, SettingsError
 
 STDIN, DATASET = "-", "dataset:"
 TABLE = re.compile(r"(?P<database>.+\.(?:duckdb|ddb))(?:\?(?P<table>.+))?", re.IGNORECASE)
@@ -17,6 +25,59 @@ COMPANIONS = ("certificate.json", "crowd.json", "assignment.csv")
 REPORT_FOLDER_FILES = ("reports.csv", "reports.parquet")
 SUFFIXES = (".parquet", ".arrow", ".csv", ".tsv", ".txt", ".json", ".jsonl", ".csv.gz", ".tsv.gz", ".json.gz")
 """Ends of the names of files that are read from a folder; all files read must have the same end."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layout:
+    """Layout of a source as far as a user states it.
+
+    Attributes:
+        names: columns of task, worker and answer.
+        delimiter: character between the cells of text files.
+        encoding: encoding of text files without byte-order mark; None for UTF-8.
+        decimal: decimal mark of the answers, a point or comma.
+        missing: whether empty answers are refused ("error") or no answers ("skip").
+        question: question of an export or table with several.
+        tool: tool whose export it is; None to recognise it.
+        multiple, nothing_ticked: as of `ChoiceOptions`.
+    """
+
+    names: ColumnNames = NO_NAMES
+    delimiter: str | None = None
+    encoding: str | None = None
+    decimal: str = "."
+    missing: Missing = "error"
+    question: str | None = None
+    tool: str | None = None
+    multiple: str | None = None
+    nothing_ticked: NothingTicked = "no"
+
+    def __post_init__(self) -> None:
+        if self.delimiter is not None and (
+            len(self.delimiter) != 1 or self.delimiter in '"\r\n' or self.delimiter > "\x7f"
+        ):
+            raise SettingsError(
+                "the delimiter must be one ASCII character, and no quote or line end",
+                value=self.delimiter,
+                hint="For a tab, write '\\t'.",
+            )
+        hint = "Save the file as UTF-8, or state the one that it has."
+        require_choice("the encoding", self.encoding, (*ENCODINGS, None), hint=hint)
+        require_choice("the decimal mark", self.decimal, (".", ","), hint="State the one that the numbers have.")
+        require_choice("missing", self.missing, get_args(Missing), hint="NULL is skipped in any case.")
+        require_choice("the tool", self.tool, (*TOOLS, None))
+        if self.multiple is not None or self.nothing_ticked != "no":
+            _ = self.choices  # which checks them
+
+    @property
+    def choices(self) -> ChoiceOptions:
+        """How answers of several choices are read."""
+        return ChoiceOptions(multiple=self.multiple, nothing_ticked=self.nothing_ticked)
+
+    @property
+    def delimiters(self) -> tuple[str, ...]:
+        """Delimiters that text files may have."""
+        return tuple(DELIMITERS) if self.delimiter is None else (self.delimiter,)
 
 
 def scheme_of(source: str) -> str:
