@@ -10,23 +10,7 @@ COMMAND_LINE = ("cli", "standalone")
 STYLES = {"presentation/html.py", "presentation/svg_pictures.py"}
 """Files whose texts are style sheets, which have custom properties such as `--ink`."""
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
-NOT_YET: set[str] = {
-    "aggregation.py",
-    "crowd_review/conclusions.py",
-    "crowd_review/next_answers.py",
-    "crowd_review/workers.py",
-    "evaluation/agreement.py",
-    "evaluation/decisions.py",
-    "evaluation/shares.py",
-    "evaluation/stacking.py",
-    "folder/answers.py",
-    "folder/evidence.py",
-    "inference/confidence.py",
-    "inference/inference.py",
-    "inference/methods.py",
-    "inference/truths_of_other_labels_than_answers.py",
-    "planning/settings/next_round.py",
-}
+NOT_YET: set[str] = set()
 """Files that still name options; none may be added."""
 
 

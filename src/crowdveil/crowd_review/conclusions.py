@@ -33,6 +33,7 @@ from crowdveil.evaluation.prediction_powered import (
 from crowdveil.inference.given import KnownTruths
 from crowdveil.inference.infer import Inference
 from crowdveil.inference.panel import warning_if_order_contradicts_gold
+from crowdveil.presentation.hints import advice
 
 MIN_GOLD, MIN_GOLD_ANSWERS = 10, 5
 """Fewest gold tasks for prevalences, and fewest gold tasks that a worker has answered for the worker's accuracy."""
@@ -187,9 +188,9 @@ def _how_gold_was_drawn(
             "conclusions need gold that was drawn at random from the tasks with reports",
             source="gold",
             examples=visible[0] if visible else "no seed of a draw",
-            hint="Draw it with draw_gold(...), or `crowdveil data draw-gold`, whose seed is checked. If you drew it "
-            "yourself, say so with --random (in Python: random=True); gold that looks different from the other tasks "
-            "is refused anyway.",
+            hint="Draw it with draw_gold(...), or `crowdveil data draw-gold`, whose seed is checked. "
+            + advice("If you drew it yourself, say so: {random}. ", random=True)
+            + "Gold that looks different from the other tasks is refused anyway.",
         )
     return "at random, as stated; only means were checked"
 

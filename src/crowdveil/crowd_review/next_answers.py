@@ -20,6 +20,7 @@ from crowdveil.estimators.hierarchical_dawid_skene import HierarchicalDawidSkene
 from crowdveil.inference.infer import Inference
 from crowdveil.inference.panel import refuse_if_gold_cannot_map_answers
 from crowdveil.planning.next_answers import FIRST_REPORTS, CrowdState, NextAnswers, next_answers
+from crowdveil.presentation.hints import advice
 
 EVEN_SHARES = 3
 """Default bound on the answers of a worker, in even shares of the budget."""
@@ -134,7 +135,7 @@ def require_labels_for_next_answers(evidence: Evidence, gold: Mapping[Any, Any] 
             "next answers are chosen for labels only, these are numbers",
             value="numbers",
             hint="The columns interval_low and interval_high of truths.csv show which numbers are uncertain; "
-            "with labels of their own (--truths no,yes), answers can be chosen.",
+            + advice("with labels of their own ({truths}), answers can be chosen.", truths=["no", "yes"]),
         )
 
 

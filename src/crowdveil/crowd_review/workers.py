@@ -28,6 +28,7 @@ from crowdveil.evaluation.agreement import NORMAL_QUANTILE, agreement
 from crowdveil.evaluation.copies import find_copies
 from crowdveil.inference.infer import Inference
 from crowdveil.inference.panel import PanelFit
+from crowdveil.presentation.hints import advice
 
 RARE = 1e-3
 """Probability of equal answers below which they count as constant."""
@@ -107,8 +108,11 @@ def review_workers(inference: Inference, *, bound: float | None = None) -> Revie
         raise SettingsError(
             "workers are reviewed by their labels, these answers are numbers",
             value=estimate.method,
-            hint="The file of workers that `infer` writes has the quality of each worker. With truths that have labels "
-            "of their own (--truths no,yes), pairs of workers who answer alike are listed.",
+            hint="The file of workers that `infer` writes has the quality of each worker. "
+            + advice(
+                "With truths that have labels of their own ({truths}), pairs of workers who answer alike are listed.",
+                truths=["no", "yes"],
+            ),
             value_in_rule=True,
         )
     if workers.ability_low is None or workers.ability_high is None or estimate.alphabet is None:

@@ -26,6 +26,7 @@ from crowdveil.channels.alphabet import Alphabet, Categories
 from crowdveil.data.identifiers import Identifiers
 from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError
+from crowdveil.presentation.hints import advice
 
 Metric = Literal["nominal", "ordinal", "interval"]
 Pairwise = Literal["agreement", "difference"]
@@ -189,7 +190,7 @@ def refuse_repeats(reports: Reports) -> None:
             "a worker answers a task once: answers of different workers are compared or counted",
             source="reports",
             examples=f"task {task}, worker {reports.workers[int(block.worker[repeats[0]])]}",
-            hint="Read the answers with --duplicates first or last.",
+            hint=advice("Keep one of them: {duplicates}.", "Keep one of them.", duplicates="first"),
         )
 
 

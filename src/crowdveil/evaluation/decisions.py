@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from crowdveil.em.estimate import Estimate
 from crowdveil.errors import SettingsError
+from crowdveil.presentation.hints import command_advice
 
 COLUMNS = ("truth", "decision", "cost")
 FLAT = 1e-12
@@ -35,7 +36,9 @@ def decide(
         raise SettingsError(
             "decisions by costs or confidence need labels with probabilities",
             value=estimate.method,
-            hint="Leave --costs and --abstain-below out, or choose another --method.",
+            hint=command_advice(
+                "Leave {costs} and {abstain_below} out, or choose another {method}.", "Use another method."
+            ),
         )
     if abstain_below is not None and not 0 <= abstain_below <= 1:
         raise SettingsError(

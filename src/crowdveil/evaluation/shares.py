@@ -30,6 +30,7 @@ from crowdveil.em.observation_model import observation_model
 from crowdveil.errors import ReportsError
 from crowdveil.evaluation.agreement import NORMAL_QUANTILE, refuse_repeats
 from crowdveil.evaluation.agreement_corrected_for_channel import symbol_and_null_counts_by_range
+from crowdveil.presentation.hints import advice
 
 PSEUDO_COUNT = 1e-6
 """Pseudo-reports of each input symbol, with which the solver stays inside the simplex."""
@@ -104,7 +105,7 @@ def label_shares(
             "shares are of labels, or of the values of a scale",
             source="reports",
             examples="numbers without a scale",
-            hint="Give the scale of the numbers with --scale LOW:HIGH, or their labels.",
+            hint=advice("Give the scale of the numbers, or their labels: {alphabet}."),
         )
     refuse_repeats(reports)
     for one in channel.channels if isinstance(channel, ChannelTable) else () if channel is None else (channel,):

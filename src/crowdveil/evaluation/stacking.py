@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from crowdveil.em.gold import CrossValidation
 from crowdveil.em.kernels.numpy_backend import softmax
+from crowdveil.presentation.hints import command_advice
 
 FLOOR = 1e-3
 """Smallest probability whose logarithm counts."""
@@ -53,7 +54,7 @@ def log_losses(posterior: NDArray[np.float64], truths: NDArray[np.int64]) -> NDA
 def clause_on_further_gold_needed(effective: float, known: int) -> str:
     """Return how many gold tasks beyond `known` determine `effective` weights, and which, as a clause."""
     more = max(0, ceil(effective / (2 * ENOUGH)) - known)
-    further = f"about {more:,} more, drawn at random (`crowdveil next --gold`)," if more else "no more"
+    further = f"about {more:,} more, drawn at random with `crowdveil next` or draw_gold(...)," if more else "no more"
     return f"{further} would bring the weights within {ENOUGH:g} nats of their best"
 
 
@@ -87,8 +88,9 @@ def warning_if_gold_worsens_log_loss(
         return ()
     return (
         f"Gold makes the probabilities worse: log-loss {with_gold.mean():.3f} on gold tasks that are held out, "
-        f"{without.mean():.3f} without any gold. Leave --gold out and give it as --score, or draw more gold tasks "
-        "(`crowdveil next --gold`).",
+        f"{without.mean():.3f} without any gold. Leave gold out"
+        + command_advice(" and give it as {score}")
+        + ", or draw more gold tasks.",
     )
 
 

@@ -21,6 +21,7 @@ from crowdveil.data.sources.location import DATASET
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.folder.crowd import report_directory
 from crowdveil.presentation.counts import repeated_pairs_text
+from crowdveil.presentation.hints import advice, command_advice
 
 PROBABILITY = "probability_"
 """Start of the names of the columns of probabilities."""
@@ -194,7 +195,9 @@ def default_output_folder(source: AnswerSource) -> Path:
         return Path() if beside is None or source.copied is not None else report_directory(beside)
     if Path.cwd().is_relative_to(datasets.data_directory().resolve()):
         raise SettingsError(
-            "outputs must not go into the data directory", value=str(Path.cwd()), hint="Choose a folder with --out."
+            "outputs must not go into the data directory",
+            value=str(Path.cwd()),
+            hint=command_advice("Choose a folder with {out}.", "Choose another folder."),
         )
     return Path()
 
@@ -230,7 +233,11 @@ def _answers_of_dataset(
     data = datasets.load(source.removeprefix(DATASET), duplicates=duplicates, tasks=tasks, workers=workers)
     known = data.scale if data.kind == "numeric" else data.answers.alphabet
     if data.kind != "numeric" and alphabet is not None and alphabet.names != data.answers.alphabet.names:  # type: ignore[union-attr]
-        raise SettingsError("a data set has its own labels", value=alphabet.names, hint="Leave --labels out.")
+        raise SettingsError(
+            "a data set has its own labels",
+            value=alphabet.names,
+            hint=advice("Leave {alphabet} out.", "Leave them out."),
+        )
     read = numbers_put_on_scale(source, data.answers, alphabet or known)
     rule = f"Several answers of a worker to a task: policy {duplicates!r}."
     return read._replace(rules=(rule, *read.rules), counts=repeated_notes(data, duplicates) + read.counts)
@@ -248,7 +255,10 @@ def numbers_put_on_scale(source: str, found: Reports, scale: Alphabet | None) ->
         raise ReportsError(
             "numbers need a scale",
             source=source,
-            hint="Give --scale LOW:HIGH or LOW:HIGH:STEP, chosen independently of the answers.",
+            hint=advice(
+                "Give {alphabet}, or with a third number its step, chosen independently of the answers.",
+                alphabet=Scale(0, 10),
+            ),
         )
     value, codes = found.value, scale.encode(found.value)
     inside = np.clip(value, scale.low, scale.high)
@@ -262,7 +272,7 @@ def numbers_put_on_scale(source: str, found: Reports, scale: Alphabet | None) ->
         counts += (f"{count} clipped{':' if clipped == 1 else ', such as'} {where}, value {value[first]:g}.",)
     if rounded:
         counts += (f"{'1 answer was' if rounded == 1 else f'{rounded:,} answers were'} rounded to the scale's grid.",)
-    rule = "Numbers are clipped to the scale and rounded to its grid; a run with --seed counts the changes."
+    rule = "Numbers are clipped to the scale and rounded to its grid; a simulation counts the changes."
     asked = replace(found.asked, stated=found.asked.stated | Asked.of_given(labels=scale).stated)
     coded = Reports(found.task, found.worker, codes, found.tasks, found.workers, scale, asked)
     return AnswersRead(coded, scale, (rule,), counts)

@@ -28,6 +28,7 @@ from crowdveil.folder.crowd_second_format import (
     is_guarantee_text,
     states_no_guarantee,
 )
+from crowdveil.presentation.hints import advice
 from crowdveil.standalone.checks import HEX, first_confusable_pair, misfit, text_defect
 from crowdveil.standalone.verification import parse_json
 
@@ -353,6 +354,7 @@ def crowd_if_digest_matches(crowd: Crowd, path: Path, *, accept_edited: bool = F
         f"reports must be unchanged since the {CROWD_FILE} of their folder was written",
         source=str(path),
         examples=f"SHA-256 {found}, {CROWD_FILE} names {named}",
-        hint="Keep the files of one collection together, in a folder of its own; if you edited the reports on "
-        "purpose, add --accept-edited (in Python: accept_edited=True).",
+        hint="Keep the files of one collection together, in a folder of its own"
+        + advice("; if you edited the reports on purpose, add {accept_edited}", accept_edited=True)
+        + ".",
     )

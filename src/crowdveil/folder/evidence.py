@@ -52,11 +52,9 @@ from crowdveil.folder.crowd import (
     report_directory,
     sha256_hex,
 )
+from crowdveil.presentation.hints import command_advice
 from crowdveil.standalone.checks import MAX_CERTIFICATE_BYTES
 from crowdveil.standalone.verification import parse_json
-
-AS_ANSWERS = "`crowdveil infer --no-certificate` reads reports as answers."
-"""Hint of a certificate that cannot be used; not every command has the option."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -187,8 +185,13 @@ def _refuse_repeated_pairs(source: AnswerSource, duplicates: Duplicates | None) 
         raise ReportsError(
             "a channel needs one report of a worker on a task, but repeated (task, worker) pairs were kept",
             source=source.name,
-            hint=f"Keep the first or last of them. {AS_ANSWERS}",
+            hint=f"Keep the first or last of them. {_as_answers()}",
         )
+
+
+def _as_answers() -> str:
+    """Return the hint that reports can be read as answers; empty where they cannot."""
+    return command_advice("{no_certificate} reads reports as answers.")
 
 
 def evidence_files(source: Path | AnswerSource) -> list[Path]:
@@ -277,7 +280,7 @@ def _read_report_file(
         raise ReportsError(
             f"a collection with a {CROWD_FILE} has one question",
             source=source.name if source.columns is None else source.columns.source,
-            hint="Leave --question out, and keep the files of each collection in a folder of its own.",
+            hint="Leave the question out, and keep the files of each collection in a folder of its own.",
         )
     options: Any = {"duplicates": reading.duplicates or "error", "merge_labels": reading.merge_labels}
     columns, notes = source.read_columns_and_notes(progress)
@@ -357,14 +360,14 @@ def channel_of_certificate_matching_crowd(path: Path, crowd: Crowd | None) -> Ch
         else:
             channel, seal = Channel.from_certificate(text), parse_json(text)["sha256"]
     except CertificateError as error:
-        hint = f"Request the certificate again. {AS_ANSWERS}"
+        hint = f"Request the certificate again. {_as_answers()}"
         raise CertificateError(error.defect, f"{path}: {error.detail}", hint=hint) from error
     if crowd is not None and crowd.collection.certificate_sha256 != seal:
         named = crowd.collection.certificate_sha256
         raise CertificateError(
             "not the crowd's",
             f"{path} has SHA-256 {seal}, {CROWD_FILE} names {named or 'none'}.",
-            hint=f"Give the certificate written with the reports. {AS_ANSWERS}",
+            hint=f"Give the certificate written with the reports. {_as_answers()}",
         )
     return channel
 
@@ -400,7 +403,7 @@ def _certificate_path(path: Path | None, given: Path | None, crowd: Crowd | None
         raise CertificateError(
             "missing",
             f"{CROWD_FILE} names a certificate, but {default} is missing.",
-            hint=f"Copy it there, or give it with --certificate where the command has this option. {AS_ANSWERS}",
+            hint=f"Copy it there{command_advice(', or give it ({certificate})')}. {_as_answers()}",
         )
     return None
 

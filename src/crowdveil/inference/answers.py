@@ -113,7 +113,7 @@ def _read_answers_hinting_at_channel_labels(
     try:
         return read_answers(answers, options)
     except ReportsError as error:
-        if channel is None or not error.rule.startswith("every label must be one of"):
+        if channel is None or error.code != "unknown label":
             raise
         hint = f"These are the labels of the channel of {channel.mechanism}: give that of these reports."
         raise error.changed(hint=hint) from error

@@ -53,14 +53,10 @@ from crowdveil.inference.methods import (
 from crowdveil.inference.panel import PanelFit, fit_panel
 from crowdveil.inference.plain_fit import Fit, assumption_behind_confidence, fit, warning_if_unlike_votes
 from crowdveil.presentation.counts import number_of, verb_of
+from crowdveil.presentation.hints import advice, command_advice
 
 HISTORY_OR_FIT = "a history does not go with a saved fit"
 ONE_OF_BOTH = "A saved fit holds what is known of the workers: give one of the two."
-NOT_IDENTIFIED = (
-    "These reports do not identify the truths: most 90 % intervals are as wide as the scale. Collect more reports, "
-    "give a public prior (--prior), or use a mechanism that sends NULL as a report of its own."
-)
-"""Warning of numbers that are not `Estimate.intervals_narrower_than_scale`."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -374,7 +370,7 @@ def _require_history_of_report_workers(history: History, start: Start | None, ev
 def _notes_of_reports(evidence: Evidence, found: Fit, estimate: Estimate, history: History | None) -> tuple[str, ...]:
     """Return the warnings about reports, their fit and their history."""
     notes = [
-        *([] if estimate.intervals_narrower_than_scale else [NOT_IDENTIFIED]),
+        *([] if estimate.intervals_narrower_than_scale else [_not_identified()]),
         *(() if evidence.collection is None else evidence.collection.warnings),
         *evidence.notes,
     ]
@@ -384,7 +380,7 @@ def _notes_of_reports(evidence: Evidence, found: Fit, estimate: Estimate, histor
     if not estimate.converged:
         notes.append(
             f"NOT CONVERGED after {estimate.steps} steps: truths still changed by more than the tolerance. "
-            "Raise --max-steps."
+            f"Raise {command_advice('{max_steps}', 'max_steps')}."
         )
     if evidence.collection is None and any(one.role == "certificate" for one in evidence.inputs):
         notes.append("No crowd.json in the folder of the reports: whether the certificate is theirs cannot be checked.")
@@ -394,6 +390,15 @@ def _notes_of_reports(evidence: Evidence, found: Fit, estimate: Estimate, histor
     if different is not None:
         notes.append(different)
     return (*notes, *found.notes, *([] if history is None else _notes_of_history(history, evidence)))
+
+
+def _not_identified() -> str:
+    """Return the warning of numbers that are not `Estimate.intervals_narrower_than_scale`."""
+    prior = advice(", give a public prior ({prior})", ", give a public prior")
+    return (
+        "These reports do not identify the truths: most 90 % intervals are as wide as the scale. Collect more "
+        f"reports{prior}, or use a mechanism that sends NULL as a report of its own."
+    )
 
 
 def _notes_of_history(history: History, evidence: Evidence) -> list[str]:

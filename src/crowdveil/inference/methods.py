@@ -17,6 +17,7 @@ from crowdveil.data.evidence import Evidence
 from crowdveil.data.reports import Reports
 from crowdveil.em.estimator import Estimator
 from crowdveil.errors import SettingsError
+from crowdveil.presentation.hints import command_advice
 from crowdveil.registry import ESTIMATOR_ENTRIES, SUMS_ESTIMATOR, Capabilities
 
 AnyEstimator = Estimator[Any, Any]
@@ -100,7 +101,9 @@ def estimator_of_method_or_default(method: Method, evidence: Evidence) -> AnyEst
         raise SettingsError(
             f"{name} needs numbers or ordered labels",
             value=alphabet.names,
-            hint="Declare the labels ordered (--labels ... --ordered), or use a method for labels.",
+            hint="Declare the labels ordered"
+            + command_advice(" ({labels}, {ordered})", " (Categories(..., ordered=True))", ordered=True)
+            + ", or use a method for labels.",
         )
     settings = {field: value for field, value in vars(method).items() if value is not None and field != "name"}
     return cast(Callable[..., AnyEstimator], cls)(**settings)
@@ -164,7 +167,7 @@ def warning_if_fit_is_slow(reports: Reports, method: str) -> str | None:
 
 
 def warning_if_channel_unread(evidence: Evidence, estimator: type[AnyEstimator]) -> str | None:
-    """Return a warning if perturbed reports are read as answers without --no-certificate; else None."""
+    """Return a warning if perturbed reports are read as answers without being asked to; else None."""
     channel = evidence.channel
     if channel is None:
         unasked = evidence.collection is not None and not evidence.declined

@@ -40,6 +40,7 @@ from crowdveil.evaluation.panel import (
 )
 from crowdveil.evaluation.stacking import cross_validation_and_gain_text, warning_if_gold_worsens_log_loss
 from crowdveil.inference.stacked_answers import fit_stacked, fold_of_each_task
+from crowdveil.presentation.hints import advice, command_advice
 
 MAX_GRADES, BINS = 24, 10
 """Largest number of different answers with a column each in the tables, and equal parts of more numbers."""
@@ -48,10 +49,9 @@ UNCHECKED = "errors of two answers to a task have an assumed correlation of 0.25
 UNSETTLED = (
     "NOT CONVERGED after {} steps: the answers hardly tell the truths apart. More answers or fewer truths help{}."
 )
-MORE_GOLD = ", or gold of every truth (--gold, 20 tasks or more)"
 REVERSED = (
-    "The order of --truths looks reversed: on {:,} tasks the truths by the order of the answers correlate by {:.2f} "
-    "with known truths. State --truths {} (in Python, truths= in this order)."
+    "The order of truths looks reversed: on {:,} tasks the truths by the order of the answers correlate by {:.2f} "
+    "with known truths. {}"
 )
 REVERSED_DEVIATIONS = 3.0
 """Least number of standard errors, 1 / sqrt(n - 1), by which this correlation is below 0."""
@@ -113,7 +113,7 @@ def fit_panel(evidence: Evidence, truths: Sequence[str], *, gold: Mapping[Any, A
         raise ReportsError(
             "a panel needs answers of two workers or more",
             examples=f"{int((reports.per_worker > 0).sum())} worker",
-            hint="Leave --truths out: the answers of one worker are read as they are.",
+            hint=advice("Leave {truths} out: the answers of one worker are read as they are."),
         )
     answers, ordered = coded_answers_and_whether_ordered(evidence)
     aligned = align_gold(reports, gold, labels, numeric=False)
@@ -147,10 +147,15 @@ def fit_panel(evidence: Evidence, truths: Sequence[str], *, gold: Mapping[Any, A
         stopped="tolerance" if fit.converged else "limit",
         original=reports.original,
     )
-    notes = [] if fit.converged else [UNSETTLED.format(fit.steps, "" if stacked else MORE_GOLD)]
+    notes = [] if fit.converged else [UNSETTLED.format(fit.steps, "" if stacked else _more_gold())]
     gold_line = line + gain if stacked else None
     confidence = _assumption_behind_probabilities(labels, known, held)
     return PanelFit(estimate, panel, gold or {}, confidence, gold_line, alike, (*notes, *backwards, *worse))
+
+
+def _more_gold() -> str:
+    """Return the advice of more gold, as a clause."""
+    return advice(", or gold of every truth ({gold}, 20 tasks or more)", ", or gold of every truth (20 tasks or more)")
 
 
 def _label_order_notes_from_gold(answers: Answers, known: NDArray[np.int64], labels: Categories) -> tuple[str, ...]:
@@ -177,7 +182,7 @@ def warning_if_order_contradicts_gold(
     correlation = float(np.corrcoef(place, known)[0, 1])
     if -correlation * (len(known) - 1) ** 0.5 < REVERSED_DEVIATIONS:
         return ()
-    return (REVERSED.format(len(known), correlation, ",".join(truths[::-1])),)
+    return (REVERSED.format(len(known), correlation, advice("State {truths}.", truths=[*truths[::-1]])),)
 
 
 def _assumption_behind_probabilities(
@@ -264,7 +269,7 @@ def _answers_behind_channel(evidence: Evidence) -> Answers:
             "truths other than the answers are read through channels whose reports are answers, with public "
             "participation, alike for all workers",
             value=getattr(channel, "mechanism", channel),
-            hint="Infer the answers' own labels (without --truths), or read reports as answers (--no-certificate).",
+            hint=f"Infer the answers' own labels{command_advice(', or read reports as answers ({no_certificate})')}.",
         )
     size = channel.alphabet.size
     table = channel.probabilities[:size, :size]
@@ -281,8 +286,9 @@ def _require_answers_for_every_truth(
     raise SettingsError(
         "every truth needs answers that map to it: gold of each truth, or ordered answers, at least as many as truths",
         value=", ".join(absent),
-        hint="Infer with gold tasks of these truths (infer --gold), give the order of the answers (--labels "
-        "low,...,high --ordered), or leave these truths out.",
+        hint="Infer with gold tasks of these truths, give the order of the answers"
+        + command_advice(" ({labels}, {ordered})", " (Categories(..., ordered=True))", ordered=True)
+        + ", or leave these truths out.",
     )
 
 

@@ -19,6 +19,7 @@ from crowdveil.evaluation.copies import (
     one_answer_per_copying_group,
 )
 from crowdveil.inference.gold_stack import MIN_GOLD, estimate_stacked_with_gold
+from crowdveil.presentation.hints import command_advice
 
 COMPARED_TASKS = 100_000
 """Largest number of tasks, the first ones, whose truths are compared with the votes."""
@@ -165,5 +166,5 @@ def warning_if_unlike_votes(evidence: Evidence, estimate: Estimate) -> str | Non
         return None
     return (
         f"{share:.0%} of the truths differ from the plurality of the votes: workers differ much, or share mistakes. "
-        "The known truths of about 50 tasks (--score) tell which is right."
+        f"The known truths of about 50 tasks{command_advice(' ({score})')} tell which is right."
     )

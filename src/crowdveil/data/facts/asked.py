@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Literal, Self
 
 from crowdveil.channels.guarantee import Participation
 from crowdveil.errors import ReportsError
+from crowdveil.presentation.hints import advice
 
 if TYPE_CHECKING:
     from crowdveil.data.assignment import Assignment
 
 ListName = Literal["labels", "tasks", "workers"]
 LISTS: tuple[ListName, ...] = ("labels", "tasks", "workers")
-UNKNOWN_ASKED = "unknown asked"
-"""Code of the refusal of reports whose asked tasks and workers are unknown."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +64,7 @@ class Asked:
         """Refuse unknown cells where absent reports count as NULL.
 
         Raises:
-            ReportsError: with code `UNKNOWN_ASKED`.
+            ReportsError: those asked are unknown.
         """
         if not self.cells_known:
             raise ReportsError(
@@ -73,8 +72,9 @@ class Asked:
                 "count as no answer",
                 source="reports",
                 examples="the lists are unknown",
-                hint="Put the crowd.json of the collection beside the reports, or give the lists of all who were "
-                "asked: --tasks and --workers.",
+                hint="Put the crowd.json of the collection beside the reports"
+                + advice(", or give the lists of all who were asked: {tasks} and {workers}")
+                + ".",
             )
 
 

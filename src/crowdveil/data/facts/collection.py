@@ -79,7 +79,7 @@ class Collection:
             )
         if self.lists_from_answers:
             return f"none: {why_missing_lists_void_privacy(self.lists_from_answers)}"
-        if self.edited:
+        if self.edited and not self.stated_none:
             return f"unknown: the reports were edited after they were sent; stated before: {promise}"
         return promise
 

@@ -14,6 +14,7 @@ from typing import Any, Literal, Self, get_args
 from crowdveil.channels.guarantee import Guarantee, Participation, Unit
 from crowdveil.channels.rounding import sum_rounded_up
 from crowdveil.standalone.checks import HEX, fits
+from crowdveil.standalone.verification import parse_json
 
 Role = Literal[
     "reports",
@@ -105,7 +106,7 @@ def inputs_of_json(text: str) -> tuple[Input, ...]:
     Raises:
         ValueError: they are none.
     """
-    data = json.loads(text)
+    data = parse_json(text.encode())
     if not isinstance(data, list) or not data:
         raise ValueError("inputs must be a list")
     return tuple(map(Input.from_json, data))

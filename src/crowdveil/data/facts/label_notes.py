@@ -7,6 +7,7 @@ from crowdveil.data.ingest.labels import groups_of_same_label_spellings
 from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError
 from crowdveil.presentation.counts import number_of
+from crowdveil.presentation.hints import advice, command_advice
 
 ABSENT = frozenset({"na", "n/a", "none", "null", "nil", "<na>"})
 """Lower-case labels by which other programs write "no answer"; they can be labels, too."""
@@ -34,7 +35,8 @@ def spelling_notes(reports: Reports) -> tuple[str, ...]:
     more = (
         "; and more" if len(groups) > SHOWN_SPELLINGS or any(len(group) > SHOWN_SPELLINGS for group in groups) else ""
     )
-    return (f"These are read as different labels: {spellings}{more}. --merge-labels merges them.",)
+    merged = advice(" {merge_labels} merges them.", merge_labels=True)
+    return (f"These are read as different labels: {spellings}{more}.{merged}",)
 
 
 def warnings_of_labels_meaning_no_answer(reports: Reports) -> tuple[str, ...]:
@@ -54,8 +56,8 @@ def hint_if_labels_look_like_grades(reports: Reports) -> tuple[str, ...]:
         return ()
     if alphabet.size < MIN_GRADES or not all(name.isdecimal() for name in alphabet.names):
         return ()
-    names = ",".join(alphabet.names)
-    return (f"Whole numbers are read as labels without order. If they are grades, state --labels {names} --ordered.",)
+    stated = command_advice(", state {labels} {ordered}", ", state their order", labels=alphabet, ordered=True)
+    return (f"Whole numbers are read as labels without order. If they are grades{stated}.",)
 
 
 def refuse_numbers_outside(reports: Reports, scale: Scale) -> None:
@@ -69,5 +71,5 @@ def refuse_numbers_outside(reports: Reports, scale: Scale) -> None:
         raise ReportsError(
             f"scores must be on the scale from {scale.low:g} to {scale.high:g}",
             examples=f"{reports.numbers[outside][0]:g}, and {int(outside.sum()) - 1:,} others",
-            hint="Correct these scores, leave them out, or give a wider --scale.",
+            hint="Correct these scores, leave them out, or give a wider scale.",
         )

@@ -17,6 +17,7 @@ from crowdveil.data.ingest.checked_column_codes import EXAMPLES_SHOWN, MISSING, 
 from crowdveil.data.ingest.column_readers import ReportColumns
 from crowdveil.errors import ReportsError, SettingsError, TextSource
 from crowdveil.presentation.counts import number_of
+from crowdveil.presentation.hints import advice
 
 NothingTicked = Literal["no", "skip"]
 MIN_CHOICES = 2
@@ -221,8 +222,14 @@ def choice_notes(choices: Sequence[str], nothing: int, nothing_ticked: NothingTi
         return (several,)
     ticked = f"{number_of(nothing, 'answer')} with nothing ticked"
     if nothing_ticked == "no":
-        return several, f"Read as no to every choice: {ticked} (--nothing-ticked skip reads it as no answer)."
-    return several, f"Read as no answer: {ticked} (--nothing-ticked no reads it as no to every choice)."
+        return (
+            several,
+            f"Read as no to every choice: {ticked}{advice(' ({nothing_ticked} reads it as no answer)', nothing_ticked='skip')}.",
+        )
+    return (
+        several,
+        f"Read as no answer: {ticked}{advice(' ({nothing_ticked} reads it as no to every choice)', nothing_ticked='no')}.",
+    )
 
 
 def notes_on_shared_separators(names: NDArray[Any]) -> tuple[str, ...]:
