@@ -112,7 +112,13 @@ def read_evidence(
     if reading.truths:
         return _evidence_for_truths_with_own_labels(opened, reading, progress=progress)
     if is_named_dataset_source(opened.path):
-        _refuse_options_of_dataset(reading.certificate, reading.kind, "merge_labels" if reading.merge_labels else None)
+        _refuse_options_of_dataset(
+            reading.certificate,
+            reading.kind,
+            "merge_labels" if reading.merge_labels else None,
+            reading.tasks,
+            reading.workers,
+        )
         return _dataset_evidence(str(opened.path), reading.alphabet, reading.duplicates or "first")
     path = opened.path_beside_which_collection_lies
     crowd = None if path is None else _checked_crowd_of(path, accept_edited=reading.accept_edited)

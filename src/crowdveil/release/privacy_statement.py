@@ -153,8 +153,9 @@ def statement_of_source(path: Path, *, answers: int | None = None) -> tuple[Priv
         refuse_if_campaign_claims_are_false(named)
     facts = YARDSTICK if campaign is None or named is None else (*facts_for_ethics_board(campaign, named), *YARDSTICK)
     whole = source is not None or (campaign is not None and bool(existing_question_folders(path, campaign)))
-    reports = None if whole else find_reports_with_recorded_crowd(path)
-    recorded = recorded_reports(path) if reports is None and not whole else None
+    recorded = None if whole else recorded_reports(path)
+    readable = recorded is not None and recorded.source_files_exist
+    reports = None if whole or readable else find_reports_with_recorded_crowd(path)
     if named is not None and campaign is not None and reports is None and recorded is None:
         return campaign_statement(campaign), facts
     results = None if estimate_names(path) is None else read_results(path)
@@ -166,7 +167,7 @@ def statement_of_source(path: Path, *, answers: int | None = None) -> tuple[Priv
             value=str(path),
             hint="Copy it into one of them, or give the folder of one question.",
         )
-    if recorded is None or not recorded.source_files_exist:
+    if recorded is None or not readable:
         return statement_of_results(inferred_from, reports, campaign, inputs=inputs)[0], facts
     with open_source(recorded.sources, recorded.layout) as opened:
         read: Path | AnswerSource = opened.path if is_sums_file(opened.path) else opened

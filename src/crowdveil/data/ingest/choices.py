@@ -222,14 +222,10 @@ def choice_notes(choices: Sequence[str], nothing: int, nothing_ticked: NothingTi
         return (several,)
     ticked = f"{number_of(nothing, 'answer')} with nothing ticked"
     if nothing_ticked == "no":
-        return (
-            several,
-            f"Read as no to every choice: {ticked}{advice(' ({nothing_ticked} reads it as no answer)', nothing_ticked='skip')}.",
-        )
-    return (
-        several,
-        f"Read as no answer: {ticked}{advice(' ({nothing_ticked} reads it as no to every choice)', nothing_ticked='no')}.",
-    )
+        other = advice(" ({nothing_ticked} reads it as no answer)", nothing_ticked="skip")
+        return several, f"Read as no to every choice: {ticked}{other}."
+    other = advice(" ({nothing_ticked} reads it as no to every choice)", nothing_ticked="no")
+    return several, f"Read as no answer: {ticked}{other}."
 
 
 def notes_on_shared_separators(names: NDArray[Any]) -> tuple[str, ...]:
@@ -248,8 +244,6 @@ def notes_on_shared_separators(names: NDArray[Any]) -> tuple[str, ...]:
         whole = any({text} < one for text in texts for one in sets) if separator == "," else False
         if joined and (whole or len(again) < len(sets if separator == "," else parts)):
             shown = ", ".join(map(repr, joined[:3])) + (", ..." if len(joined) > len(joined[:3]) else "")
-            return (
-                f"Read as one label each: {shown}. If they are several choices, state the separator: "
-                f"--multiple '{separator}' (in Python, multiple={separator!r}).",
-            )
+            stated = advice(", state the separator: {multiple}", multiple=separator)
+            return (f"Read as one label each: {shown}. If they are several choices{stated}.",)
     return ()
