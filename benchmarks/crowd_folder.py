@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from crowdveil.channels.alphabet import Categories
 from crowdveil.data.columnar_store import ReportChunk, save_encoded
 from crowdveil.data.identifiers import LazyIdentifiers
-from crowdveil.data.public_lists import ALL_LISTS
+from crowdveil.data.facts.asked import STATED
 from crowdveil.data.reports import Reports
 from crowdveil.randomness import Seeded
 from crowdveil.simulate import uniform_abilities
@@ -39,7 +39,7 @@ class CrowdFolder:
     @classmethod
     def open(cls, folder: Path) -> "CrowdFolder":
         """Return the crowd that `categorical_crowd_folder` wrote."""
-        answers = Reports.open(folder).with_public_lists(ALL_LISTS)
+        answers = Reports.open(folder).with_asked(STATED)
         return cls(answers=answers, truth=np.load(folder / TRUTH_FILE, mmap_mode="r"))
 
 

@@ -86,9 +86,9 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: RandomizedResponse(labels=("a", "b"), epsilon=1),  # type: ignore[call-arg]
         "no argument 'labels'. Did you mean 'alphabet'?",
     ),
-    "an argument of aggregate": (
+    "an argument of infer": (
         lambda: cv.agreement(VOTES, truths=["a", "b"]),  # type: ignore[call-arg]
-        "got 'truths'. It is an argument of aggregate",
+        "got 'truths'. It is an argument of infer",
     ),
     "a file as gold": (lambda: cv.aggregate(VOTES, gold="gold.csv"), "columns task and truth (pandas.read_csv)"),
     "epsilon in short": (lambda: RandomizedResponse(alphabet=LABELS, eps=1), "Did you mean 'epsilon'?"),  # type: ignore[call-arg]

@@ -23,9 +23,10 @@ from experiments.rows import read_rows, write_rows
 from crowdveil import HierarchicalDawidSkene, Reports
 from crowdveil.crowd_review.conclusions import conclude_from_drawn_gold
 from crowdveil.data import datasets
-from crowdveil.em.estimate import Estimate
+from crowdveil.data.evidence import Evidence
+from crowdveil.em.given import KnownTruths
 from crowdveil.evaluation.gold_draw import tasks_in_draw_order
-from crowdveil.folder.evidence import Evidence
+from crowdveil.inference.infer import Inference
 
 RESULTS = Path(__file__).parent / "results" / "conclusions.csv"
 GOLD, DRAWS = (20, 50, 100), 200
@@ -45,7 +46,7 @@ class Row:
     gold_width: float
 
 
-def known_part(name: str) -> tuple[Evidence, dict[str, Any]]:
+def known_part(name: str) -> tuple[Reports, dict[str, Any]]:
     """Return the reports on tasks whose truth is a label of the answers, and these truths."""
     data = datasets.load(name)
     answers = data.answers
@@ -57,27 +58,23 @@ def known_part(name: str) -> tuple[Evidence, dict[str, Any]]:
     columns = place.astype(np.int32), answers.worker[kept], answers.value[kept]
     listed = [tasks[code] for code in codes.tolist()]
     reports = Reports(*columns, np.array(listed), answers.workers, answers.alphabet)
-    evidence = Evidence(
-        reports=reports, crowd=None, channel=None, certificate=None, no_channel_reason="", assignment=None, notes=()
-    )
-    return evidence, {task: gold[task] for task in listed}
+    return reports, {task: gold[task] for task in listed}
 
 
-def measured(evidence: Evidence, estimate: Estimate, gold: dict[str, Any], number: int) -> dict[str, list[float]]:
+def measured(inferred: Inference, gold: dict[str, Any], number: int) -> dict[str, list[float]]:
     """Return by quantity: intervals that hold the value, those of gold alone that do, and both widths; means."""
-    counts = np.bincount(evidence.reports.worker, minlength=len(evidence.reports.workers))
-    first, second = (str(evidence.reports.workers[code]) for code in np.argsort(-counts, kind="stable")[:2])
-    every = conclude_from_drawn_gold(evidence, estimate, gold, seed=0, compare=[(first, second)])
-    common = common_tasks(evidence.reports, first, second)
+    reports, estimate = inferred.evidence.reports, inferred.estimate
+    counts = np.bincount(reports.worker, minlength=len(reports.workers))
+    first, second = (str(reports.workers[code]) for code in np.argsort(-counts, kind="stable")[:2])
+    every = conclude_from_drawn_gold(inferred, KnownTruths(truths=gold, seed=0), compare=[(first, second)])
+    common = common_tasks(reports, first, second)
     exact = {(row.quantity, row.name): row.found.estimate for row in every.rows}
     found: dict[str, list[tuple[float, ...]]] = defaultdict(list)
     for seed in range(DRAWS):
         order = tasks_in_draw_order(estimate.tasks, np.asarray(estimate.reports_per_task), seed)
-        sample = {task: gold[task] for task in order[:number]}
-        both = len(common.intersection(sample)) >= 5
-        for row in conclude_from_drawn_gold(
-            evidence, estimate, sample, seed=seed, compare=[(first, second)] if both else []
-        ).rows:
+        sample = KnownTruths(truths={task: gold[task] for task in order[:number]}, seed=seed)
+        both = len(common.intersection(sample.truths)) >= 5
+        for row in conclude_from_drawn_gold(inferred, sample, compare=[(first, second)] if both else []).rows:
             value = exact[row.quantity, row.name]
             held = [one.low - 1e-9 <= value <= one.high + 1e-9 for one in (row.found, row.gold_alone)]
             found[row.quantity].append((*held, *(one.high - one.low for one in (row.found, row.gold_alone))))
@@ -94,11 +91,12 @@ def common_tasks(reports: Reports, *workers: str) -> set[str]:
 def rows() -> Iterator[Row]:
     """Yield the rows of all sets."""
     for name in SETS:
-        evidence, gold = known_part(name)
-        estimate = HierarchicalDawidSkene().fit(evidence.reports)
+        reports, gold = known_part(name)
+        estimate = HierarchicalDawidSkene().fit(reports)
+        inferred = Inference(estimate=estimate, evidence=Evidence(observed=reports), noise_model="none", notes=())
         for number in GOLD:
             if 2 * number <= len(gold):
-                for quantity, values in measured(evidence, estimate, gold, number).items():
+                for quantity, values in measured(inferred, gold, number).items():
                     yield Row(name, number, quantity, *(round(value, 4) for value in values))
 
 

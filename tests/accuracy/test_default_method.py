@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from crowdveil import DawidSkene, HierarchicalDawidSkene, MajorityVote, RandomizedResponse
-from crowdveil.aggregation import evidence_of, fit_evidence_by_method
 from crowdveil.em.estimate import Estimate
 from crowdveil.evaluation import metrics
 from crowdveil.evaluation.gold import align_gold, gold_codes, tied_label_weights
+from crowdveil.inference.infer import infer
 from crowdveil.randomness import seeded
 from crowdveil.simulate import perturb
 from tests.real_data import load_or_skip
@@ -60,7 +60,7 @@ def test_fifty_gold_tasks_lower_the_log_loss(name: str, gain: float) -> None:
         shown = set(np.random.default_rng(seed).permutation([*truths])[:50])
         gold, rest = ({task: truths[task] for task in truths if (task in shown) == known} for known in (True, False))
         guided = HierarchicalDawidSkene().fit(data.answers, gold=gold)
-        stack = fit_evidence_by_method(evidence_of(data.answers, None, None, None, {}), None, gold=gold).estimate
+        stack = infer(data.answers, gold=gold).estimate
         scores = [metrics.score(one, rest) for one in (stack, guided)]
         found.append([(1 - one.error, one.log_loss) for one in scores])
     (accuracy, loss), (guided_accuracy, guided_loss) = np.mean(found, axis=0)

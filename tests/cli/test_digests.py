@@ -12,6 +12,7 @@ import pytest
 
 from crowdveil.data.columnar_store import STORE_FILES
 from crowdveil.data.reports import Reports
+from crowdveil.folder.crowd import read_crowd
 from tests.cli.conftest import LABELS, LISTS, Refusal, Run, RunJson
 
 RESPONSE = ("perturb", "labels.csv", "--mechanism", "randomized-response", "--labels", ",".join(LABELS), *LISTS)
@@ -114,7 +115,8 @@ def test_reports_edited_on_purpose_stay_marked(form: str, run: Run, run_json: Ru
 
     assert [len(reports) - 1] * 3 == [data["reports"] for data in done]
     assert [True] * 3 == [any(text.startswith("The reports were edited") for text in data["warnings"]) for data in done]
-    assert crowd_in("encode")["guarantee"].startswith("unknown: the reports were edited after they were sent")
+    stated = read_crowd("encode/crowd.json").collection.guarantee_text
+    assert stated.startswith("unknown: the reports were edited after they were sent")
     assert (True, False) == (crowd_in("encode")["edited"], crowd_in("sent")["edited"])
     assert "warning" in run("infer", given, "--accept-edited", "--out", "z").stdout
 
@@ -131,7 +133,10 @@ def test_a_certificate_alone_is_tied_to_nothing(run: Run, run_json: RunJson) -> 
 
 STATED_LABELS = ("--labels", "no,yes", "--mechanism", "randomized-response", "--epsilon", 2)
 TASKS = range(20)
-FORGED = "epsilon = 0.01 per cell, participation protected; hidden from everybody"
+FORGED = {
+    **{"epsilon": 0.01, "delta": 0.0, "unit": "cell", "participation": "protected"},
+    **{"claimed": None, "reason": "hidden from everybody"},
+}
 
 
 def perturbed(run: Run, out: str, worker: str, *more: object) -> None:
@@ -180,9 +185,12 @@ def test_a_crowd_cannot_promise_what_its_certificate_does_not(run: Run, refusal:
 
 def test_what_is_no_guarantee_is_refused(refusal: Refusal, collection: None) -> None:
     """A guarantee in other words than crowdveil's is refused; it could not be held to anything."""
-    reworded("first", guarantee="perfect secrecy, epsilon = 0")
+    words = "perfect secrecy, epsilon = 0"
+    reworded("first", guarantee=words)
+    assert "'guarantee' of a crowd" in refusal("infer", "first/reports.csv")
 
-    assert "'guarantee' of a crowd must be" in refusal("infer", "first/reports.csv")
+    reworded("first", guarantee=None, stated_guarantee=words)
+    assert "guarantee' of a crowd must be a guarantee as crowdveil writes it" in refusal("infer", "first/reports.csv")
 
 
 @pytest.mark.parametrize("mark", [("--lists-from-answers",), ("--seed", 3)])
@@ -190,7 +198,7 @@ def test_a_marked_certificate_alone_shows_no_epsilon(run: Run, run_json: RunJson
     """Parted from crowd.json, the certificate of a simulation or of lists from answers is read without an epsilon."""
     perturbed(run, "looked", "ann", *mark)
     Path("looked/crowd.json").unlink()
-    read = run_json("infer", "looked/reports.csv")["noise_model"]
+    read = run_json("infer", "looked/reports.csv", *lists("looked", "ann"))["noise_model"]
 
     assert read.startswith("channel of randomized-response, ")
     assert ": no privacy" in read

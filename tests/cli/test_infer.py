@@ -103,12 +103,25 @@ def test_labels_must_be_those_of_the_certificate(sent: Path, refusal: Refusal) -
     assert "'sometimes'" in refusal("infer", *SENT, "--accept-edited")
 
 
-def test_a_certificate_without_its_crowd_is_used_with_a_warning(sent: Path, run_json: RunJson) -> None:
-    """Without crowd.json the channel still counts, but silent workers are unknown, and the output says so."""
+def test_a_certificate_without_its_crowd_needs_the_lists_of_all_who_were_asked(
+    sent: Path, refusal: Refusal, run_json: RunJson
+) -> None:
+    """Without crowd.json silent workers are unknown, which is refused; with both lists nobody is lost, and a warning
+    says that the certificate cannot be checked."""
+    run_json("infer", *SENT, "--out", "with")
     (sent / "crowd.json").unlink()
-    data = run_json("infer", *SENT)
+    for lists in ((), LISTS[:2], LISTS[2:]):
+        line = refusal("infer", *SENT, *lists)
+        assert "need the lists of all tasks and workers that were asked" in line
+        assert "--tasks and --workers" in line
+    data = run_json("infer", *SENT, *LISTS, "--out", "without")
+    found = [{row["task"]: row for row in rows(Path(name, "truths.csv"))} for name in ("with", "without")]
 
     assert data["channel_used"]
+    assert found[0].keys() == found[1].keys()
+    for task, row in found[0].items():
+        assert row["truth"] == found[1][task]["truth"]
+        assert float(row["confidence"]) == pytest.approx(float(found[1][task]["confidence"]))
     assert any("No crowd.json in the folder of the reports" in text for text in data["warnings"])
 
 

@@ -10,6 +10,7 @@ from crowdveil.channels.alphabet import Categories
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.rounding import format_bound
 from crowdveil.cli.display import number_with_six_digits
+from crowdveil.folder.crowd import read_crowd
 from crowdveil.mechanisms import TwoLayer
 from tests.cli.conftest import LABELS, LISTS, Refusal, Run, RunJson, rows, written
 
@@ -38,7 +39,8 @@ def test_without_a_seed_nothing_speaks_of_a_simulation(run: Run) -> None:
     assert "simulation" not in result.output.lower()
     assert "randomized-response" == json.loads(Path("sent/certificate.json").read_bytes())["mechanism"]
     assert (False, None) == (crowd["simulation"], crowd["seed"])
-    assert crowd["guarantee"].startswith("epsilon = 2 per cell, participation protected")
+    stated = read_crowd("sent/crowd.json").collection.guarantee_text
+    assert stated.startswith("epsilon = 2 per cell, participation protected")
 
 
 @pytest.mark.parametrize("value", ["nan", "NULL", ""])
@@ -75,7 +77,8 @@ def test_a_seed_is_a_simulation_in_table_crowd_and_json(run: Run, run_json: RunJ
     assert (True, 3) == (data["simulation"], data["seed"])
     assert data["privacy"].startswith("none: ")
     assert (True, 3) == (crowd["simulation"], crowd["seed"])
-    assert crowd["guarantee"].startswith("none: a simulation carries no privacy")
+    stated = read_crowd("sent/crowd.json").collection.guarantee_text
+    assert stated.startswith("none: a simulation carries no privacy")
 
 
 def test_a_seed_repeats_and_its_absence_does_not(run: Run) -> None:
@@ -130,8 +133,9 @@ def test_mechanisms_without_a_channel_state_guarantee_and_parameters_in_the_crow
 
     assert {"reports.csv", "crowd.json"} == written(folder / "sent")
     assert crowd["certificate_sha256"] is None
-    assert crowd["mechanism"].startswith("two-layer (low=0.1, high=0.4, answers=20")
-    assert "claimed" in crowd["guarantee"]
+    assert "two-layer" == crowd["mechanism"]
+    assert crowd["description"].startswith("two-layer (low=0.1, high=0.4, answers=20")
+    assert crowd["guarantee"]["epsilon"] != crowd["guarantee"]["claimed"] is not None
     assert "no channel per cell" in result.stdout
 
 
@@ -150,7 +154,7 @@ def test_matrix_factorization_writes_sums(folder: Path, run_json: RunJson) -> No
 
 @pytest.mark.parametrize(("low", "high"), [(0.2, 0.4), (0.1, 0.3), (0.25, 0.45), (0.3, 0.5)])
 def test_the_written_epsilon_is_not_below_the_exact_one(run: Run, low: float, high: float) -> None:
-    """The epsilon that crowd.json and the table print, read back, is at least that of the mechanism."""
+    """The epsilon in crowd.json, and those that its text and the table print, are at least that of the mechanism."""
     answered = ("--labels", ",".join(LABELS), *LISTS, "--answers", 20)
     table = run(
         "perturb", "labels.csv", "--mechanism", "two-layer", "--low", low, "--high", high, *answered, "--out", "sent"
@@ -158,8 +162,10 @@ def test_the_written_epsilon_is_not_below_the_exact_one(run: Run, low: float, hi
     crowd = json.loads(Path("sent/crowd.json").read_bytes())
     exact = TwoLayer(alphabet=Categories(LABELS), low=low, high=high, answers=20).guarantee.epsilon
 
-    written = (re.search(r"epsilon = ([0-9.]+)", crowd["guarantee"]), re.search(r"exact ([0-9.]+)", table))
+    stated = read_crowd("sent/crowd.json").collection.guarantee_text
+    written = (re.search(r"epsilon = ([0-9.]+)", stated), re.search(r"exact ([0-9.]+)", table))
 
+    assert crowd["guarantee"]["epsilon"] >= exact
     assert [True, True] == [float(text[1]) >= exact for text in written if text]
 
 

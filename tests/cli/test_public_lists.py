@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from crowdveil.folder.evidence import GUARANTEE_SCOPE
+from crowdveil.data.facts.collection import GUARANTEE_SCOPE
+from crowdveil.folder.crowd import read_crowd
 from crowdveil.randomness import Secure
 from tests.cli.conftest import LABELS, LISTS, Refusal, Run, RunJson, write
 
@@ -59,7 +60,8 @@ def test_lists_from_answers_leave_no_epsilon(missing: str, run: Run, run_json: R
     found = run_json("infer", "sent/reports.csv", "--out", "found")
     caveat = f"{missing} were taken from the answers, and show who answered and what: no privacy"
 
-    assert f"none: {caveat}" == data["privacy"] == json.loads(crowd)["guarantee"]
+    assert f"none: {caveat}" == data["privacy"] == read_crowd("sent/crowd.json").collection.guarantee_text
+    assert json.loads(crowd)["guarantee"] is None
     assert [missing] == data["lists_from_answers"] == json.loads(crowd)["lists_from_answers"]
     assert table.startswith(f"no privacy   {caveat}")
     assert [] == [text for text in (table, printed, crowd, found["noise_model"]) if "epsilon" in text.lower()]
@@ -185,14 +187,14 @@ def test_no_refusal_advises_to_leave_rows_out(
 def test_reports_of_held_answers_say_whom_they_do_not_protect_from(
     extra: tuple[str, ...], run: Run, run_json: RunJson
 ) -> None:
-    """Table, JSON and crowd.json say that who holds the answers sees them all."""
+    """Table, JSON and what crowd.json is read as say that who holds the answers sees them all."""
     words = ("perturb", "labels.csv", *RESPONSE, *EVERYTHING, *extra, "--out", "sent")
     table, data = " ".join(run(*words).stdout.split()), run_json(*words, "--replace")
 
     assert GUARANTEE_SCOPE.startswith("the holder of the answers sees them all")
     assert f"holder {GUARANTEE_SCOPE}" in table
     assert GUARANTEE_SCOPE == data["holder"]
-    assert json.loads(Path("sent/crowd.json").read_bytes())["guarantee"].endswith(f"; {GUARANTEE_SCOPE}")
+    assert read_crowd("sent/crowd.json").collection.guarantee_text.endswith(f"; {GUARANTEE_SCOPE}")
 
 
 UNREAD: dict[str, tuple[str, str, tuple[str, ...]]] = {

@@ -7,15 +7,17 @@ import numpy as np
 import pytest
 
 import crowdveil as cv
-from crowdveil.aggregation import evidence_of, fit_evidence_by_method
 from crowdveil.channels.alphabet import Categories
+from crowdveil.channels.guarantee import Guarantee
 from crowdveil.crowd_review.conclusions import conclude_from_drawn_gold
 from crowdveil.crowd_review.workers import review_workers
+from crowdveil.data.evidence import Evidence
+from crowdveil.data.facts.collection import Collection
 from crowdveil.data.ingest.gold_files import load_gold_with_draw_seed
 from crowdveil.data.reports import Reports
+from crowdveil.inference.given import KnownTruths
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.folder.crowd import Crowd
-from crowdveil.folder.evidence import Evidence
+from crowdveil.inference.infer import infer
 from crowdveil.inference.methods import Method
 from crowdveil.mechanisms import RandomizedResponse
 from crowdveil.randomness import seeded
@@ -43,13 +45,12 @@ def answers() -> Reports:
 
 def evidence(reports: Reports, **parts: object) -> Evidence:
     """Evidence without a file."""
-    given = {"crowd": None, "channel": None, "certificate": None, "no_channel_reason": "no certificate was found"}
-    return Evidence(reports=reports, **{**given, **parts})  # type: ignore[arg-type]
+    return Evidence(observed=reports, **{"no_channel_reason": "no certificate was found", **parts})  # type: ignore[arg-type]
 
 
 def test_bad_workers_are_listed_with_their_reasons() -> None:
     """The constant, the guessing and the bad worker are listed, in order of the interval's end; nobody else is."""
-    review = review_workers(evidence(answers()), Method())
+    review = review_workers(infer(evidence(answers())))
     reasons = {one.worker: " ".join(one.reasons) for one in review.found}
 
     assert {str(CONSTANT), str(COIN), str(BAD)} == set(reasons)
@@ -63,7 +64,7 @@ def test_behind_a_channel_only_intervals_count() -> None:
     """Noise makes intervals wide: the bad worker is listed for ability alone, and no good one is."""
     mechanism = RandomizedResponse(alphabet=LABELS, epsilon=3.0, participation="public")
     sent = perturb(answers(), mechanism, seeded(2))
-    review = review_workers(evidence(sent, channel=mechanism.channel()), Method())
+    review = review_workers(infer(evidence(sent, channel=mechanism.channel())))
 
     assert review.channel_used
     assert str(BAD) in {one.worker for one in review.found}
@@ -73,13 +74,13 @@ def test_behind_a_channel_only_intervals_count() -> None:
 
 def test_what_cannot_be_reviewed_is_refused(tmp_path: Path) -> None:
     """Protected reports without a channel, methods without intervals, and bounds outside (0, 1) are refused."""
-    crowd: Crowd = {"mechanism": "two-layer"}  # type: ignore[typeddict-item]
+    facts = Collection(mechanism="two-layer", description="two-layer", guarantee=Guarantee(epsilon=1.0))
     with pytest.raises(ReportsError, match="noise looks like bad work"):
-        review_workers(evidence(answers(), crowd=crowd), Method())
+        review_workers(infer(evidence(answers(), collection=facts)))
     with pytest.raises(SettingsError, match="intervals"):
-        review_workers(evidence(answers()), Method(name="majority-vote"))
+        review_workers(infer(answers(), Method(name="majority-vote")))
     with pytest.raises(SettingsError, match="between 0 and 1"):
-        review_workers(evidence(answers()), Method(), bound=1.5)
+        review_workers(infer(answers()), bound=1.5)
 
 
 CONCLUSIONS_LABELS = cv.Categories(("no", "yes"))
@@ -96,13 +97,13 @@ def gold_of(seed: int, number: int = 50) -> dict[str, Any]:
 
 def test_intervals_hold_about_nine_times_in_ten() -> None:
     """Over 150 draws of 50 gold tasks, 85 to 97 % of intervals hold; those of differences may be wider than needed."""
-    evidence = evidence_of(CROWD.answers, None, None, None, {})
-    estimate = fit_evidence_by_method(evidence, None).estimate
-    every = conclude_from_drawn_gold(evidence, estimate, TRUTHS, stated_random=True, compare=PAIRS)
+    inferred = infer(CROWD.answers)
+    every = conclude_from_drawn_gold(inferred, KnownTruths(truths=TRUTHS), stated_random=True, compare=PAIRS)
     exact = {(row.quantity, row.name, row.other): row.found.estimate for row in every.rows}
     held: dict[str, list[bool]] = {}
     for seed in range(150):
-        for row in conclude_from_drawn_gold(evidence, estimate, gold_of(seed), seed=seed, compare=PAIRS).rows:
+        drawn = KnownTruths(truths=gold_of(seed), seed=seed)
+        for row in conclude_from_drawn_gold(inferred, drawn, compare=PAIRS).rows:
             inside = row.found.low <= exact[row.quantity, row.name, row.other] <= row.found.high
             held.setdefault(row.quantity, []).append(inside)
 

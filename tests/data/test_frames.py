@@ -11,6 +11,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+from crowdveil.data.facts.asked import UNKNOWN
 from crowdveil.data.reports import Reports
 from crowdveil.em.estimate import Estimate
 from crowdveil.errors import ReportsError, SettingsError
@@ -153,7 +154,7 @@ def test_ordered_categories_are_the_alphabet() -> None:
     reports = Reports.from_frame(frame)
 
     assert (("low", "middle", "high"), True) == (reports.alphabet.names, reports.alphabet.ordered)  # type: ignore[union-attr]
-    assert frozenset() == reports.public_lists
+    assert UNKNOWN == reports.asked
     assert ["low", "high"] == OrdinalDawidSkene().fit_predict(frame)["truth"].tolist()
 
 

@@ -19,7 +19,7 @@ from crowdveil.estimators import Estimator, Kos, Lfc, Mace, WeightedVote
 from crowdveil.evaluation import metrics
 from crowdveil.evaluation.agreement_beyond_model import measure_dependence
 from crowdveil.evaluation.gold import align_gold
-from crowdveil.inference.confidence import DEPENDENT_CORRELATION
+from crowdveil.inference.plain_fit import DEPENDENT_CORRELATION
 from crowdveil.planning.prediction import DEPARTURES
 from crowdveil.randomness import seeded
 from crowdveil.simulate import categorical_crowd

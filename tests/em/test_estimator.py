@@ -344,9 +344,9 @@ def test_a_warm_start_has_its_workers_already() -> None:
         ESTIMATORS["one-coin"]().fit(ANSWERS, warm_start=earlier.state, history=earlier)
 
 
-def test_aggregate_warns_if_no_worker_has_a_history() -> None:
-    """A history of other names changes nothing, which must not be silent."""
-    with pytest.warns(UserWarning, match="No worker has a history"):
+def test_aggregate_refuses_a_history_of_other_workers() -> None:
+    """A history of other names would change nothing, which must not be silent."""
+    with pytest.raises(ReportsError, match="no worker of the reports has a history"):
         aggregate(ANSWERS, history=counted("a stranger", 0.9, 10))
 
 

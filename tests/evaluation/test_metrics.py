@@ -15,7 +15,8 @@ from crowdveil.em.estimate import Baseline, Estimate, WorkerTable
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.estimators import DawidSkene, MajorityVote, StudentT
 from crowdveil.evaluation import metrics
-from crowdveil.evaluation.decisions import decide, decision_notes, read_costs
+from crowdveil.evaluation.decisions import decide, decision_notes
+from crowdveil.folder.given_files import read_costs
 
 RATINGS = Categories(("G", "P", "R", "X"), ordered=True)
 
@@ -297,7 +298,7 @@ def test_costs_are_read_by_label(tmp_path: Path) -> None:
     rows = "".join(f"{place},{d},{z}\n" for place, (z, d) in reversed(list(enumerate(pairs, 1))))
     (tmp_path / "costs.csv").write_text("cost,decision,truth\n" + rows)
 
-    assert [[0, 1, 2], [3, 0, 4], [5, 6, 0]] == read_costs(tmp_path / "costs.csv", LABELS).tolist()
+    assert [[0, 1, 2], [3, 0, 4], [5, 6, 0]] == read_costs(tmp_path / "costs.csv", LABELS).table.tolist()
 
 
 @pytest.mark.parametrize(

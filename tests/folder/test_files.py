@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crowdveil.channels.alphabet import Categories, Scale, alphabet_from_json
+from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.channels.guarantee import Guarantee
 from crowdveil.data.reports import Reports
 from crowdveil.em.estimate import Estimate, WorkerTable
@@ -20,7 +20,7 @@ from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.files.atomic_write import write_atomically
 from crowdveil.files.output_record import RECORD_FILE
 from crowdveil.folder.answers import read_answers
-from crowdveil.folder.crowd import Crowd, contents_of_crowd_json, find_crowd, read_crowd
+from crowdveil.folder.crowd import Crowd, crowd_of_reports, find_crowd, read_crowd
 from crowdveil.folder.estimate_files import write_estimate
 from crowdveil.folder.evidence import EvidenceOptions, read_evidence
 from crowdveil.folder.write_collection import write_reports
@@ -34,9 +34,10 @@ AWKWARD = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\
 
 def crowd_of(reports: Reports, certificate: dict[str, str] | None = None, seed: int | None = 7) -> Crowd:
     """Describe reports as a simulation of a mechanism."""
-    return contents_of_crowd_json(
+    return crowd_of_reports(
         reports,
         mechanism="randomized-response",
+        description="randomized-response epsilon = 1",
         guarantee=Guarantee(epsilon=1.0),
         simulation=seed is not None,
         seed=seed,
@@ -47,9 +48,8 @@ def crowd_of(reports: Reports, certificate: dict[str, str] | None = None, seed: 
 def read_back(folder: Path) -> Reports:
     """Read a folder as a curator does: the crowd.json of the folder lists all workers."""
     crowd = read_crowd(find_crowd(folder / "reports.csv"))
-    alphabet = None if crowd["alphabet"] is None else alphabet_from_json(crowd["alphabet"])
-    names = {"tasks": crowd["tasks"], "workers": crowd["workers"]}
-    return Reports.from_csv(folder / "reports.csv", alphabet=alphabet, grid="exact", duplicates="all", **names)
+    names = {"tasks": crowd.tasks, "workers": crowd.workers, "alphabet": crowd.alphabet}
+    return Reports.from_csv(folder / "reports.csv", grid="exact", duplicates="all", **names)
 
 
 def assert_same(expected: Reports, actual: Reports) -> None:
@@ -181,8 +181,9 @@ def test_unknown_numbers_are_empty_cells(tmp_path) -> None:
 
 
 REPORTS = Reports.from_arrays(["a", "b"], ["v", "v"], ["x", "y"])
+PROMISE = json.loads(crowd_of(REPORTS).to_json_bytes())["guarantee"]
 MALFORMED = {
-    "another format": ({"format": "crowdveil-crowd/9"}, "format 'crowdveil-crowd/2'"),
+    "another format": ({"format": "crowdveil-crowd/9"}, "format 'crowdveil-crowd/3'"),
     "an unknown field": ({"extra": 1}, "'extra' of a crowd of format .* is unknown"),
     "a wrong type": ({"simulation": "yes"}, "'simulation' of a crowd .* is of another form"),
     "a boolean seed": ({"seed": True}, "'seed' of a crowd .* is of another form"),
@@ -191,7 +192,26 @@ MALFORMED = {
     "confusable workers": ({"workers": ["r1a", " r1a"]}, "'workers' of a crowd must be distinguishable"),
     "confusable tasks": ({"tasks": ["\u00e9", "e\u0301"]}, "'tasks' of a crowd must be distinguishable"),
     "a mechanism with an escape sequence": ({"mechanism": "laplace\x1b[8m"}, "'mechanism' of a crowd must be printing"),
-    "a guarantee on two lines": ({"guarantee": "epsilon = 1\nnone"}, "'guarantee' of a crowd must be printing"),
+    "a guarantee in words": ({"guarantee": "epsilon = 1"}, "'guarantee' of a crowd of format .* is of another form"),
+    "a stated guarantee on two lines": (
+        {"stated_guarantee": "epsilon = 1\nnone"},
+        "'stated_guarantee' of a crowd must be printing",
+    ),
+    "a stated guarantee in free words": ({"stated_guarantee": "secret"}, "must be a guarantee as crowdveil writes it"),
+    "a reason on two lines": ({"guarantee": PROMISE | {"reason": "a\nb"}}, "'guarantee' of a crowd must be printing"),
+    "a negative epsilon": ({"guarantee": PROMISE | {"epsilon": -1.0}}, "epsilon must be non-negative"),
+    "an impossible delta": ({"guarantee": PROMISE | {"delta": 2.0}}, "delta must be in"),
+    "no guarantee and no reason": (
+        {"simulation": False, "seed": None, "guarantee": None, "lists_from_answers": []},
+        "a crowd has a guarantee, or",
+    ),
+    "a guarantee without lists": (
+        {"simulation": False, "seed": None, "lists_from_answers": ["labels"]},
+        "a crowd has a guarantee, or names the lists that void it",
+    ),
+    "a question beyond the last": ({"question": [3, 2]}, "'question' of a crowd must be its number"),
+    "a campaign that is none": ({"campaign": "x"}, "'campaign' of a crowd"),
+    "another digest": ({"certificate_sha256": "x"}, "'certificate_sha256' of a crowd"),
     "an unknown key of the alphabet": (
         {"alphabet": {"kind": "categories", "names": ["x", "y"], "ordered": False, "note": 1}},
         "an alphabet must be described",
@@ -201,9 +221,8 @@ MALFORMED = {
     "a list with blocks": ({"blocks_sha256": "0" * 64}, "'tasks' must be listed by a crowd, or by blocks"),
     "no digest": ({"reports_sha256": None}, "by 'reports_sha256' or blocks by 'blocks_sha256'"),
     "a seed that is real": ({"simulation": False}, "with a seed is a simulation"),
-    "another kind": ({"kind": "numeric"}, "'kind' of a crowd must fit"),
+    "a field of the second format": ({"kind": "numeric"}, "'kind' of a crowd of format .* is unknown"),
     "an unknown list": ({"lists_from_answers": ["colours"]}, r"'lists_from_answers\[0\]' of a crowd"),
-    "no alphabet": ({"alphabet": None}, "an alphabet must be described"),
     "a bad alphabet": ({"alphabet": {"kind": "categories", "names": ["x"], "ordered": False}}, "2 to 1024 labels"),
 }
 
@@ -213,17 +232,28 @@ def test_a_malformed_crowd_is_refused(tmp_path, name) -> None:
     """A crowd.json that was edited is refused with its name and the rule."""
     change, message = MALFORMED[name]
     path = tmp_path / "crowd.json"
-    path.write_text(json.dumps({**crowd_of(REPORTS), "reports_sha256": "0" * 64, **change}))
+    data = json.loads(crowd_of(REPORTS).to_json_bytes())
+    path.write_text(json.dumps({**data, "reports_sha256": "0" * 64, **change}))
 
     with pytest.raises(ReportsError, match=message) as caught:
         read_crowd(path)
     assert str(path) == caught.value.source
 
 
+def test_a_crowd_without_an_alphabet_is_one_of_numbers(tmp_path) -> None:
+    """Labels beside a crowd.json that lists none are refused: those of the rows are not all that could be answered."""
+    write_reports(tmp_path, REPORTS, None, crowd_of(REPORTS))
+    data = json.loads((tmp_path / "crowd.json").read_bytes())
+    (tmp_path / "crowd.json").write_text(json.dumps(data | {"alphabet": None}))
+
+    with pytest.raises((ReportsError, SettingsError)):
+        read_evidence(tmp_path / "reports.csv")
+
+
 @pytest.mark.parametrize("name", ["format", "simulation", "seed", "ordered"])
 def test_a_crowd_with_a_key_twice_is_refused(tmp_path, name) -> None:
     """A key that stands twice, of the crowd or of its alphabet, leaves open which of the two counts."""
-    text = json.dumps(crowd_of(REPORTS))
+    text = crowd_of(REPORTS).to_json_bytes().decode()
     (tmp_path / "crowd.json").write_text(text.replace(f'"{name}":', f'"{name}": true, "{name}":', 1))
 
     with pytest.raises(ReportsError, match=f"'{name}' is repeated"):

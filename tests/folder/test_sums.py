@@ -14,9 +14,9 @@ from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.channels.guarantee import Guarantee
 from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.folder.crowd import contents_of_crowd_json, read_crowd
+from crowdveil.folder.crowd import crowd_of_reports, read_crowd
 from crowdveil.folder.evidence import read_evidence
-from crowdveil.folder.sums import answer_codes_of_each_worker, read_sums, sum_reports_of_all_devices
+from crowdveil.folder.sums import answer_codes_of_each_worker, evidence_of_sums, read_sums, sum_reports_of_all_devices
 from crowdveil.folder.synthesis import (
     GUARANTEE_FILE,
     SYNTHETIC_FILE,
@@ -25,7 +25,7 @@ from crowdveil.folder.synthesis import (
     synthesize,
     write_synthesis,
 )
-from crowdveil.inference.inference import infer_from_sums
+from crowdveil.inference.infer import infer
 from crowdveil.inference.methods import Method
 from crowdveil.mechanisms import MatrixFactorization
 from crowdveil.randomness import Secure, seeded
@@ -84,7 +84,7 @@ def test_the_same_sums_come_back(sent: Path) -> None:
 
 def test_inference_names_everyone_and_admits_what_it_cannot_know(sent: Path) -> None:
     """Truths have the tasks' names; nothing is known about single workers; the simulation is named."""
-    inference = infer_from_sums(sent / "sums.json", Method())
+    inference = infer(evidence_of_sums(sent / "sums.json"))
 
     assert [str(name) for name in CROWD.tasks] == inference.estimate.tasks.tolist()
     assert np.isnan(inference.estimate.workers.quality).all()
@@ -112,17 +112,17 @@ def test_spoiled_sums_are_refused(defect: str, sent: Path) -> None:
     path.write_text(json.dumps(data))
 
     with pytest.raises(ReportsError, match=r"sums\.json"):
-        infer_from_sums(path, Method(), accept_edited=True)
+        evidence_of_sums(path, accept_edited=True)
 
 
 def test_what_is_no_json_or_has_no_crowd_is_refused(sent: Path) -> None:
     """Sums must be JSON, and need the crowd written with them."""
     (sent / "sums.json").write_text("{")
     with pytest.raises(ReportsError, match="readable JSON"):
-        infer_from_sums(sent / "sums.json", Method(), accept_edited=True)
+        evidence_of_sums(sent / "sums.json", accept_edited=True)
     (sent / "crowd.json").unlink()
     with pytest.raises(ReportsError, match=r"crowd\.json of these sums"):
-        infer_from_sums(sent / "sums.json", Method())
+        infer(evidence_of_sums(sent / "sums.json"))
 
 
 def test_sums_and_reports_of_one_folder_are_not_mixed_up(sent: Path) -> None:
@@ -131,7 +131,9 @@ def test_sums_and_reports_of_one_folder_are_not_mixed_up(sent: Path) -> None:
     with pytest.raises(ReportsError, match="belongs to sums"):
         read_evidence(sent / "reports.csv")
     labels = Reports([0], [0], [0], np.array(["t"]), np.array(["w"]), Categories(("a", "b")))  # type: ignore[arg-type]
-    crowd = contents_of_crowd_json(labels, mechanism="one-layer", guarantee=Guarantee(epsilon=1.0), simulation=True)
+    crowd = crowd_of_reports(
+        labels, mechanism="one-layer", description="one-layer", guarantee=Guarantee(epsilon=1.0), simulation=True
+    )
     with pytest.raises(ReportsError, match="another mechanism"):
         read_sums(sent / "sums.json", crowd)
 
@@ -140,7 +142,7 @@ def test_sums_have_one_method_without_settings(sent: Path) -> None:
     """Another method, or steps and a tolerance, are refused."""
     for method in (Method(name="dawid-skene"), Method(max_steps=3), Method(tolerance=1.0)):
         with pytest.raises(SettingsError, match="factorization-mean"):
-            infer_from_sums(sent / "sums.json", method)
+            infer(evidence_of_sums(sent / "sums.json"), method)
 
 
 def crowd(each: int = 20) -> Claims:

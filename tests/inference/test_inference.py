@@ -9,14 +9,17 @@ import pytest
 
 from crowdveil import HierarchicalDawidSkene, RandomizedResponse, aggregate
 from crowdveil.channels.alphabet import Categories
+from crowdveil.data.evidence import Evidence
 from crowdveil.data.write_reports import reports_table_in_task_order
+from crowdveil.inference.given import KnownTruths
 from crowdveil.errors import SettingsError
 from crowdveil.estimators import ESTIMATORS
-from crowdveil.folder.evidence import Evidence, EvidenceOptions, read_evidence
+from crowdveil.folder.evidence import EvidenceOptions, read_evidence
+from crowdveil.folder.given_files import read_known_truths
 from crowdveil.inference import gold_stack
-from crowdveil.inference.confidence import fit_discounting_copies_and_dependence
-from crowdveil.inference.inference import Inference, infer
+from crowdveil.inference.infer import Inference, infer
 from crowdveil.inference.methods import SLOW_WORK, Method, estimator_of_method_or_default, warning_if_fit_is_slow
+from crowdveil.inference.plain_fit import fit
 from crowdveil.randomness import seeded
 from crowdveil.registry import ESTIMATOR_ENTRIES, estimators_with
 from crowdveil.simulate import Crowd, categorical_crowd, perturb
@@ -121,13 +124,14 @@ def gold_crowd() -> Crowd:
     return categorical_crowd(workers=25, tasks=80, labels=LABELS, sparsity=0.7, source=seeded(3))
 
 
-def gold_written(folder: Path, gold_crowd: Crowd, known: int) -> tuple[Evidence, str, dict[str, Any]]:
+def gold_written(folder: Path, gold_crowd: Crowd, known: int) -> tuple[Evidence, KnownTruths | None, dict[str, Any]]:
     """Write answers and gold of the first tasks, and return them as `infer` and as `aggregate` read them."""
     reports_table_in_task_order(gold_crowd.answers).to_pandas().astype(str).to_csv(folder / "answers.csv", index=False)
     gold = {str(task): str(gold_crowd.gold[task]) for task in list(gold_crowd.gold)[:known]}
     lines = "\n".join(["task,truth", *(f"{task},{truth}" for task, truth in gold.items())])
     (folder / "gold.csv").write_text(lines)
-    return read_evidence(folder / "answers.csv"), str(folder / "gold.csv"), gold
+    read = read_known_truths(str(folder / "gold.csv"), "categorical") if gold else None
+    return read_evidence(folder / "answers.csv"), read, gold
 
 
 def beside(frame: Any, inference: Inference) -> tuple[np.ndarray, np.ndarray]:
@@ -142,13 +146,13 @@ def beside(frame: Any, inference: Inference) -> tuple[np.ndarray, np.ndarray]:
 @pytest.mark.parametrize("method", [None, *METHODS])
 def test_aggregate_and_infer_agree(method: str | None, known: int, gold_crowd: Crowd, tmp_path: Path) -> None:
     """Truths and confidences of the call and of the command are the same, for every method for labels."""
-    evidence, path, gold = gold_written(tmp_path, gold_crowd, known)
+    evidence, read, gold = gold_written(tmp_path, gold_crowd, known)
     frame = reports_table_in_task_order(gold_crowd.answers).to_pandas().astype(str)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         called = aggregate(frame, method, gold=gold or None)
 
-    confidence, same = beside(called, infer(evidence, Method(name=method), gold=path if known else None))
+    confidence, same = beside(called, infer(evidence, Method(name=method), gold=read))
 
     assert same.all()
     np.testing.assert_array_equal(confidence, np.nan_to_num(np.asarray(called["confidence"], dtype=float)))
@@ -156,9 +160,9 @@ def test_aggregate_and_infer_agree(method: str | None, known: int, gold_crowd: C
 
 def test_known_truths_are_certain_and_the_result_says_what_gold_did(gold_crowd: Crowd, tmp_path: Path) -> None:
     """Gold tasks have their truth with certainty; the line names weights, gain and further tasks."""
-    evidence, path, gold = gold_written(tmp_path, gold_crowd, 30)
+    evidence, read, gold = gold_written(tmp_path, gold_crowd, 30)
 
-    found = infer(evidence, Method(), gold=path)
+    found = infer(evidence, Method(), gold=read)
 
     for words in (
         "30 tasks weigh hierarchical-dawid-skene",
@@ -185,10 +189,7 @@ def test_gold_that_is_no_random_sample_is_named(gold_crowd: Crowd, tmp_path: Pat
     }
     estimator = estimator_of_method_or_default(Method(), evidence)
 
-    found = {
-        name: fit_discounting_copies_and_dependence(estimator, evidence, inputs_of(gold))
-        for name, gold in chosen.items()
-    }
+    found = {name: fit(estimator, evidence, inputs_of(gold)) for name, gold in chosen.items()}
 
     assert "no random sample" in found["one truth"].notes[0]
     assert "probability of yes" in found["one truth"].notes[0]
@@ -203,11 +204,11 @@ def inputs_of(gold: dict[str, str]) -> dict[str, Any]:
 @pytest.mark.slow
 def test_ebcc_is_left_out_of_large_data(gold_crowd: Crowd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Beyond a number of reports and labels the stack has no EBCC, and says so."""
-    evidence, path, _ = gold_written(tmp_path, gold_crowd, 30)
-    assert "ebcc 0." in str(infer(evidence, Method(), gold=path).gold_line)
+    evidence, read, _ = gold_written(tmp_path, gold_crowd, 30)
+    assert "ebcc 0." in str(infer(evidence, Method(), gold=read).gold_line)
     monkeypatch.setattr(gold_stack, "EBCC_NUMBERS", 100)
 
-    line = str(infer(evidence, Method(), gold=path).gold_line)
+    line = str(infer(evidence, Method(), gold=read).gold_line)
 
     assert "ebcc is left out" in line
     assert "ebcc 0." not in line

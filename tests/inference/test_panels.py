@@ -8,10 +8,11 @@ from numpy.typing import NDArray
 
 import crowdveil as cv
 from crowdveil.channels.alphabet import Categories, Scale
+from crowdveil.data.evidence import Evidence
+from crowdveil.data.facts.asked import Asked
 from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.folder.evidence import Evidence
-from crowdveil.inference.truths_of_other_labels_than_answers import fit_panel
+from crowdveil.inference.panel import fit_panel
 from crowdveil.mechanisms import RandomizedResponse
 from crowdveil.randomness import seeded
 
@@ -36,7 +37,7 @@ def evidence_of(scores: NDArray[Any], alphabet: Categories | Scale | None = None
     """Return all scores as answers of the workers 0, 1, ... on the tasks 0, 1, ..."""
     task, worker = np.indices(scores.shape).reshape(2, -1)
     reports = Reports.from_arrays(task, worker, scores.ravel(), alphabet=alphabet, numeric=alphabet is None)
-    return Evidence(reports=reports, crowd=None, channel=channel, certificate=None, no_channel_reason="")
+    return Evidence(observed=reports, channel=channel, asked=Asked(complete=True))
 
 
 def truths_of(truth: NDArray[np.int64], tasks: Any) -> dict[str, str]:

@@ -1,6 +1,6 @@
 """Folders that `infer` wrote: answers read as they are, protected reports, a simulation, numbers on a scale."""
 
-import re
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -113,9 +113,7 @@ def campaign_folder(tmp_path: Path) -> Folder:
         command("infer", sent / "reports.csv")
         if from_devices:
             crowd = sent / "crowd.json"
-            crowd.write_text(
-                re.sub(r'("mechanism": ".*)"', rf'\1; campaign {campaign.name}"', crowd.read_text("utf-8")), "utf-8"
-            )
+            crowd.write_text(json.dumps(json.loads(crowd.read_text("utf-8")) | {"campaign": campaign.name}), "utf-8")
         (sent / "campaign.json").write_bytes(campaign.to_bytes())
         return sent
 

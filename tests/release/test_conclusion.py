@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.channels.guarantee import Guarantee
+from crowdveil.data.evidence import Evidence
+from crowdveil.data.facts.asked import Asked
 from crowdveil.data.reports import Reports
 from crowdveil.em.estimate import Estimate, WorkerTable
 from crowdveil.em.gold import CrossValidation
-from crowdveil.folder.evidence import Evidence
 from crowdveil.mechanisms import RandomizedResponse
 from crowdveil.privacy.statement import PrivacyStatement
 from crowdveil.randomness import seeded
@@ -246,7 +247,7 @@ def evidence(alphabet: Categories | Scale, *, workers: int, tasks: int = 12, eps
     if epsilon is not None:
         mechanism = RandomizedResponse(alphabet=alphabet, epsilon=epsilon, participation="protected")
         reports, channel = perturb(reports, mechanism, seeded(2)), mechanism.channel()
-    return Evidence(reports=reports, crowd=None, channel=channel, certificate=None, no_channel_reason="")
+    return Evidence(observed=reports, channel=channel, asked=Asked(complete=True))
 
 
 @pytest.mark.parametrize("alphabet", [LABELS, POINTS], ids=["labels", "scale"])
@@ -275,9 +276,7 @@ def test_without_reports_or_labels_nothing_is_named() -> None:
     numbers = Reports(*np.zeros((2, 1), np.int32), np.ones(1), np.array(["t"]), np.array(["w"]))
 
     assert "" == sufficiency_sentence(None, 0.5)
-    assert "" == sufficiency_sentence(
-        Evidence(reports=numbers, crowd=None, channel=None, certificate=None, no_channel_reason=""), 0.5
-    )
+    assert "" == sufficiency_sentence(Evidence(observed=numbers), 0.5)
 
 
 @pytest.mark.slow

@@ -14,7 +14,7 @@ from crowdveil.folder.campaign import campaign_reports
 from crowdveil.folder.campaign.campaign_reports import AcceptedReport, write_campaign_reports
 from crowdveil.privacy.statement import PrivacyStatement, statement_sentences
 from crowdveil.release.conclusion import conclude
-from crowdveil.release.privacy_statement import CHANNEL_VISIBLE, HOLDER, statement_of_results
+from crowdveil.release.privacy_statement import CHANNEL_VISIBLE, HOLDER, statement_of_results, statement_of_source
 from crowdveil.release.result_files import read_results
 from tests.campaign.builders import build_campaign, response
 from tests.release.conftest import TASKS, Folder, command
@@ -72,13 +72,15 @@ def test_simulation_has_no_privacy(collected: Folder) -> None:
 def test_simulation_that_denies_itself_has_no_privacy(collected: Folder) -> None:
     """A crowd.json that hides the seed does not help: the certificate is marked, and it is bound to the crowd."""
     folder = collected("--seed", 1)
-    edit_crowd(folder, simulation=False, seed=None, guarantee="none: a reason with epsilon = 3")
+    original = json.loads((folder / "crowd.json").read_text("utf-8"))
+    words = "none: a reason with epsilon = 3"
+    edit_crowd(folder, simulation=False, seed=None, guarantee=None, stated_guarantee=words)
     statement = statement_of(folder)
 
     assert "none" == statement.status
     assert "epsilon" not in " ".join((*statement_sentences(statement), statement.mechanism))
 
-    edit_crowd(folder, guarantee="epsilon = 3 per cell, participation protected")
+    edit_crowd(folder, guarantee=original["guarantee"], stated_guarantee="")
     with pytest.raises(ReportsError, match="must not state a guarantee"):
         statement_of(folder)
 
@@ -116,8 +118,9 @@ def test_a_certificate_alone_has_no_guarantee(collected: Folder) -> None:
     """Without crowd.json nothing ties the certificate to the reports, so no epsilon is stated."""
     folder = collected()
     (folder / "crowd.json").unlink()
-    command("infer", folder / "reports.csv")
-    statement = statement_of(folder)
+    lists = ("--tasks", folder.parent / "tasks.csv", "--workers", folder.parent / "workers.csv")
+    command("infer", folder / "reports.csv", *lists)
+    statement, _ = statement_of_source(folder)
 
     assert "none" == statement.status
     assert "no crowd.json" in statement.reason
@@ -181,8 +184,7 @@ def test_reports_of_another_campaign_are_refused(campaign_folder: Folder) -> Non
     campaign = read_campaign(folder / "campaign.json")
     with pytest.raises(ReportsError, match="other certificate"):
         statement_of_results(read_results(folder).reports_sha256, folder / "reports.csv", campaign)
-    crowd = json.loads((folder / "crowd.json").read_text("utf-8"))
-    edit_crowd(folder, mechanism=crowd["mechanism"].replace(campaign.name, "A" * 43))
+    edit_crowd(folder, campaign="A" * 43)
 
     with pytest.raises(ReportsError, match="other campaign"):
         statement_of_results(read_results(folder).reports_sha256, folder / "reports.csv", campaign)

@@ -13,7 +13,7 @@ from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.data.assignment import Assignment
-from crowdveil.data.public_lists import ALL_LISTS
+from crowdveil.data.facts.asked import STATED
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.mechanisms.randomized_response import epsilon_for_flip
 from crowdveil.mechanisms.two_layer import TwoLayer
@@ -253,7 +253,7 @@ def test_reports_of_a_simulated_campaign_follow_the_hyper_distribution(campaign:
     levels = np.random.default_rng(11).integers(0, 4, WORKERS)
     tasks, workers = (np.array([f"{kind}{k:05}" for k in range(n)]) for kind, n in (("t", TASKS), ("w", WORKERS)))
     task, worker = np.divmod(np.arange(TASKS * WORKERS), WORKERS)
-    answers = Reports(task, worker, np.zeros(len(task), dtype=np.int64), tasks, workers, ALPHABET, ALL_LISTS)
+    answers = Reports(task, worker, np.zeros(len(task), dtype=np.int64), tasks, workers, ALPHABET, STATED)
     table = ChannelTable.by_worker(campaign.channels, dict(zip(workers.tolist(), levels.tolist(), strict=True)))
 
     sent = perturb_cells(answers, table, seeded(12))

@@ -1,7 +1,6 @@
 """Several questions through the command line: collected, inferred one by one, and reported on one page."""
 
 import json
-import re
 import secrets
 import shutil
 from collections.abc import Sequence
@@ -100,7 +99,7 @@ def copied(folder: Path, place: Path, *, number: int) -> None:
     shutil.rmtree(place)
     shutil.copytree(folder, place)
     crowd = json.loads((place / "crowd.json").read_text("utf-8"))
-    crowd["mechanism"] = re.sub("question [0-9]", f"question {number}", crowd["mechanism"])
+    crowd["question"][0] = number
     (place / "crowd.json").write_text(json.dumps(crowd), "utf-8")
 
 

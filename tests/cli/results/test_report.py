@@ -194,14 +194,8 @@ def test_standard_input_is_not_recorded(folder: Path) -> None:
     assert "reading" not in Path("found/.crowdveil.json").read_text("utf-8")
 
 
-@pytest.mark.parametrize(
-    ("option", "wrong", "said"),
-    [("--gold", 2, "Gold makes the probabilities worse"), ("--score", 20, "scores as well or better")],
-)
-def test_the_page_has_the_warnings_of_infer(
-    option: str, wrong: int, said: str, folder: Path, run: Run, run_json: RunJson
-) -> None:
-    """Where known truths contradict the inferred ones, the page says what the terminal says."""
+def contradicted(option: str, wrong: int, run: Run, run_json: RunJson) -> tuple[list[str], str]:
+    """Return the warnings of infer, and the page of its results, where some known truths contradict the inferred."""
     gold = [(row["task"], LABELS.index(row["truth"])) for row in rows("labels-gold.csv")]
     write_table(
         "known.csv",
@@ -210,6 +204,25 @@ def test_the_page_has_the_warnings_of_infer(
     warnings = run_json("infer", "labels.csv", option, "known.csv", "--out", "found")["warnings"]
     run("report", "found")
     page = unescape(re.sub("</?code>", "`", Path("found/report.html").read_text("utf-8")))
+    return warnings, page
 
-    assert any(said in text for text in warnings)
+
+def test_the_page_has_the_warnings_of_infer(folder: Path, run: Run, run_json: RunJson) -> None:
+    """Where gold contradicts the inferred truths, the page says what the terminal says."""
+    warnings, page = contradicted("--gold", 2, run, run_json)
+
+    assert any("Gold makes the probabilities worse" in text for text in warnings)
     assert [] == [text for text in warnings if f"<p>{text}</p>" not in page]
+
+
+def test_the_page_does_not_depend_on_a_score(folder: Path, run: Run, run_json: RunJson) -> None:
+    """What a score says is printed and written nowhere: files and page are those without it."""
+    warnings, page = contradicted("--score", 20, run, run_json)
+    record = Path("found/.crowdveil.json").read_text("utf-8")
+    files = {name: Path("found", name).read_bytes() for name in ("truths.csv", "workers.csv", "report.html")}
+    run("infer", "labels.csv", "--out", "found")
+    run("report", "found")
+
+    assert ["scores as well or better" in text for text in warnings] == [True]
+    assert [warnings[0] in text for text in (page, record)] == [False, False]
+    assert files == {name: Path("found", name).read_bytes() for name in files}

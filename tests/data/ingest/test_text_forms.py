@@ -15,8 +15,8 @@ from crowdveil.data.reports import Reports
 from crowdveil.data.sources.answer_source import open_source
 from crowdveil.data.sources.location import Layout
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.evaluation.decisions import read_costs
-from crowdveil.folder.answers import read_history, read_task_or_worker_column
+from crowdveil.folder.answers import read_task_or_worker_column
+from crowdveil.folder.given_files import read_costs, read_history
 from crowdveil.simulate.channel_assignment import delimiter_and_channel_columns
 from tests.data.test_reports import cells
 
@@ -145,12 +145,12 @@ TABLES: dict[str, tuple[str, Callable[[Path], object], object]] = {
     ),
     "costs": (
         "truth;decision;cost\nä;b;2\n;;\nb;ä;3\n",
-        lambda path: read_costs(path, Categories(("ä", "b"))).tolist(),
+        lambda path: read_costs(path, Categories(("ä", "b"))).table.tolist(),
         [[0, 2], [3, 0]],
     ),
     "history": (
         "Worker;Correct;Answers\nä;3;4\n;;\nb;1;2\n",
-        lambda path: list(read_history(path).workers),
+        lambda path: list(read_history(path).workers.workers),
         ["ä", "b"],
     ),
     "channels": ("task;epsilon\nä;1\n", delimiter_and_channel_columns, (";", ["task", "epsilon"])),

@@ -15,11 +15,12 @@ from crowdveil.campaign.folder import CampaignFolder
 from crowdveil.campaign.report import NOT_ANSWERED
 from crowdveil.campaign.token import Link, Token, token_hash
 from crowdveil.channels.channel_table import ChannelTable
+from crowdveil.data.evidence import Evidence
 from crowdveil.errors import CrowdveilError, SettingsError
 from crowdveil.folder.campaign import invitations
 from crowdveil.folder.campaign.campaign_reports import EXPORT_FILES, AcceptedReport, write_campaign_reports
 from crowdveil.folder.campaign.invitations import render_link_sheet, replace_link, write_first_link_of_each_worker
-from crowdveil.folder.evidence import Evidence, read_evidence
+from crowdveil.folder.evidence import read_evidence
 from crowdveil.planning.settings.creation import write_new_campaign_folder
 from crowdveil.standalone.checks import parse_link
 from tests.campaign.builders import build_campaign
@@ -59,10 +60,11 @@ def test_infer_reads_the_exported_folder(tmp_path, name):
 
     assert [task.id for task in campaign.tasks] == list(found.reports.tasks)
     assert ["w0000", "w0001"] == list(found.reports.workers)
-    assert found.crowd is not None
-    assert (False, []) == (found.crowd["simulation"], found.crowd["lists_from_answers"])
-    assert campaign.name in found.crowd["mechanism"]
-    assert found.crowd["guarantee"].startswith(str(campaign.guarantee).split(";")[0])
+    facts = found.collection
+    assert facts is not None
+    assert (False, ()) == (facts.simulation, facts.lists_from_answers)
+    assert campaign.name == facts.campaign
+    assert facts.guarantee_text.startswith(str(campaign.guarantee).split(";")[0])
     assert found.assignment is not None
     assert sum(len(report.tasks) for report in reports) == len(found.assignment)
     assert {*EXPORT_FILES} <= {path.name for path in tmp_path.iterdir()}
