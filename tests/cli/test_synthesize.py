@@ -29,7 +29,7 @@ def test_a_private_release_prints_its_epsilon_per_claim_and_per_worker(run: Run)
     shown = run(*PRIVATE, "--records", 5).stdout
 
     assert written() == {"synthetic.csv", "guarantee.json"}
-    assert "exact 2 (per claim, participation public)" in shown
+    assert "at most 2 (per claim, participation public)" in shown
     assert "(per worker, participation public)" in shown
 
 

@@ -69,6 +69,60 @@ def test_randomized_response_is_the_binomial_sum(epsilon, cells, delta):
     assert 0.9 * delta < exact
 
 
+def symbols_delta(channel: Channel, cells: int, epsilon: float) -> float:
+    """Exact delta of `cells` cells of randomized response: the loss of a cell is its epsilon, less it, or 0."""
+    kept, other = channel.probabilities[0, :2]
+    law = np.ones(1)
+    for _ in range(cells):
+        law = np.convolve(law, [other, max(0.0, 1 - kept - other), kept])
+    loss = np.arange(-cells, cells + 1) * channel.epsilon
+    return float(law @ np.maximum(-np.expm1(np.minimum(epsilon - loss, 0)), 0))
+
+
+@pytest.mark.parametrize(
+    ("symbols", "epsilon", "cells", "delta", "near"),
+    [
+        (3, 0.25, 4, 1e-2, 1e-9),
+        (2, 0.25, 4, 1e-2, 1e-9),
+        (3, 2.0, 3, 0.4, 1e-9),
+        (4, 1.0, 12, 1e-4, 1e-9),
+        (2, 0.1, 300, 1e-6, 1e-6),
+        (3, 0.01, 300, 1e-6, 1e-6),
+    ],
+)
+def test_few_cells_and_small_epsilons_are_not_overstated(symbols, epsilon, cells, delta, near):
+    """Where delta is below the probability of the largest loss, or tiny losses add up, epsilon is nearly exact.
+
+    The exact delta at the stated epsilon is at most delta, and above it a little below.
+    """
+    channel = randomized_response(symbols, epsilon)
+
+    found = composed_epsilon([(channel_profile(channel), cells)], delta)
+
+    assert symbols_delta(channel, cells, found) <= delta * (1 + 1e-12)
+    assert symbols_delta(channel, cells, found * (1 - near)) > delta
+
+
+def test_a_million_cells_of_a_tiny_epsilon_are_not_overstated():
+    """At epsilon 1e-6 the figure is within 0.2 % of the binomial sum; it was 18 % above it."""
+    channel, cells = coin(1e-6), 10**6
+
+    found = composed_epsilon([(channel_profile(channel), cells)], 1e-6)
+
+    assert binomial_delta(channel, cells, found) <= 1e-6 < binomial_delta(channel, cells, found / 1.002)
+
+
+@given(st.floats(1e-3, 1e5), st.floats(1e-6, 40.0))
+def test_the_largest_tilted_excess_is_nowhere_exceeded(tilt, loss):
+    """The factor of the errors is at least e^(-t y) (1 - e^(-y)) at every y, and equal to it at ln(1 + 1/t)."""
+    log_values = [-tilt * y + math.log(-math.expm1(-y)) for y in (loss, loss / tilt, math.log1p(1 / tilt))]
+    found = loss_distribution._log_largest_tilted_excess(tilt)
+
+    assert max(log_values) <= found + 1e-9
+    assert found == pytest.approx(log_values[-1], abs=1e-9)
+    assert 0.0 == loss_distribution._log_largest_tilted_excess(0.0)
+
+
 @pytest.mark.slow
 @given(
     st.lists(

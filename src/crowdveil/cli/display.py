@@ -32,7 +32,7 @@ Bar = Callable[[float, float | None], None]
 """Progress function, called with the work done and the total work; None if the total is unknown."""
 FORMAT = "crowdveil-json/1"
 FLAG = "--json"
-BOUND_NAMES = {"exact": "exact composition", "advanced": "advanced composition"}
+BOUND_NAMES = {"exact": "the composed loss distribution", "advanced": "advanced composition"}
 """Names of the bounds on composed losses that hold at a delta above 0."""
 FILE_HINT = "Check the name of the file and its folder, and the right to read or write there."
 """Hint of an error of the file system."""
@@ -132,6 +132,18 @@ def account_rows(accounts: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]
     return rows + [("because", reason) for reason in reasons]
 
 
+def worker_loss(accounts: Sequence[Mapping[str, Any]], compositions: Sequence[Mapping[str, Any]]) -> float:
+    """Return the least bound on the loss of a worker over all rounds, at the delta of compositions, if there are any.
+
+    Infinity without any account.
+    """
+    if compositions:
+        return min(
+            row[name] for row in compositions if row["unit"] == "worker" for name in ("pure", "advanced", "exact")
+        )
+    return max((row["exact"] for row in accounts if row["unit"] == "worker"), default=math.inf)
+
+
 def composition_rows(compositions: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
     """Return table rows of compositions: the least bound on epsilon, with its delta and name, then the others."""
     return [
@@ -159,7 +171,7 @@ def least_and_larger_bounds_text(row: Mapping[str, Any]) -> str:
     if found == pure:
         return f"epsilon {pure} at delta 0, the sum; no less at {slack} (larger: advanced composition {advanced})"
     larger = f"sum {pure} at delta 0" + ("" if least == "advanced" else f", advanced composition {advanced}")
-    return f"epsilon {found} at {slack}, by {BOUND_NAMES[least]} (larger: {larger})"
+    return f"epsilon at most {found} at {slack}, by {BOUND_NAMES[least]} (larger: {larger})"
 
 
 def shuffled_data(figures: ShuffledGuarantees | None) -> dict[str, Any] | None:

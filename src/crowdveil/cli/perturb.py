@@ -17,6 +17,7 @@ from crowdveil.cli.display import (
     print_written,
     progress_bar,
     warning_rows,
+    worker_loss,
 )
 from crowdveil.cli.options import (
     DELTA,
@@ -164,6 +165,7 @@ def perturb(asked: PerturbOptions) -> None:
     from crowdveil.folder.answers import read_public_campaign_lists
     from crowdveil.folder.estimate_files import warning_of_stale_results
     from crowdveil.folder.write_collection import collection_outputs
+    from crowdveil.privacy.mechanism_from_settings import warnings_of_unused_budget
     from crowdveil.simulate import perturbed_collection as simulated
     from crowdveil.simulate.channel_assignment import assign_channels
 
@@ -187,7 +189,8 @@ def perturb(asked: PerturbOptions) -> None:
         asked.form, read.alphabet.names, collection.answers.tasks, collection.answers.workers
     )
     data = _data(collection) | {"compositions": _composed_losses_as_json(collection, cells, asked.delta)}
-    data["warnings"] = [*_rules_that_changed_answers(read, collection), *formulas, *outdated]
+    unused = warnings_of_unused_budget(requested, worker_loss(data["accounts"], data["compositions"]))
+    data["warnings"] = [*unused, *_rules_that_changed_answers(read, collection), *formulas, *outdated]
     rows = _rows(data, _mechanism_and_settings_text(collection, asked.channels), collection.reasons_for_no_privacy)
     print_written(data, rows, outputs.paths, replaced)
 

@@ -154,8 +154,14 @@ class ComposedLoss:
         positions = self.total.first + np.arange(len(self.total.masses), dtype=np.float64)
         above = positions[positions * self.step > epsilon]
         values = -np.expm1(epsilon - above * self.step)
-        log_peak = -self.total.tilt * epsilon / self.step
+        tilt = self.total.tilt / self.step
+        log_peak = _log_largest_tilted_excess(tilt) - tilt * epsilon
         return min(1.0, self.total.upper_bound_of_mean(above, values, log_peak) + self.infinite)
+
+
+def _log_largest_tilted_excess(tilt: float) -> float:
+    """Return ln of the largest e^(-t y) (1 - e^(-y)) over y >= 0, which is where e^(-y) = t / (t + 1); t per nat."""
+    return (0.0 if tilt == 0 else -tilt * math.log1p(1 / tilt)) - math.log1p(tilt)
 
 
 def compose_loss_distributions(cells: Cells, delta: float) -> ComposedLoss:
@@ -171,7 +177,7 @@ def compose_loss_distributions(cells: Cells, delta: float) -> ComposedLoss:
         step = reach / points
         parts = [(dominating_distribution(profile, step), count) for profile, count in cells]
         terms = [(part.measure, count) for part, count in parts]
-        tilt = _chernoff_tilt(terms, delta, MAX_TILT / (points + 1))
+        tilt = _chernoff_tilt(terms, delta, step, MAX_TILT / (points + 1))
         _, _, variance, excess = log_scale_mean_variance_and_excess(terms, tilt)
         if 2 * bernstein_tail_distance(variance, excess) < MAX_WINDOW or points <= MIN_POINTS:
             break
@@ -181,13 +187,16 @@ def compose_loss_distributions(cells: Cells, delta: float) -> ComposedLoss:
     return ComposedLoss(step, tilted_sum(terms, tilt, MIN_WINDOW), infinite)
 
 
-def _chernoff_tilt(terms: list[tuple[LatticeMeasure, int]], delta: float, largest: float) -> float:
-    """Return the tilt whose Chernoff bound at its own mean is `delta`."""
+def _chernoff_tilt(terms: list[tuple[LatticeMeasure, int]], delta: float, step: float, largest: float) -> float:
+    """Return the tilt at which the least over t of the bound M e^(-t epsilon) max_y e^(-t y) (1 - e^(-y)) is `delta`.
+
+    The least is where epsilon is the tilted mean less ln(1 + 1/t).
+    """
     low, high = 0.0, largest
     for _ in range(30):
         tilt = (low + high) / 2
         log_scale, mean, _, _ = log_scale_mean_variance_and_excess(terms, tilt)
-        low, high = (tilt, high) if log_scale - tilt * mean > math.log(delta) else (low, tilt)
+        low, high = (tilt, high) if log_scale - tilt * mean - math.log1p(tilt / step) > math.log(delta) else (low, tilt)
     return (low + high) / 2
 
 

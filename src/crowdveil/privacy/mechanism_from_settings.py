@@ -174,6 +174,25 @@ def settings_within_budget(
     return replace(settings, epsilon=mechanism_within_budget(build, settings.budget, cells, most=MAX_EPSILON).epsilon)
 
 
+NEARLY = 1 - 1e-6
+"""Share of a budget that counts as all of it: the rest is lost by rounding."""
+
+
+def warnings_of_unused_budget(settings: MechanismSettings, worker_epsilon: float) -> list[str]:
+    """Return a warning if the largest epsilon of an answer leaves a part of the budget unused.
+
+    Args:
+        settings: within the budget, as of `settings_within_budget`.
+        worker_epsilon: loss of a worker, at the delta of the budget.
+    """
+    if settings.budget is None or settings.epsilon != MAX_EPSILON or worker_epsilon >= settings.budget * NEARLY:
+        return []
+    return [
+        f"Of the budget of {settings.budget:g} only {format_bound(worker_epsilon)} is used: the epsilon of an answer "
+        f"is at most {MAX_EPSILON:g}."
+    ]
+
+
 def _cell_epsilon_within_budget_at_delta(
     settings: MechanismSettings, build: Callable[[float], ChannelMechanism], cells: int, delta: float
 ) -> float:

@@ -19,7 +19,7 @@ from crowdveil.privacy.audit.stated_claims import Audit
 from crowdveil.standalone import verification
 from crowdveil.standalone.checks import EVERY_TASK
 from tests.campaign.builders import PUBLIC_KEY, build_campaign, response
-from tests.cli.conftest import Run, RunJson
+from tests.cli.conftest import LABELS, LISTS, Run, RunJson
 
 
 def test_rows_name_unit_participation_and_rounds(run: Run, run_json: RunJson) -> None:
@@ -60,7 +60,8 @@ def test_delta_adds_the_composed_loss(run: Run, run_json: RunJson) -> None:
     ]
     assert worker["exact"] < worker["advanced"] < worker["pure"] <= 100.0
     shown = run(*words, *more, "--delta", 1e-6).stdout
-    assert f"epsilon {format_bound(worker['exact'])} at delta 1e-06, by exact composition (larger: sum 100" in shown
+    least = f"epsilon at most {format_bound(worker['exact'])} at delta 1e-06, by the composed loss distribution"
+    assert f"{least} (larger: sum 100" in " ".join(shown.split())
     assert {"exact"} == {cell["least"], worker["least"]}
     assert [] == run_json(*words, *more)["compositions"]
     assert "delta must be in" in run(*words, *more, "--delta", 2, code=1).stderr
@@ -286,3 +287,36 @@ def test_each_level_is_printed_with_its_epsilon(run: Run, folder: Path) -> None:
     printed = " ".join(run("verify", "levels.json").stdout.split())
 
     assert "a worker's level is visible. Found: epsilon 1.000, 2.000, 4.000 for all answers of a worker." in printed
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (
+            ("--budget", 21, "--tasks", 1),
+            ["Of the budget of 21 only 20 is used: the epsilon of an answer is at most 20."],
+        ),
+        (("--budget", 20, "--tasks", 1), []),
+        (("--budget", 40, "--tasks", 1, "--rounds", 2), []),
+        (("--budget", 70, "--tasks", 3, "--delta", 1e-6), ["Of the budget of 70 only 60 is used"]),
+        (("--epsilon", 2, "--tasks", 3), []),
+    ],
+)
+def test_a_part_of_the_budget_that_no_answer_can_use_is_named(
+    words: tuple[object, ...], said: list[str], run_json: RunJson, run: Run
+) -> None:
+    """An answer has an epsilon of at most 20: what a larger budget leaves unused is a warning, in JSON and table."""
+    line = ("account", "--mechanism", "randomized-response", "--labels", "no,yes", *words)
+    found = run_json(*line)["warnings"]
+
+    assert len(said) == len(found)
+    assert all(text in one for text, one in zip(said, found, strict=True))
+    assert bool(said) == ("is used" in " ".join(run(*line).stdout.split()))
+
+
+def test_perturb_names_the_unused_part_of_a_budget(run_json: RunJson) -> None:
+    """With 20 tasks a budget of 500 pays for an epsilon of 25 each, and 20 is used."""
+    words = ("--mechanism", "randomized-response", "--labels", ",".join(LABELS), "--budget", 500)
+    found = run_json("perturb", "labels.csv", *words, *LISTS, "--out", "sent")
+
+    assert "Of the budget of 500 only 400 is used: the epsilon of an answer is at most 20." in found["warnings"]

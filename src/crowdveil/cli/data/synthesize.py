@@ -259,4 +259,7 @@ def _expected_rows(expected: dict[str, Any]) -> list[tuple[str, str]]:
 
 def _guarantee_row(guarantee: Guarantee) -> tuple[str, str]:
     unit = "claim" if guarantee.unit == "cell" else "worker"
-    return ("epsilon", f"exact {format_bound(guarantee.epsilon)} (per {unit}, participation {guarantee.participation})")
+    return (
+        "epsilon",
+        f"at most {format_bound(guarantee.epsilon)} (per {unit}, participation {guarantee.participation})",
+    )

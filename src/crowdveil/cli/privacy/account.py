@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from crowdveil.cli.display import account_rows, composition_rows, print_result, shuffled_data
+from crowdveil.cli.display import (
+    account_rows,
+    composition_rows,
+    print_result,
+    shuffled_data,
+    warning_rows,
+    worker_loss,
+)
 from crowdveil.cli.options import (
     DELTA,
     POSITIVE,
@@ -72,6 +79,7 @@ def account(
         mechanism_parameters_by_name,
         settings_within_budget,
         short_description,
+        warnings_of_unused_budget,
     )
     from crowdveil.privacy.shuffling import shuffled_guarantees
 
@@ -94,7 +102,8 @@ def account(
         "accounts": accounts,
         "compositions": compositions,
         "shuffled": shuffled_data(figures),
+        "warnings": warnings_of_unused_budget(requested, worker_loss(accounts, compositions)),
     }
     rows = [("mechanism", short_description(mechanism)), *account_rows(accounts), *composition_rows(compositions)]
     rows += [] if figures is None else [("shuffled", sentence) for sentence in figures.sentences]
-    print_result(data, rows)
+    print_result(data, [*rows, *warning_rows(data)])
