@@ -17,6 +17,7 @@ from statistics import mean
 from typing import Any
 
 import numpy as np
+from crowdveil.em.given import KnownTruths
 from experiments.methods.comparison import SETS
 from experiments.rows import read_rows, write_rows
 
@@ -24,7 +25,6 @@ from crowdveil import HierarchicalDawidSkene, Reports
 from crowdveil.crowd_review.conclusions import conclude_from_drawn_gold
 from crowdveil.data import datasets
 from crowdveil.data.evidence import Evidence
-from crowdveil.em.given import KnownTruths
 from crowdveil.evaluation.gold_draw import tasks_in_draw_order
 from crowdveil.inference.infer import Inference
 

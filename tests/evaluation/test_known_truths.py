@@ -217,7 +217,7 @@ def test_answers_have_plain_proportions() -> None:
 
 def test_numbers_and_repeated_answers_are_refused() -> None:
     """A share needs labels, and counts a worker once."""
-    with pytest.raises(ReportsError, match="--scale LOW:HIGH"):
+    with pytest.raises(ReportsError, match="Give the scale of the numbers, or their labels: alphabet"):
         label_shares(Reports.from_arrays(["a"], [1], [0.5], numeric=True))
     with pytest.raises(ReportsError, match="a worker answers a task once"):
         label_shares(Reports.from_arrays(["a", "a"], [1, 1], ["x", "y"], duplicates="all"))
@@ -255,7 +255,7 @@ def test_gold_that_makes_probabilities_worse_is_named_with_what_to_do() -> None:
 
     (note,) = warning_if_gold_worsens_log_loss(bad, good, truths)
     assert "log-loss 0.511 on gold tasks that are held out, 0.223 without" in note
-    assert "Leave --gold out" in note
+    assert "Leave gold out" in note
     assert (
         ()
         == warning_if_gold_worsens_log_loss(good, bad, truths)

@@ -94,7 +94,11 @@ def test_the_result_says_what_gold_did_and_how_much_more_helps() -> None:
     found = fit_panel(evidence_of(scores), TRUTHS, gold=truths_of(truth, range(30)))
     few = fit_panel(evidence_of(scores), TRUTHS, gold=truths_of(truth, range(19)))
 
-    for words in ("30 tasks weigh truth-tables 0.", "more, drawn at random (`crowdveil next --gold`)", "log-loss"):
+    for words in (
+        "30 tasks weigh truth-tables 0.",
+        "more, drawn at random with `crowdveil next` or draw_gold(...)",
+        "log-loss",
+    ):
         assert words in str(found.gold_line)
     check = found.estimate.cross_validation
     assert check is not None

@@ -186,7 +186,10 @@ def _errors_as_report_errors(frame: Any, source: str = SOURCE) -> Iterator[None]
 
 def _frame_type_or_column_error(frame: Any, error: Exception) -> str:
     """Return what was given in place of a frame, or the first line of the error on a column."""
-    return str(error).partition("\n")[0][:200] if is_frame(frame) else type(frame).__name__
+    import narwhals as nw
+
+    of_column = isinstance(error, nw.exceptions.NarwhalsError) or is_frame(frame)
+    return str(error).partition("\n")[0][:200] if of_column else type(frame).__name__
 
 
 WITHOUT_NAMES = (

@@ -112,13 +112,7 @@ def read_evidence(
     if reading.truths:
         return _evidence_for_truths_with_own_labels(opened, reading, progress=progress)
     if is_named_dataset_source(opened.path):
-        _refuse_options_of_dataset(
-            reading.certificate,
-            reading.kind,
-            "merge_labels" if reading.merge_labels else None,
-            reading.tasks,
-            reading.workers,
-        )
+        _refuse_options_of_dataset(reading)
         return _dataset_evidence(str(opened.path), reading.alphabet, reading.duplicates or "first")
     path = opened.path_beside_which_collection_lies
     crowd = None if path is None else _checked_crowd_of(path, accept_edited=reading.accept_edited)
@@ -212,8 +206,9 @@ def evidence_files(source: Path | AnswerSource) -> list[Path]:
     return [path, *(report_directory(path) / name for name in names)]
 
 
-def _refuse_options_of_dataset(*given: object) -> None:
-    for option in given:
+def _refuse_options_of_dataset(reading: EvidenceOptions) -> None:
+    merged = "merge_labels" if reading.merge_labels else None
+    for option in (reading.certificate, reading.kind, merged, reading.tasks, reading.workers):
         if option is not None:
             raise SettingsError(
                 "a data set has answers of known type and labels, and no channel",
