@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from experiments.methods.comparison import SETS, log_loss, reported_gold
 from experiments.papers.li2018 import comparison
+from experiments.papers.li2018.seeds import pooled
 from experiments.papers.li2018.tradeoff import clearly_lower
 from experiments.papers.run import read_rows
 from experiments.papers.wang2018.theorem2 import abilities_of
@@ -219,7 +220,7 @@ def one_layer_at_epsilon_zero() -> Figures:
 
 def clear_claims() -> Figures:
     """Return the smallest claim at which two-layer, and the largest at which one-layer on fewer answers, is better."""
-    rows = read_rows(EXPERIMENTS / "papers/li2018/results/figure4.csv")
+    rows = pooled(read_rows(EXPERIMENTS / "papers/li2018/results/figure4.csv"))
     return (
         min(clearly_lower(rows, comparison.TWO, comparison.ONE_PER_WORKER)),
         max(clearly_lower(rows, comparison.FEWER_ANSWERS, comparison.TWO)),
@@ -235,6 +236,13 @@ def vote_as_start() -> Figures:
         shares = 0.5 - gain * float(abilities_of(row["crowd"], int(row["workers"])).mean() - 0.5)
         found += np.array([shares, float(row["vote"])]) <= math.sqrt(math.log(tasks) / tasks)
     return str(found[0]), str(len(rows)), str(found[1])
+
+
+def spectral_starts() -> Figures:
+    """Return in how many crowds the spectral start meets (15) of Wang and Xu, of how many, and the vote."""
+    rows = rows_of("papers/wang2018/results/start.csv")
+    met = [sum(float(row[f"start_{name}"]) <= float(row["limit_15"]) for row in rows) for name in ("spectral", "vote")]
+    return str(met[0]), str(len(rows)), str(met[1])
 
 
 def attacked_areas() -> Figures:
@@ -391,6 +399,7 @@ CLAIMS = claims_of(
         },
         METHOD + "private-dawid-skene.md": {
             "these shares reach it in {} of {} crowds, the labels of the vote in {}.": vote_as_start,
+            "it reaches (15) in {} of {} crowds, the vote in {} (": spectral_starts,
         },
         "explanation/planning.md": {
             "it holds {} of {} errors.": left_out_coverage,
