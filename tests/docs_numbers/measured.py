@@ -245,6 +245,45 @@ def spectral_starts() -> Figures:
     return str(met[0]), str(len(rows)), str(met[1])
 
 
+def error_by_epsilon(data: str, mechanism: str = "k-RR") -> Callable[[], Figures]:
+    """Return the computation of one row of errors: constant, means with standard errors, unprotected."""
+
+    def compute() -> Figures:
+        rows = [
+            row
+            for row in rows_of("utility/results/real_tables.csv")
+            if row["data"] == data and row["method"] in ("ordinal-dawid-skene", "gaussian")
+        ]
+        errors = {
+            epsilon: [
+                float(row["error"])
+                for row in rows
+                if row["mechanism"] == mechanism and float(row["epsilon"]) == epsilon
+            ]
+            for epsilon in (1.0, 3.0, 5.0)
+        }
+        assert {5} == {len(found) for found in errors.values()}
+        (clean,) = (row for row in rows if row["mechanism"] == "unprotected")
+        pairs = [(float(np.mean(one)), float(np.std(one, ddof=1) / math.sqrt(5))) for one in errors.values()]
+        return (float(clean["constant"]), *(figure for pair in pairs for figure in pair), float(clean["error"]))
+
+    return compute
+
+
+def row_space_limits() -> Figures:
+    """Return floor and least error of a Gaussian V, over all draws of Theorem 5 of Sun et al., and their spreads."""
+    rows = [row for row in rows_of("papers/sun2018/results/theorem5.csv") if row["case"] == "gaussian V"]
+
+    def spread(name: str) -> float:
+        return math.sqrt(np.mean([float(row[f"{name}_deviation"]) ** 2 for row in rows]))
+
+    def mean(name: str) -> float:
+        return float(np.mean([float(row[name]) for row in rows]))
+
+    draws = str(sum(int(row["repeats"]) for row in rows))
+    return mean("floor"), draws, spread("floor"), mean("least_error"), spread("least_error")
+
+
 def attacked_areas() -> Figures:
     """Return the AUC of the participation attack at epsilon 0.1 and rank 50, by ridge."""
     rows = rows_of("papers/sun2018/results/participation.csv")
@@ -384,6 +423,17 @@ CLAIMS = claims_of(
         "explanation/mechanisms/two-layer.md": {
             "(weighted vote on Duchenne: {} ± {})": epsilon_zero,
         },
+        "explanation/truth-per-epsilon.md": {
+            f"| {name} | {{}} | {{}} ± {{}} | {{}} ± {{}} | {{}} ± {{}} | {{}} |": error_by_epsilon(*which)
+            for name, which in {
+                "AdultContent2, 4 ordered labels": ("adult2",),
+                "AdultContent2, assigned cells only": ("adult2", "k-RR, assigned"),
+                "web search, 5 grades": ("web_zhou",),
+                "web search, assigned cells only": ("web_zhou", "k-RR, assigned"),
+                "emotions, -100 to 100": ("n_emotion",),
+                "temperatures, 0 to 120 °F": ("weather_temperature",),
+            }.items()
+        },
         "explanation/verdicts.md": {
             (
                 "truth discovery on Duchenne gives {} under one-layer, less than the printed {}."
@@ -396,6 +446,11 @@ CLAIMS = claims_of(
                 "has {} workers, {} tasks and {} answers. Its sparsities have maximum {}, minimum {} and mean {}:"
             ): sparsities,
             "its {} answers by {} workers give the mean {}.": adult_sparsity,
+            (
+                "it is {} on average over {} draws of both, with a standard deviation of {}, and only a lower bound: "
+                "the least error of any $V^T w$, by linear programming, is {}, with a standard deviation of {} ("
+            ): row_space_limits,
+            "with Gaussian V and uniform truths the least error is {} on average. |": lambda: (row_space_limits()[3],),
         },
         METHOD + "private-dawid-skene.md": {
             "these shares reach it in {} of {} crowds, the labels of the vote in {}.": vote_as_start,

@@ -12,9 +12,9 @@ MEASURED = ("error", "change", "unprotected", "change_at_exact_answer", "change_
 
 
 def pooled(rows: list[Row]) -> list[Row]:
-    """Return one row per point: means over the seeds, with standard errors of these means and all repeats.
+    """Return one row per point: means over the trials of all seeds, with the standard errors of these means.
 
-    Every seed has as many trials; other columns are the same for all seeds, or those of the first.
+    Columns that are not measured are the same for all seeds, or those of the first.
     """
     points: dict[tuple[object, ...], list[Row]] = {}
     for row in rows:
@@ -24,17 +24,19 @@ def pooled(rows: list[Row]) -> list[Row]:
 
 def _mean(rows: list[Row]) -> Row:
     """Return the row of all trials of one point."""
-    found: Row = rows[0] | {"repeats": sum(int(row["repeats"]) for row in rows)}
+    repeats = np.array([row["repeats"] for row in rows])
+    found: Row = rows[0] | {"repeats": int(repeats.sum())}
+    share = repeats / repeats.sum()
     for name in rows[0]:
         if not (name in MEASURED or name == "deviation" or "standard_error" in name):
             continue
         column = np.array([row[name] for row in rows], dtype=float)
         if name in MEASURED:
-            found[name] = float(column.mean())
+            found[name] = float(share @ column)
         elif name == "deviation":
-            found[name] = float(math.sqrt((column**2).mean()))
+            found[name] = math.sqrt(share @ column**2)
         else:
-            found[name] = float(math.sqrt((column**2).sum()) / len(column))
+            found[name] = math.sqrt(share**2 @ column**2)
     return found
 
 
