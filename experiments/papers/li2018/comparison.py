@@ -169,7 +169,6 @@ def _pair(
     crowd = crowd_of(step["crowd"], seeds)
     hyper = published(claimed)
     losses = losses_of(crowd, hyper)
-    unprotected = {one: _unprotected(crowd, *one) for one in inferences}
     found: dict[tuple[Arm, str, str | None], list[tuple[float, ...]]] = {}
     for trial, (by_worker, by_answer) in enumerate(opposite_uniforms(crowd, np.random.default_rng(seeds))):
         for arm in arms:
@@ -184,7 +183,7 @@ def _pair(
                 if name == CROWDVEIL and not _is_run(step, arm, 2 * number + trial):
                     continue
                 error = crowd.error_rate(_labels(sent, reports, epsilon, name, weight))
-                figures = (error, unprotected[name, weight], crowd.constant, *exact)
+                figures = (error, _unprotected(crowd, name, weight), crowd.constant, *exact)
                 found.setdefault((arm, name, weight), []).append(figures)
     return found
 
