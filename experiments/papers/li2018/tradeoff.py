@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 
 from experiments.papers.exhibit import Row
 from experiments.papers.li2018.comparison import (
@@ -47,10 +48,9 @@ class Order:
 
     def text(self, other: str) -> str:
         """Return in words where two-layer is better, and where the other arm is."""
-        return (
-            f"two-layer is better at claims from {min(self.lower, default=math.inf):g} up, {other} at claims up to "
-            f"{max(self.higher, default=-math.inf):g}"
-        )
+        lower = f"at claims from {min(self.lower):g} up" if self.lower else "at no claim"
+        higher = f"at claims up to {max(self.higher):g}" if self.higher else "at none"
+        return f"two-layer is better {lower}, {other} {higher}"
 
     def holds_on(self, rows: list[Row], other: Arm) -> bool:
         """Return whether the changes of some rows have the same order at these claims."""
@@ -101,13 +101,22 @@ class Tradeoff:
                 value(own, "change", ONE_PER_ANSWER, TRUTH, claimed) < value(own, "change", TWO, TRUTH, claimed)
                 for claimed in claims(own)
             )
-            falling = [value(own, "change", TWO, TRUTH, claimed) for claimed in claims(own) if claimed > 0.05]
-            grows = falling == sorted(falling)
+            grows = _grows_as_claims_fall(own)
             orders = self.worker.holds_on(own, ONE_PER_WORKER) and self.fewer.holds_on(own, FEWER_ANSWERS)
             return better and grows and orders
 
         crossing = self.worker.has_one_crossing and self.fewer.has_one_crossing
         return crossing and holds_for_every_seed(rows, on) and costs_no_more(self.rows)
+
+
+def _grows_as_claims_fall(rows: list[Row]) -> bool:
+    """Return whether two-layer's change grows from claim 1 to .1, with no step down that is more than noise."""
+    found = [
+        [value(rows, name, TWO, TRUTH, claimed) for claimed in claims(rows) if claimed > 0.05]
+        for name in ("change", "standard_error")
+    ]
+    steps = zip(pairwise(found[0]), pairwise(found[1]), strict=True)
+    return found[0][0] < found[0][-1] and all(low - high < 3 * math.hypot(*noise) for (low, high), noise in steps)
 
 
 def clearly_lower(rows: list[Row], first: Arm, second: Arm) -> list[float]:
