@@ -41,7 +41,7 @@ def measure(configuration: Configuration) -> list[Row]:
         claims, truth = crowd(name, seed), truths(name, seed)
         runs.append([_summary(curve, exact, found, curves, claims, truth) for curve, (exact, found) in curves.items()])
     summary = [start | _mean_of_runs(list(one), runs) for one in zip(*runs, strict=True)]
-    return summary if chosen != MAIN else summary + [start | row for row in _cases(name, first)]
+    return summary if chosen != MAIN else summary + [{"crowd": name} | row for row in _cases(name, first)]
 
 
 def curves_of(name: str, thresholds: str, seed: int) -> Curves:
