@@ -93,6 +93,11 @@ def _gains(rows: list[Row], claimed: float) -> dict[str, float]:
     }
 
 
+def _noise(rows: list[Row], weight: str) -> float:
+    """Return the standard error of the gain at claim .5."""
+    return math.hypot(*(value(rows, "standard_error", arm, TRUTH, 0.5, weight) for arm in (ONE, TWO)))
+
+
 def _near(found: list[Distance]) -> str:
     """Return mean and largest distance in words."""
     gaps = [abs(one.gap) for one in found]
@@ -109,7 +114,7 @@ def _at_zero(changes: list[float]) -> str:
 def _holds(rows: list[Row]) -> bool:
     """Return whether the sentence holds on some rows."""
     levels = [claimed for claimed in claims(rows) if claimed > 0.05]
-    ahead = all(min(_gains(rows, claimed).values()) > 0 for claimed in levels if claimed >= 0.3)
+    ahead = all(gain > -2 * _noise(rows, weight) for weight, gain in _gains(rows, 0.5).items())
     ahead &= all(value(rows, "change", TWO, TRUTH, c) < value(rows, "change", ONE, TRUTH, c) for c in levels)
     zero = [value(rows, "change", arm, TRUTH, 0.0) for arm in (ONE, TWO) if 0.0 in claims(rows)]
     ahead &= all(abs(change + value(rows, "unprotected", ONE, TRUTH, 0.0) - 0.5) < 1e-4 for change in zero)
