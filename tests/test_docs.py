@@ -213,6 +213,19 @@ def test_readme_is_short_and_begins_with_the_two_commands() -> None:
     assert test.strip().endswith(COMMAND_LINES["test"])
 
 
+def test_the_sample_of_the_readme_marks_what_it_leaves_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lines of the first sample that follow each other do so in the output; what lies between is marked by `...`."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    shutil.copytree(DOCS / "samples", tmp_path / "docs" / "samples")
+    (_, code), *_ = blocks(ROOT / "README.md", "console|text")
+    command, *shown = code.removeprefix("$ ").rstrip().split("\n")
+    printed = run_command(shlex.split(command)).rstrip().split("\n")
+    text = "\n".join(re.escape(line) if line != "..." else "(?:.*\n)*.*" for line in shown)
+
+    assert re.fullmatch(text, "\n".join(printed)), "\n".join(printed)
+
+
 @pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "SECURITY.md"])
 def test_links_outside_the_site_lead_somewhere(name: str) -> None:
     """Links and pictures of the pages at the root, which the site's strict build does not see, exist."""

@@ -85,6 +85,12 @@ def standard_error(values: ArrayLike) -> float | None:
     return float(numbers.std(ddof=1) / math.sqrt(len(numbers))) if len(numbers) > 1 else None
 
 
+def seed_of_point(seed: int, *point: float) -> int:
+    """Return a seed of a point of a sweep, so that no two points of an exhibit share their draws."""
+    numbers = [round(1_000_000 * one) for one in point]
+    return int(np.random.SeedSequence([seed, *numbers]).generate_state(1)[0])
+
+
 def exhibits_of(paper: str) -> list[str]:
     """Return the names of a paper's exhibits in the paper."""
     return [stem for stem in _declarations(paper) if stem != "shared"]

@@ -9,6 +9,7 @@ import math
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import linprog
 from scipy.stats import binom
 
 from crowdveil.errors import SettingsError
@@ -113,6 +114,20 @@ def row_space_error_floor(profiles: NDArray[np.float64], truths: NDArray[np.floa
     basis, _ = np.linalg.qr(profiles.T)
     rest = truths - basis @ (basis.T @ truths)
     return float(rest @ rest / (np.abs(rest).max() * len(truths)))
+
+
+def row_space_least_error(profiles: NDArray[np.float64], truths: NDArray[np.float64]) -> float:
+    """Least mean absolute error of any estimate of the form u V, by the dual linear program (derived here).
+
+    It is the largest <truths, y> / n over all y in [-1, 1]^n with V y = 0; see `row_space_error_floor` for a lower
+    bound in closed form.
+
+    Args:
+        profiles: V, shape (dimensions, tasks).
+        truths: shape (tasks,).
+    """
+    found = linprog(-truths, A_eq=profiles, b_eq=np.zeros(len(profiles)), bounds=(-1, 1), method="highs")
+    return float(-found.fun / len(truths))
 
 
 def one_layer_epsilon(flip_probability: float, *, labels: int) -> float:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from experiments.methods.comparison import SETS, log_loss, reported_gold
 from experiments.papers.li2018 import comparison
+from experiments.papers.li2018.seeds import pooled
 from experiments.papers.li2018.tradeoff import clearly_lower
 from experiments.papers.run import read_rows
 from experiments.papers.wang2018.theorem2 import abilities_of
@@ -211,7 +212,8 @@ def epsilon_zero() -> Figures:
 def one_layer_at_epsilon_zero() -> Figures:
     """Return our change of truth discovery on Duchenne under one-layer at claim 0, and the printed one."""
     wanted = {
-        "mechanism": "one-layer", "equal": "claimed", "weight": "ln(p / (1 - p))", "claimed_epsilon": "0.0"
+        "mechanism": "one-layer", "equal": "claimed", "weight": "ln(p / (1 - p))", "claimed_epsilon": "0.0",
+        "seed": "18",
     }  # fmt: skip
     (row,) = (row for row in rows_of("papers/li2018/results/table3.csv") if wanted.items() <= row.items())
     return float(row["change"]), float(row["printed"])
@@ -219,7 +221,7 @@ def one_layer_at_epsilon_zero() -> Figures:
 
 def clear_claims() -> Figures:
     """Return the smallest claim at which two-layer, and the largest at which one-layer on fewer answers, is better."""
-    rows = read_rows(EXPERIMENTS / "papers/li2018/results/figure4.csv")
+    rows = pooled(read_rows(EXPERIMENTS / "papers/li2018/results/figure4.csv"))
     return (
         min(clearly_lower(rows, comparison.TWO, comparison.ONE_PER_WORKER)),
         max(clearly_lower(rows, comparison.FEWER_ANSWERS, comparison.TWO)),
@@ -235,6 +237,52 @@ def vote_as_start() -> Figures:
         shares = 0.5 - gain * float(abilities_of(row["crowd"], int(row["workers"])).mean() - 0.5)
         found += np.array([shares, float(row["vote"])]) <= math.sqrt(math.log(tasks) / tasks)
     return str(found[0]), str(len(rows)), str(found[1])
+
+
+def spectral_starts() -> Figures:
+    """Return in how many crowds the spectral start meets (15) of Wang and Xu, of how many, and the vote."""
+    rows = rows_of("papers/wang2018/results/start.csv")
+    met = [sum(float(row[f"start_{name}"]) <= float(row["limit_15"]) for row in rows) for name in ("spectral", "vote")]
+    return str(met[0]), str(len(rows)), str(met[1])
+
+
+def error_by_epsilon(data: str, mechanism: str = "k-RR") -> Callable[[], Figures]:
+    """Return the computation of one row of errors: constant, means with standard errors, unprotected."""
+
+    def compute() -> Figures:
+        rows = [
+            row
+            for row in rows_of("utility/results/real_tables.csv")
+            if row["data"] == data and row["method"] in ("ordinal-dawid-skene", "gaussian")
+        ]
+        errors = {
+            epsilon: [
+                float(row["error"])
+                for row in rows
+                if row["mechanism"] == mechanism and float(row["epsilon"]) == epsilon
+            ]
+            for epsilon in (1.0, 3.0, 5.0)
+        }
+        assert {5} == {len(found) for found in errors.values()}
+        (clean,) = (row for row in rows if row["mechanism"] == "unprotected")
+        pairs = [(float(np.mean(one)), float(np.std(one, ddof=1) / math.sqrt(5))) for one in errors.values()]
+        return (float(clean["constant"]), *(figure for pair in pairs for figure in pair), float(clean["error"]))
+
+    return compute
+
+
+def row_space_limits() -> Figures:
+    """Return floor and least error of a Gaussian V, over all draws of Theorem 5 of Sun et al., and their spreads."""
+    rows = [row for row in rows_of("papers/sun2018/results/theorem5.csv") if row["case"] == "gaussian V"]
+
+    def spread(name: str) -> float:
+        return math.sqrt(np.mean([float(row[f"{name}_deviation"]) ** 2 for row in rows]))
+
+    def mean(name: str) -> float:
+        return float(np.mean([float(row[name]) for row in rows]))
+
+    draws = str(sum(int(row["repeats"]) for row in rows))
+    return mean("floor"), draws, spread("floor"), mean("least_error"), spread("least_error")
 
 
 def attacked_areas() -> Figures:
@@ -376,6 +424,17 @@ CLAIMS = claims_of(
         "explanation/mechanisms/two-layer.md": {
             "(weighted vote on Duchenne: {} ± {})": epsilon_zero,
         },
+        "explanation/truth-per-epsilon.md": {
+            f"| {name} | {{}} | {{}} ± {{}} | {{}} ± {{}} | {{}} ± {{}} | {{}} |": error_by_epsilon(*which)
+            for name, which in {
+                "AdultContent2, 4 ordered labels": ("adult2",),
+                "AdultContent2, assigned cells only": ("adult2", "k-RR, assigned"),
+                "web search, 5 grades": ("web_zhou",),
+                "web search, assigned cells only": ("web_zhou", "k-RR, assigned"),
+                "emotions, -100 to 100": ("n_emotion",),
+                "temperatures, 0 to 120 °F": ("weather_temperature",),
+            }.items()
+        },
         "explanation/verdicts.md": {
             (
                 "truth discovery on Duchenne gives {} under one-layer, less than the printed {}."
@@ -388,9 +447,15 @@ CLAIMS = claims_of(
                 "has {} workers, {} tasks and {} answers. Its sparsities have maximum {}, minimum {} and mean {}:"
             ): sparsities,
             "its {} answers by {} workers give the mean {}.": adult_sparsity,
+            (
+                "it is {} on average over {} draws of both, with a standard deviation of {}, and only a lower bound: "
+                "the least error of any $V^T w$, by linear programming, is {}, with a standard deviation of {} ("
+            ): row_space_limits,
+            "with Gaussian V and uniform truths the least error is {} on average. |": lambda: (row_space_limits()[3],),
         },
         METHOD + "private-dawid-skene.md": {
             "these shares reach it in {} of {} crowds, the labels of the vote in {}.": vote_as_start,
+            "it reaches (15) in {} of {} crowds, the vote in {} (": spectral_starts,
         },
         "explanation/planning.md": {
             "it holds {} of {} errors.": left_out_coverage,

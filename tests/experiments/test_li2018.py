@@ -5,12 +5,19 @@ from itertools import pairwise, product
 
 import numpy as np
 import pytest
-from experiments.papers.li2018.comparison import crowdveil_default, measure
+from experiments.papers.li2018.comparison import crowdveil_default, measure, opposite_uniforms
 from experiments.papers.li2018.comparison import most_informative_count as most_informative
 from experiments.papers.li2018.crowds import EACH, GROUPS, STUDENTS, as_reports, peer_grading
 from experiments.papers.li2018.figure1 import product_density, product_distribution
 from experiments.papers.li2018.hyper_distribution import matching_flip, published, scaled_beta, two_points, uniform
-from experiments.papers.li2018.section62 import exact_error, importance, perturbed_wrong, printed_change
+from experiments.papers.li2018.section62 import (
+    discovered_error,
+    exact_error,
+    importance,
+    perturbed_wrong,
+    printed_change,
+)
+from experiments.papers.li2018.seeds import holds_for_every_seed, pooled
 from experiments.papers.li2018.truth_discovery import CLAMP, Crowd, majority_vote, perturbed, truth_discovery
 from experiments.papers.run import load_exhibit
 from experiments.theory.published_bounds import beta_flip_epsilon
@@ -88,6 +95,59 @@ def test_perturbation_equals_definition_5_1() -> None:
     ]
 
     assert expected == perturbed(crowd, flip, numbers).tolist()
+
+
+@pytest.mark.parametrize("method", [majority_vote, lambda *given: truth_discovery(*given)[0]])
+def test_opposite_draws_at_claim_0_give_complements(method) -> None:
+    """At claim 0 the reports of a pair are complements under both mechanisms, so that their mean error is 1/2."""
+    crowd, hyper = peer_grading(4), published(0.0)
+    draws = opposite_uniforms(crowd, np.random.default_rng(5))
+    for quantile in (hyper.quantile, lambda numbers: np.full(len(numbers), 0.5)):
+        first, second = (perturbed(crowd, quantile(by_worker), by_answer) for by_worker, by_answer in draws)
+
+        assert (-first).tolist() == second.tolist()
+        assert crowd.error_rate(method(crowd, first)) + crowd.error_rate(method(crowd, second)) == pytest.approx(1)
+
+
+def test_claims_and_seeds_have_draws_of_their_own() -> None:
+    """Two claims so close that equal draws would flip the same answers have other errors, as have two seeds."""
+    (step, *_) = load_exhibit("li2018/figure3").configurations("quick")
+    step |= {"arms": "one-layer/claimed", "weights": "p", "trials": 20}
+    changes = [
+        measure(step | {"claimed_epsilon": claimed, "seed": seed})[0]["error"]
+        for claimed, seed in ((0.5, 18), (0.500001, 18), (0.5, 19))
+    ]
+
+    assert 3 == len(set(changes))
+
+
+def test_rows_of_two_seeds_are_pooled() -> None:
+    """Means are over all trials, the standard error is that of the mean of both seeds, repeats are added."""
+    shared = {"crowd": "a", "equal": "claimed", "unprotected": 0.2, "exact_epsilon": 1.0}
+    one = shared | {"seed": 1, "change": 0.1, "standard_error": 0.03, "deviation": 0.3, "repeats": 300}
+    other = shared | {"seed": 2, "change": 0.2, "standard_error": 0.04, "deviation": 0.5, "repeats": 100}
+    (found,) = pooled([one, other])
+
+    assert (pytest.approx(0.125), pytest.approx(math.hypot(0.75 * 0.03, 0.25 * 0.04)), 400) == (
+        found["change"], found["standard_error"], found["repeats"]
+    )  # fmt: skip
+    assert pytest.approx(math.sqrt(0.75 * 0.09 + 0.25 * 0.25)) == found["deviation"]
+    assert not holds_for_every_seed([one, other], lambda rows: rows[0]["change"] < 0.15)
+    assert holds_for_every_seed([one, other], lambda rows: rows[0]["change"] < 0.25)
+
+
+def test_truth_discovery_does_not_take_users_p_and_1_minus_p_for_equivalent() -> None:
+    """The exact error by loops over the answers of one task, whose labels are those of the vote: section 6.2.1."""
+    for mirrored in (0, 1, 2, 3):
+        right = [0.1] * mirrored + [0.9] * (3 - mirrored)
+        error = sum(
+            math.prod(p if answer else 1 - p for answer, p in zip(answers, right, strict=True))
+            for answers in product((True, False), repeat=3)
+            if sum(answers) < 2
+        )
+
+        assert pytest.approx(error) == discovered_error(1 - np.array(right))
+        assert pytest.approx(0.028) == float(exact_error(1 - np.array(right)))
 
 
 def test_peer_grading_has_the_sizes_of_table_1() -> None:

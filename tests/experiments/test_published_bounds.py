@@ -21,6 +21,7 @@ from experiments.theory.published_bounds import (
     randomized_response_mean_limit,
     refuting_workers,
     row_space_error_floor,
+    row_space_least_error,
     smaller_change_probability,
     smallest_tasks,
     smallest_workers,
@@ -180,14 +181,15 @@ def test_published_factorization_leaks_the_stated_delta(epsilon: float) -> None:
 
 
 def test_factorization_example_is_reproduced_and_refuted() -> None:
-    """Theorem 5 gives 1.798 in the paper's example, where no estimate at any epsilon comes below 4.5 (or 2.2)."""
+    """Theorem 5 gives 1.798 in the paper's example, where no estimate at any epsilon comes below 4.5 (or 4.1)."""
     setting = {"largest_quality": 0.1, "workers": 10, "dimensions": 100, "noise_scale": 10, "tasks": 1000}
     random = np.random.Generator(np.random.PCG64(0))
     truths, gaussian = random.uniform(0, 9, 1000), random.normal(size=(100, 1000))
 
     assert factorization_error_bound(**setting) == pytest.approx(1.798, abs=5e-4)
     assert row_space_error_floor(*half_zero_half_nine()) == pytest.approx(4.5)
-    assert row_space_error_floor(gaussian, truths) == pytest.approx(2.20, abs=5e-3)
+    assert row_space_error_floor(gaussian, truths) > 1.8
+    assert row_space_least_error(gaussian, truths) == pytest.approx(4.13, abs=5e-3)
 
 
 def test_row_space_floor_is_below_every_estimate_in_the_row_space() -> None:
@@ -198,6 +200,27 @@ def test_row_space_floor_is_below_every_estimate_in_the_row_space() -> None:
     errors = [np.abs(truths - (best + move) @ profiles).mean() for move in random.normal(0, 0.3, size=(200, 3))]
 
     assert 0.5 < row_space_error_floor(profiles, truths) <= min(errors)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_least_error_of_the_row_space_is_that_of_the_best_point(seed: int) -> None:
+    """For one profile the best multiple is at a ratio of truth and profile; the floor is below it."""
+    random = np.random.Generator(np.random.PCG64(seed))
+    profile, truths = random.normal(size=31), random.uniform(0, 9, 31)
+    best = min(np.abs(truths - ratio * profile).mean() for ratio in truths / profile)
+
+    assert row_space_least_error(profile[None], truths) == pytest.approx(best)
+    assert row_space_error_floor(profile[None], truths) <= best
+
+
+def test_least_error_of_several_profiles_is_below_random_estimates() -> None:
+    """No u V of many drawn near the least-squares one comes below the least error, and some come near it."""
+    random = np.random.Generator(np.random.PCG64(3))
+    profiles, truths = random.normal(size=(3, 40)), random.uniform(0, 9, 40)
+    centre = np.linalg.lstsq(profiles.T, truths, rcond=None)[0]
+    errors = [np.abs(truths - (centre + move) @ profiles).mean() for move in random.normal(0, 0.3, size=(2000, 3))]
+
+    assert 0.98 * min(errors) < row_space_least_error(profiles, truths) <= min(errors)
 
 
 def test_two_layer_claim_is_right_for_one_answer() -> None:

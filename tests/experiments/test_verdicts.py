@@ -45,6 +45,15 @@ def test_no_reading_of_huais_measures_fits_all_cells_of_the_table() -> None:
     assert {"sums": 12, "means": 3, "mean, sum": 15, "sum, mean": 15} == violated
 
 
+def test_a_root_of_a_mean_would_fit_huais_table() -> None:
+    """With ISE the mean of x and SISE the root of the mean of x^2, ISE <= SISE <= sqrt(N) ISE holds in all 15 pairs."""
+    cells = [cell for ise, sise in TABLE_2.values() for cell in zip(ise, sise, strict=True)]
+    objects = [objects for _, objects in TABLE_1.values()] * len(TABLE_2)
+
+    assert 15 == len(cells)
+    assert all(ise <= sise <= math.sqrt(n) * ise for (ise, sise), n in zip(cells, objects, strict=True))
+
+
 @pytest.mark.parametrize("cells", [1, 2, 5, 8])
 def test_whole_reports_of_uniform_flips_do_not_tell_answers_from_their_complement(cells: int) -> None:
     """Under U(0, 1) with two labels P(report | answers) = P(report | complement), exactly, for all vectors of k cells.

@@ -16,7 +16,8 @@ from experiments.papers.wang2018.dense_crowd import (
     private_mechanism,
     unbiased_abilities,
 )
-from experiments.papers.wang2018.lemmas import two_tails
+from experiments.papers.wang2018.lemmas import measure, two_tails
+from experiments.papers.wang2018.start import spectral_start
 from experiments.papers.wang2018.theorem4 import distance_to_normal, vote_error
 
 from crowdveil.estimators import PrivateDawidSkene
@@ -73,3 +74,34 @@ def test_printed_distance_to_the_normal_is_too_small() -> None:
     """Inequality (36) fails: the step of the distribution function at the middle alone is more than its bound."""
     assert distance_to_normal(1) == pytest.approx(0.3413, abs=1e-4)
     assert all(distance_to_normal(count) > 6 * count**-0.5 / 16 for count in (10, 1001))
+
+
+@pytest.mark.parametrize("spread", [0.1, 1.0, 5.0])
+def test_the_printed_lemma_4_depends_on_the_scale(spread: float) -> None:
+    """For one number +-spread the distance to the normal is Phi(1) - 1/2; (35) is c spread^2, with sigma cubed c."""
+    (printed,), (cubed,) = (
+        measure({"claim": claim, "spread": spread, "workers": 1}) for claim in ("Lemma 4", "Lemma 4 with sigma cubed")
+    )
+
+    assert printed["found"] == cubed["found"] == pytest.approx(math.erf(math.sqrt(0.5)) / 2)
+    assert (printed["claimed"], cubed["claimed"]) == pytest.approx((0.4748 * spread**2, 0.4748))
+
+
+@pytest.mark.parametrize("workers", [1, 30])
+def test_equation_36_does_not_follow_from_35(workers: int) -> None:
+    """With sigma 1/2 and third moment 1/8 the right side of (35) is c / (4 sqrt(n)), that of (36) 1 / (16 sqrt(n))."""
+    (row,) = measure({"claim": "step from (35) to (36)", "spread": 0.5, "workers": workers})
+
+    assert row["found"] == pytest.approx(0.4748 / 4 / math.sqrt(workers))
+    assert row["claimed"] == pytest.approx(1 / 16 / math.sqrt(workers))
+    assert row["found"] > row["claimed"]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_spectral_start_is_the_first_singular_vector(seed: int) -> None:
+    """The start has the signs of the right singular vector of a full decomposition, turned to agree with the vote."""
+    crowd = draw_crowd(np.linspace(0.5, 1, 30), 80, 2.0, np.random.default_rng(seed))
+    vector = np.linalg.svd(crowd.reports)[2][0]
+    vector *= np.sign(vector @ majority_vote(crowd.reports))
+
+    assert np.where(vector >= 0, 1, -1).tolist() == spectral_start(crowd.reports).tolist()

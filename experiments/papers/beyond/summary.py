@@ -134,7 +134,8 @@ def _labels(step: dict[str, Any]) -> list[Row]:
     exact = 0.0
     for seed in seeds:
         people = binary_crowd(seed)
-        losses, (by_worker, by_answer) = comparison.losses_of(people, hyper), comparison.uniforms(people, SEED, seed)
+        losses, generator = comparison.losses_of(people, hyper), np.random.default_rng([SEED, seed])
+        by_worker, by_answer = generator.random(people.workers), generator.random(len(people.task))
         exact = max(exact, float(losses.answer.max()))
         for name, labels in _inferred(people, claimed, (hyper, losses, by_worker), by_answer).items():
             errors.setdefault(name, []).append(people.error_rate(labels))

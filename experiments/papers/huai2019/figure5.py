@@ -63,6 +63,6 @@ def verdict(rows: list[Row]) -> Verdict:
         "candidates, which do not depend on the computer, grow linearly with records (within 15% from five records "
         f"on), and tests add to them ({counts}); the paper's seconds are not readable in our copy, and ours, from one "
         f"to thirty records, grow {grown[WITH]} fold with tests and {grown[WITHOUT]} fold without; the extra time "
-        "tells how many candidates failed, which costs a claim's weight in delta."
+        "tells how many candidates failed, which costs up to a claim's weight in delta."
     )
     return Verdict("reproduced in part", sentence, linear and min(ratio.values()) > 1)

@@ -3,12 +3,14 @@
 Loss per answer and per worker depend on the worker's number k of answers, which is public. "At equal exact epsilon"
 gives every worker of one-layer the epsilon that two-layer costs this worker: of one answer, or of all k answers
 divided by k. `exact_epsilon` is the largest over workers, of one answer; `exact_worker_epsilon` of all answers.
-All trials of one number share their random numbers, so differences have less noise than the values.
+Trials come in pairs with opposite random numbers u and 1 - u, which halves the noise and more: at claim 0 the reports
+of a pair are complements, so that their mean error is 1/2. Every claim and seed has draws, and a simulated crowd, of
+its own; the arms of one claim share them, so differences of arms have less noise than the values.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 from typing import Literal
 
 import numpy as np
@@ -31,7 +33,7 @@ from crowdveil.channels.guarantee import MIN_EPSILON
 
 Equal = Literal["claimed", "exact, answer", "exact, worker", "exact, worker, fewer answers"]
 
-SEED = 18
+SEEDS = (18, 19)
 CROWDVEIL = "crowdveil default"
 MAIN_WEIGHT = "ln(p / (1 - p))"
 
@@ -61,35 +63,41 @@ class Losses:
 def measure(step: Configuration) -> list[Row]:
     """Return one row per arm and inference at a claimed epsilon."""
     arms = [ARMS[text] for text in step["arms"].split(";")]
-    claimed = step["claimed_epsilon"]
+    inferences = [(VOTE, None), *((TRUTH, one) for one in step["weights"].split(";")), (CROWDVEIL, None)]
+    pairs = [_pair(step, n, arms, inferences) for n in range(step["trials"] // 2)]
     rows = []
     for arm in arms:
-        for name, weight in ((VOTE, None), *((TRUTH, one) for one in step["weights"].split(";")), (CROWDVEIL, None)):
-            if name == CROWDVEIL and arm.mechanism == "one-layer" and arm.equal == "claimed" and claimed < MIN_EPSILON:
-                continue  # No channel: the reports do not depend on the answers.
-            count = step["crowdveil_trials"] if name == CROWDVEIL else step["trials"]
-            found = np.array([_trial(step["crowd"], claimed, arm, name, weight, step["seed"], t) for t in range(count)])
-            error, unprotected, constant, answer, worker = found.T
-            rows.append(
-                {
-                    "crowd": step["crowd"],
-                    "equal": arm.equal,
-                    "mechanism": arm.mechanism,
-                    "inference": name,
-                    "weight": weight,
-                    "claimed_epsilon": claimed,
-                    "exact_epsilon": float(answer.max()),
-                    "exact_worker_epsilon": float(worker.max()),
-                    "error": float(error.mean()),
-                    "change": float((error - unprotected).mean()),
-                    "standard_error": standard_error(error - unprotected),
-                    "unprotected": float(unprotected.mean()),
-                    "constant": float(constant.mean()),
-                    "repeats": count,
-                    "printed": _printed(PRINTED.get(step["crowd"], ()), arm, name, claimed),
-                }
-            )
+        for name, weight in inferences:
+            # Each has shape (2, 5): error, unprotected, constant, exact loss of an answer and of a worker.
+            found = [one[arm, name, weight] for one in pairs if (arm, name, weight) in one]
+            if found:
+                rows.append(_row(step, arm, name, weight, np.array(found)))
     return rows
+
+
+def _row(step: Configuration, arm: Arm, name: str, weight: str | None, found: Numbers) -> Row:
+    """Return the row of an arm and an inference, from the figures of all pairs, shape (pairs, 2, 5)."""
+    error, unprotected, constant, answer, worker = np.moveaxis(found, 2, 0)
+    change = error - unprotected
+    return {
+        "crowd": step["crowd"],
+        "seed": step["seed"],
+        "equal": arm.equal,
+        "mechanism": arm.mechanism,
+        "inference": name,
+        "weight": weight,
+        "claimed_epsilon": step["claimed_epsilon"],
+        "exact_epsilon": float(answer.max()),
+        "exact_worker_epsilon": float(worker.max()),
+        "error": float(error.mean()),
+        "change": float(change.mean()),
+        "standard_error": standard_error(change.mean(axis=1)),
+        "deviation": float(change.std()),
+        "unprotected": float(unprotected.mean()),
+        "constant": float(constant.mean()),
+        "repeats": change.size,
+        "printed": _printed(PRINTED.get(step["crowd"], ()), arm, name, step["claimed_epsilon"]),
+    }
 
 
 def _printed(printed: Sequence[Row], arm: Arm, inference: str, claimed: float) -> float | None:
@@ -127,10 +135,15 @@ def _losses(hyper: HyperDistribution, cells: int) -> tuple[float, float]:
     return hyper.cell_loss(cells), hyper.worker_loss(cells)
 
 
-def uniforms(crowd: Crowd, seed: int, trial: int) -> tuple[Numbers, Numbers]:
-    """Return one number in [0, 1) per worker and one per answer."""
-    generator = np.random.default_rng([seed, trial])
-    return generator.random(crowd.workers), generator.random(len(crowd.task))
+def opposite_uniforms(crowd: Crowd, generator: np.random.Generator) -> list[tuple[Numbers, Numbers]]:
+    """Return one number in [0, 1] per worker and one per answer, then the numbers that make 1 with them."""
+    by_worker, by_answer = generator.random(crowd.workers), generator.random(len(crowd.task))
+    return [(by_worker, by_answer), (1 - by_worker, 1 - by_answer)]
+
+
+def key_of(claimed: float) -> int:
+    """Return the claim as an integer, part of the seed of its draws."""
+    return round(claimed * 1_000_000)
 
 
 def flips(
@@ -148,27 +161,37 @@ def flips(
     return matching_flip(epsilon), epsilon
 
 
-def _trial(
-    name: str, claimed: float, arm: Arm, inference: str, weight: str | None, seed: int, trial: int
-) -> tuple[float, float, float, float, float]:
-    """Return error, unprotected error, constant's error, and the largest loss of an answer and of a worker."""
-    crowd = crowd_of(name, trial)
-    by_worker, by_answer = uniforms(crowd, seed, trial)
+def _pair(
+    step: Configuration, number: int, arms: Sequence[Arm], inferences: Sequence[tuple[str, str | None]]
+) -> dict[tuple[Arm, str, str | None], list[tuple[float, ...]]]:
+    """Return the figures of both trials of a pair by arm and inference; see `measure`."""
+    claimed, seeds = step["claimed_epsilon"], [step["seed"], key_of(step["claimed_epsilon"]), number]
+    crowd = crowd_of(step["crowd"], seeds)
     hyper = published(claimed)
     losses = losses_of(crowd, hyper)
-    sent = crowd
-    if arm == FEWER_ANSWERS:
-        sent, by_answer, losses = _part(crowd, by_answer, losses, np.random.default_rng([seed, trial, 1]))
-    flip, epsilon = flips(arm, sent, claimed, hyper, losses, by_worker)
-    reports = perturbed(sent, flip, by_answer)
-    own, share = (losses.answer, losses.share) if epsilon is None else (epsilon, epsilon)
-    return (
-        crowd.error_rate(_labels(sent, reports, epsilon, inference, weight)),
-        _unprotected(crowd, inference, weight),
-        crowd.constant,
-        float(own.max()),
-        float((share * sent.per_worker).max()),
-    )
+    found: dict[tuple[Arm, str, str | None], list[tuple[float, ...]]] = {}
+    for trial, (by_worker, by_answer) in enumerate(opposite_uniforms(crowd, np.random.default_rng(seeds))):
+        for arm in arms:
+            sent, numbers, own = crowd, by_answer, losses
+            if arm == FEWER_ANSWERS:
+                sent, numbers, own = _part(crowd, by_answer, losses, np.random.default_rng([*seeds, 1]))
+            flip, epsilon = flips(arm, sent, claimed, hyper, own, by_worker)
+            reports = perturbed(sent, flip, numbers)
+            answer, share = (own.answer, own.share) if epsilon is None else (epsilon, epsilon)
+            exact = float(answer.max()), float((share * sent.per_worker).max())
+            for name, weight in inferences:
+                if name == CROWDVEIL and not _is_run(step, arm, 2 * number + trial):
+                    continue
+                error = crowd.error_rate(_labels(sent, reports, epsilon, name, weight))
+                figures = (error, _unprotected(crowd, name, weight), crowd.constant, *exact)
+                found.setdefault((arm, name, weight), []).append(figures)
+    return found
+
+
+def _is_run(step: Configuration, arm: Arm, trial: int) -> bool:
+    """Return whether crowdveil's default runs; without a channel the reports do not depend on the answers."""
+    blind = arm == ONE and step["claimed_epsilon"] < MIN_EPSILON
+    return not blind and trial < step["crowdveil_trials"]
 
 
 def most_informative_count(total: float, answers: int) -> int:
@@ -206,7 +229,7 @@ def _labels(crowd: Crowd, reports: Numbers, epsilon: Numbers | None, inference: 
     return truth_discovery(crowd, reports, WEIGHT_FUNCTIONS[weight])[0]
 
 
-@cache
+@lru_cache(maxsize=64)
 def _unprotected(crowd: Crowd, inference: str, weight: str | None) -> float:
     return crowd.error_rate(_labels(crowd, crowd.answer, None, inference, weight))
 

@@ -6,6 +6,7 @@ number, and every grade is right with that probability, independently. The mean 
 that the majority vote without protection has the accuracy that the paper prints, 0.73.
 """
 
+from collections.abc import Sequence
 from functools import cache
 
 import numpy as np
@@ -44,9 +45,9 @@ def duchenne() -> Crowd:
     )
 
 
-def peer_grading(seed: int, *, ability: float = MEAN_ABILITY, concentration: float = CONCENTRATION) -> Crowd:
-    """Return one simulated peer grading set."""
-    generator = np.random.default_rng([2018, seed])
+def peer_grading(*seeds: int, ability: float = MEAN_ABILITY, concentration: float = CONCENTRATION) -> Crowd:
+    """Return one simulated peer grading set; its seed is one integer or several."""
+    generator = np.random.default_rng([2018, *seeds])
     truth = generator.choice([-1.0, 1.0], GROUPS)
     abilities = generator.beta(ability * concentration, (1 - ability) * concentration, STUDENTS)
     task, worker = assigned(generator)
@@ -63,12 +64,11 @@ def assigned(generator: np.random.Generator) -> tuple[NDArray[np.int64], NDArray
     return ((own[:, None] + steps) % GROUPS).ravel(), np.repeat(student, EACH)
 
 
-@cache
-def crowd_of(name: str, seed: int) -> Crowd:
+def crowd_of(name: str, seeds: Sequence[int]) -> Crowd:
     """Return a crowd by name; the seed counts for simulated ones only."""
     if name == DUCHENNE:
         return duchenne()
-    return peer_grading(seed, concentration=UNEQUAL_CONCENTRATION if name == UNEQUAL else CONCENTRATION)
+    return peer_grading(*seeds, concentration=UNEQUAL_CONCENTRATION if name == UNEQUAL else CONCENTRATION)
 
 
 def as_reports(crowd: Crowd, reports: NDArray[np.float64]) -> Reports:

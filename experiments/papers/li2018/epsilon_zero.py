@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 from experiments.papers.exhibit import Configuration, Row, Verdict
-from experiments.papers.li2018.comparison import TRUTH, VOTE, losses_of, uniforms
+from experiments.papers.li2018.comparison import TRUTH, VOTE, losses_of
 from experiments.papers.li2018.crowds import DUCHENNE, PEER, crowd_of
 from experiments.papers.li2018.hyper_distribution import published
 from experiments.papers.li2018.printed import PRINTED
@@ -18,7 +18,7 @@ ANEW, ONCE = "in every trial", "once for all trials"
 
 def measure(step: Configuration) -> list[Row]:
     """Return the mean error over runs by inference, and the share of runs whose error is at most the printed one."""
-    crowd = crowd_of(step["crowd"], 0)
+    crowd = crowd_of(step["crowd"], [0])
     two = step["mechanism"] == "two-layer"
     errors = np.array([_run(step, run) for run in range(step["runs"])])
     rows: list[Row] = []
@@ -49,13 +49,14 @@ def measure(step: Configuration) -> list[Row]:
 
 def _run(step: dict[str, Any], run: int) -> tuple[float, float]:
     """Return the mean errors of majority vote and of truth discovery over the trials of a run."""
-    crowd = crowd_of(step["crowd"], 0)
+    crowd = crowd_of(step["crowd"], [0])
     hyper = published(0.0)
     found = []
+    by_worker = np.empty(0)
     for trial in range(step["trials"]):
-        by_worker, by_answer = uniforms(crowd, step["seed"], run * step["trials"] + trial)
-        if step["drawn"] == ONCE:
-            by_worker, _ = uniforms(crowd, step["seed"], run * step["trials"])
+        generator = np.random.default_rng([step["seed"], run * step["trials"] + trial])
+        drawn, by_answer = generator.random(crowd.workers), generator.random(len(crowd.task))
+        by_worker = drawn if trial == 0 or step["drawn"] == ANEW else by_worker
         flip: Numbers = hyper.quantile(by_worker) if step["mechanism"] == "two-layer" else np.full(crowd.workers, 0.5)
         reports = perturbed(crowd, flip, by_answer)
         labels = majority_vote(crowd, reports), truth_discovery(crowd, reports)[0]

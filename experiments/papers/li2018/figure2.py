@@ -3,8 +3,8 @@
 from typing import Any
 
 import numpy as np
-from experiments.papers.exhibit import Configuration, Row, Verdict
-from experiments.papers.li2018.comparison import SEED, losses_of, uniforms
+from experiments.papers.exhibit import Configuration, Row, Verdict, standard_error
+from experiments.papers.li2018.comparison import losses_of
 from experiments.papers.li2018.crowds import DUCHENNE, PEER, crowd_of
 from experiments.papers.li2018.hyper_distribution import published
 from experiments.papers.li2018.truth_discovery import perturbed, truth_discovery
@@ -16,9 +16,10 @@ SMALL, LARGE = 0.1, 0.4
 
 def measure(step: Configuration) -> list[Row]:
     """Return the weights of all users in one trial."""
-    crowd, hyper = crowd_of(step["crowd"], step["trial"]), published(step["claimed_epsilon"])
-    by_worker, by_answer = uniforms(crowd, SEED, step["trial"])
-    flip, exact = hyper.quantile(by_worker), losses_of(crowd, hyper).answer
+    crowd, hyper = crowd_of(step["crowd"], [step["trial"]]), published(step["claimed_epsilon"])
+    generator = np.random.default_rng([step["seed"], step["trial"]])
+    flip, exact = hyper.quantile(generator.random(crowd.workers)), losses_of(crowd, hyper).answer
+    by_answer = generator.random(len(crowd.task))
     _, clean = truth_discovery(crowd, crowd.answer)
     _, noisy = truth_discovery(crowd, perturbed(crowd, flip, by_answer))
     numbers = zip(crowd.per_worker.tolist(), exact.tolist(), flip.tolist(), clean.tolist(), noisy.tolist(), strict=True)
@@ -40,15 +41,18 @@ def changes(rows: list[Row], crowd: str) -> tuple[np.ndarray[Any, Any], np.ndarr
 
 def verdict(rows: list[Row]) -> Verdict:
     """Return that weights fall with the flip probability, and that small ones do not keep them."""
-    found = {}
+    found, spread = {}, {}
     for name in (PEER, DUCHENNE):
         flip, change = changes(rows, name)
         small, large = (float(np.median(change[mask])) for mask in (flip < SMALL, flip > LARGE))
         found[name] = (float(spearmanr(flip, change).statistic), small, large)
+        trials = [changes([row for row in rows if row["trial"] == t], name) for t in {row["trial"] for row in rows}]
+        spread[name] = standard_error([float(spearmanr(*pair).statistic) for pair in trials]) or 0.0
     (peer, _, _), (many, small, large) = found[PEER], found[DUCHENNE]
     sentence = (
         f"at claim {CLAIMED:g} weights fall more for larger flip probabilities on Duchenne (rank correlation "
-        f"{many:.2f}; median change {large:.2f} above flip {LARGE}, {small:.2f} below {SMALL}), and barely with five "
-        f"answers of a student ({peer:.2f})."
+        f"{many:.2f} ± {spread[DUCHENNE]:.2f}; median change {large:.2f} above flip {LARGE}, {small:.2f} below "
+        f"{SMALL}), and barely with five answers of a student ({peer:.2f} ± {spread[PEER]:.2f}); ± is a standard error "
+        f"over the trials."
     )
     return Verdict("reproduced in part", sentence, many < -0.15 and abs(peer) < abs(many) / 2 and large < small)

@@ -15,7 +15,7 @@ def measure(configuration: Configuration) -> list[Row]:
     name = configuration["crowd"]
     if "ability" in configuration:
         return _swept(configuration)
-    crowds = [crowd_of(name, seed) for seed in range(configuration.get("crowds", 1))]
+    crowds = [crowd_of(name, [seed]) for seed in range(configuration.get("crowds", 1))]
     first = crowds[0]
     sizes = (first.tasks, first.workers, len(first.task), len(first.gold))
     rows = [

@@ -3,13 +3,15 @@
 from experiments.papers.exhibit import Row, Verdict
 from experiments.papers.li2018.comparison import ONE, ONE_PER_ANSWER, TRUTH, TWO, claims, value, votes_apart
 from experiments.papers.li2018.crowds import PEER, UNEQUAL
+from experiments.papers.li2018.seeds import holds_for_every_seed, pooled
 
 from crowdveil.channels.rounding import format_bound
 
 
 def verdict(rows: list[Row]) -> Verdict:
     """Return that the table cannot be judged, and that two-layer has no advantage on two simulated crowds."""
-    main, other = ([row for row in rows if row["crowd"] == name] for name in (PEER, UNEQUAL))
+    own = pooled(rows)
+    main, other = ([row for row in own if row["crowd"] == name] for name in (PEER, UNEQUAL))
     gains, noise = _gains(main)
     unequal, spread = _gains(other)
     exact = [value(main, "exact_epsilon", TWO, TRUTH, claimed) for claimed in claims(main)]
@@ -29,7 +31,14 @@ def verdict(rows: list[Row]) -> Verdict:
     costs = [value(main, "exact_epsilon", ONE_PER_ANSWER, TRUTH, claimed) for claimed in claims(main)]
     worse &= all(cost <= own * (1 + 1e-4) for cost, own in zip(costs, exact, strict=True))
     none = max(gains) < 2 * noise and max(unequal) < 2 * spread
+    none &= holds_for_every_seed(rows, _shows_no_advantage)
     return Verdict("cannot be judged", sentence, none and min(exact) > 1.6 and worse)
+
+
+def _shows_no_advantage(rows: list[Row]) -> bool:
+    """Return whether two-layer's change is nowhere smaller by more than three standard errors of a change."""
+    found = [_gains([row for row in rows if row["crowd"] == name]) for name in (PEER, UNEQUAL)]
+    return all(max(gains) < 3 * noise for gains, noise in found)
 
 
 def _gains(rows: list[Row]) -> tuple[list[float], float]:

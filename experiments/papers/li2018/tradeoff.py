@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 
 from experiments.papers.exhibit import Row
 from experiments.papers.li2018.comparison import (
@@ -16,51 +17,106 @@ from experiments.papers.li2018.comparison import (
     claims,
     value,
 )
+from experiments.papers.li2018.seeds import holds_for_every_seed, pooled
 
 
 @dataclass(frozen=True, slots=True)
-class Changes:
-    """Changes of the error rate of truth discovery, by claimed epsilon.
+class Order:
+    """Claims at which two-layer's change is lower, or higher, by more than two standard errors of the difference.
 
     Attributes:
-        two: two-layer.
-        answer, worker, fewer: one-layer at the same exact epsilon of an answer, of a worker, and of a worker on
-            fewer answers.
+        lower, higher: such claims, largest first.
+        all: all claims.
     """
 
-    two: dict[float, float]
-    answer: dict[float, float]
-    worker: dict[float, float]
-    fewer: dict[float, float]
+    lower: tuple[float, ...]
+    higher: tuple[float, ...]
+    all: tuple[float, ...]
 
     @classmethod
-    def of(cls, rows: list[Row]) -> Changes:
-        """Return the changes that the rows hold."""
-        arms: tuple[Arm, ...] = (TWO, ONE_PER_ANSWER, ONE_PER_WORKER, FEWER_ANSWERS)
-        return cls(*({claimed: value(rows, "change", arm, TRUTH, claimed) for claimed in claims(rows)} for arm in arms))
+    def of(cls, rows: list[Row], other: Arm) -> Order:
+        """Return the order of two-layer and another arm on pooled rows."""
+        lower, higher = clearly_lower(rows, TWO, other), clearly_lower(rows, other, TWO)
+        return cls(tuple(lower), tuple(higher), tuple(claims(rows)))
 
     @property
-    def wins(self) -> list[float]:
-        """Claims at which two-layer is better than one-layer at the same exact epsilon of a worker."""
-        return [claimed for claimed in self.two if self.two[claimed] < self.worker[claimed]]
+    def has_one_crossing(self) -> bool:
+        """Whether two-layer is lower from some claim up and higher up to some claim, and nowhere else."""
+        above = tuple(claim for claim in self.all if claim >= min(self.lower, default=math.inf))
+        below = tuple(claim for claim in self.all if claim <= max(self.higher, default=-math.inf))
+        return (above, below) == (self.lower, self.higher)
+
+    def text(self, other: str) -> str:
+        """Return in words where two-layer is better, and where the other arm is."""
+        lower = f"at claims from {min(self.lower):g} up" if self.lower else "at no claim"
+        higher = f"at claims up to {max(self.higher):g}" if self.higher else "at none"
+        return f"two-layer is better {lower}, {other} {higher}"
+
+    def holds_on(self, rows: list[Row], other: Arm) -> bool:
+        """Return whether the changes of some rows have the same order at these claims."""
+
+        def gap(claimed: float) -> float:
+            return value(rows, "change", TWO, TRUTH, claimed) - value(rows, "change", other, TRUTH, claimed)
+
+        return all(gap(claim) < 0 for claim in self.lower) and all(gap(claim) > 0 for claim in self.higher)
+
+
+@dataclass(frozen=True, slots=True)
+class Tradeoff:
+    """What both verdicts say: the order of two-layer and one-layer over all answers, and over fewer."""
+
+    rows: list[Row]
+    worker: Order
+    fewer: Order
+
+    @classmethod
+    def of(cls, rows: list[Row]) -> Tradeoff:
+        """Return the orders on the rows of all seeds."""
+        own = pooled(rows)
+        return cls(own, Order.of(own, ONE_PER_WORKER), Order.of(own, FEWER_ANSWERS))
+
+    def change(self, arm: Arm, claimed: float) -> float:
+        """Return the change of truth discovery's error of an arm."""
+        return float(value(self.rows, "change", arm, TRUTH, claimed))
 
     @property
-    def fewer_wins(self) -> list[float]:
-        """Claims at which one-layer on fewer answers is better than two-layer at the same exact epsilon of a worker."""
-        return [claimed for claimed in self.two if self.fewer[claimed] < self.two[claimed]]
+    def repeats(self) -> str:
+        """Number of trials in words."""
+        return f"{value(self.rows, 'repeats', TWO, TRUTH, 1.0):,}"
 
     @property
-    def fewer_wins_below(self) -> bool:
-        """Whether one-layer on fewer answers is better from claim 0 up to some claim, and nowhere else."""
-        return self.fewer_wins == [claimed for claimed in self.two if claimed <= max(self.fewer_wins, default=-1.0)]
+    def noise(self) -> float:
+        """Largest standard error of a change."""
+        return max(
+            float(value(self.rows, "standard_error", arm, TRUTH, claimed))
+            for arm in (TWO, ONE_PER_WORKER, FEWER_ANSWERS)
+            for claimed in claims(self.rows)
+        )
 
-    @property
-    def order_follows_the_unit(self) -> bool:
-        """Whether one-layer is better per answer at every claim, and two-layer per worker from some claim up to 1."""
-        wins = self.wins
-        ordered = wins == [claimed for claimed in self.two if claimed >= min(wins, default=0.0)]
-        better = all(self.answer[claimed] < self.two[claimed] for claimed in self.two)
-        return better and ordered and 1.0 in wins and 0.0 not in wins and self.two[1.0] < self.two[0.0]
+    def holds(self, rows: list[Row]) -> bool:
+        """Return whether one-layer is better per answer at every claim, and the orders hold under every seed."""
+
+        def on(own: list[Row]) -> bool:
+            better = all(
+                value(own, "change", ONE_PER_ANSWER, TRUTH, claimed) < value(own, "change", TWO, TRUTH, claimed)
+                for claimed in claims(own)
+            )
+            grows = _grows_as_claims_fall(own)
+            orders = self.worker.holds_on(own, ONE_PER_WORKER) and self.fewer.holds_on(own, FEWER_ANSWERS)
+            return better and grows and orders
+
+        crossing = self.worker.has_one_crossing and self.fewer.has_one_crossing
+        return crossing and holds_for_every_seed(rows, on) and costs_no_more(self.rows)
+
+
+def _grows_as_claims_fall(rows: list[Row]) -> bool:
+    """Return whether two-layer's change grows from claim 1 to .1, with no step down that is more than noise."""
+    found = [
+        [value(rows, name, TWO, TRUTH, claimed) for claimed in claims(rows) if claimed > 0.05]
+        for name in ("change", "standard_error")
+    ]
+    steps = zip(pairwise(found[0]), pairwise(found[1]), strict=True)
+    return found[0][0] < found[0][-1] and all(low - high < 3 * math.hypot(*noise) for (low, high), noise in steps)
 
 
 def clearly_lower(rows: list[Row], first: Arm, second: Arm) -> list[float]:

@@ -6,6 +6,7 @@ value of a fair coin.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,7 @@ MAX_STEPS = 200
 """Largest number of steps; Duchenne at claim 0 needs up to 50."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Crowd:
     """Binary answers and known truths.
 
@@ -37,7 +38,7 @@ class Crowd:
     gold: NDArray[np.int64]
     truth: Numbers
 
-    @property
+    @cached_property
     def per_worker(self) -> NDArray[np.int64]:
         """Answers of each worker, shape (workers,)."""
         return np.bincount(self.worker, minlength=self.workers)
@@ -63,23 +64,17 @@ def perturbed(crowd: Crowd, flip: Numbers, uniforms: Numbers) -> Numbers:
     return np.where(uniforms < flip[crowd.worker], -crowd.answer, crowd.answer)
 
 
-def table_of(crowd: Crowd, reports: Numbers) -> Numbers:
-    """Return the reports indexed [worker, task], 0 where a worker gave none."""
-    table = np.zeros((crowd.workers, crowd.tasks))
-    table[crowd.worker, crowd.task] = reports
-    return table
-
-
-def weighted_vote(table: Numbers, weight: Numbers) -> Numbers:
+def weighted_vote(crowd: Crowd, reports: Numbers, weight: Numbers) -> Numbers:
     """Return the label of each task (equation 2), 0 for a tie, shape (tasks,); equal weights give equation 1."""
-    votes = weight @ table
+    votes = np.bincount(crowd.task, weight[crowd.worker] * reports, minlength=crowd.tasks)
     # Sums of equal terms of both signs differ from 0 by rounding only.
     return np.sign(np.where(np.abs(votes) < 1e-9, 0.0, votes))
 
 
-def agreement(table: Numbers, labels: Numbers, count: NDArray[np.int64]) -> Numbers:
-    """Return the share of each worker's `count` reports that agree with the labels (equation 3), 1/2 without any."""
-    return (1 + (table @ labels) / np.maximum(count, 1)) / 2
+def agreement(crowd: Crowd, reports: Numbers, labels: Numbers) -> Numbers:
+    """Return the share of each worker's reports that agree with the labels (equation 3), 1/2 without any."""
+    agreed = np.bincount(crowd.worker, labels[crowd.task] * reports, minlength=crowd.workers)
+    return (1 + agreed / np.maximum(crowd.per_worker, 1)) / 2
 
 
 def log_odds(share: Numbers) -> Numbers:
@@ -108,19 +103,18 @@ WEIGHT_FUNCTIONS: dict[str, Callable[[Numbers], Numbers]] = {
 
 def majority_vote(crowd: Crowd, reports: Numbers) -> Numbers:
     """Return the label with most reports of each task (equation 1), 0 for a tie, shape (tasks,)."""
-    return weighted_vote(table_of(crowd, reports), np.ones(crowd.workers))
+    return weighted_vote(crowd, reports, np.ones(crowd.workers))
 
 
 def truth_discovery(
     crowd: Crowd, reports: Numbers, weight: Callable[[Numbers], Numbers] = log_odds
 ) -> tuple[Numbers, Numbers]:
     """Return labels and weights after alternating equations 2 and 3 from equal weights until the labels are stable."""
-    table, count = table_of(crowd, reports), crowd.per_worker
     weights = np.ones(crowd.workers)
-    labels = weighted_vote(table, weights)
+    labels = weighted_vote(crowd, reports, weights)
     for _ in range(MAX_STEPS):
-        weights = weight(agreement(table, labels, count))
-        found = weighted_vote(table, weights)
+        weights = weight(agreement(crowd, reports, labels))
+        found = weighted_vote(crowd, reports, weights)
         if np.array_equal(found, labels):
             break
         labels = found

@@ -36,11 +36,14 @@ class Score(NamedTuple):
 
 def step(
     mechanism: str, epsilon: float, *, workers: int, tasks: int, sparsity: float, repeats: int,
-    rounding: str = "nearest", scored: str = "clipped", **changed: str | float,
+    rounding: str = "nearest", scored: str = "clipped", seed: int = 1, **changed: str | float,
 ) -> Configuration:  # fmt: skip
-    """Return the configuration of one point on a synthetic crowd; `changed` are parameters of the mechanism."""
+    """Return the configuration of one point on a synthetic crowd; `changed` are parameters of the mechanism.
+
+    Points with one seed share their crowds.
+    """
     crowd: Configuration = {"data": "synthetic", "workers": workers, "tasks": tasks, "sparsity": sparsity}
-    crowd |= {"rounding": rounding, "scored": scored, "repeats": repeats, "seed": 1}
+    crowd |= {"rounding": rounding, "scored": scored, "repeats": repeats, "seed": seed}
     return crowd | {"mechanism": mechanism, "claimed_epsilon": epsilon} | settings(mechanism, **changed)
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import numpy as np
-from experiments.papers.exhibit import Configuration, Row, standard_error
+from experiments.papers.exhibit import Configuration, Row, seed_of_point, standard_error
 from experiments.papers.sun2018.accuracy import ALGORITHM_1, SEED_OF_REPORTS
 from experiments.papers.sun2018.crowds import SunCrowd
 from experiments.papers.sun2018.published import send
@@ -31,6 +31,12 @@ def lone_worker(tasks: int, truth: float) -> SunCrowd:
     return SunCrowd(answers, np.full(tasks, truth), (truth, 1.0))
 
 
+def seeds_of(configuration: Configuration) -> range:
+    """Return the seeds of the crowds of one point; no two points share one."""
+    first = seed_of_point(configuration["seed"], configuration["claimed_epsilon"], configuration.get("rate", 0.0))
+    return range(first, first + configuration["repeats"])
+
+
 def measured(
     configuration: Configuration, crowd: Callable[[int], SunCrowd], bound: Callable[[SunCrowd], float], constant: float
 ) -> list[Row]:
@@ -42,22 +48,21 @@ def measured(
         bound: the theorem's bound for a crowd.
         constant: best public constant; its error is measured.
     """
-    first, repeats = configuration["seed"], configuration["repeats"]
-    figures = []
-    for seed in range(first, first + repeats):
+    figures, seeds = [], seeds_of(configuration)
+    for seed in seeds:
         one = crowd(seed)
         sent = send(one, configuration, seed + SEED_OF_REPORTS)
         unprotected = one.error(ALGORITHM_1.fit(one.answers).truth)
         error = one.error(ALGORITHM_1.fit(sent.reports).truth)
         figures.append((bound(one), error, unprotected, sent.exact, float(np.abs(one.truth - constant).mean())))
     mean = np.mean(figures, axis=0).tolist()
-    answers = crowd(first).answers
+    answers = crowd(seeds[0]).answers
     return [{
         "mechanism": f"{configuration['mechanism']} as printed", "inference": "Algorithm 1",
         "case": configuration["case"], "workers": len(answers.workers), "tasks": len(answers.tasks),
         "participation_rate": len(answers) / (len(answers.workers) * len(answers.tasks)),
         "claimed_epsilon": configuration["claimed_epsilon"], "exact_epsilon": mean[3], "bound": mean[0],
-        "error": mean[1], "constant": mean[4], "unprotected": mean[2], "repeats": repeats,
+        "error": mean[1], "constant": mean[4], "unprotected": mean[2], "repeats": len(seeds),
         "standard_error": standard_error([figure[1] for figure in figures]),
     }]  # fmt: skip
 

@@ -1,7 +1,8 @@
 """Figure 3: MAE change against sparsity, 2,000 workers and 200 tasks."""
 
 from experiments.papers.exhibit import Configuration, Row, Size, Verdict
-from experiments.papers.sun2018.accuracy import step
+from experiments.papers.sun2018.accuracy import OURS, step
+from experiments.papers.sun2018.published import MECHANISMS
 from experiments.papers.sun2018.sparsity import (
     CLAIMS,
     SPARSITIES,
@@ -38,14 +39,15 @@ def verdict(rows: list[Row]) -> Verdict:
 
 
 CROWDS: Crowds = {"quick": (1000, 100), "default": (2000, 200), "full": (2000, 200)}
-REPEATS: Repeats = {"quick": (1, 0), "default": (5, 1), "full": (20, 3)}
+REPEATS: Repeats = {"quick": 1, "default": 1, "full": 3}
 
 
 def configurations(size: Size) -> list[Configuration]:
     """Return the steps of the figure, then those of MF with other parameters."""
     workers, tasks = CROWDS[size]
-    crowd = {"workers": workers, "tasks": tasks, "repeats": REPEATS[size][0]}
-    return steps(size, CROWDS, REPEATS) + [
+    crowd = {"workers": workers, "tasks": tasks, "repeats": REPEATS[size]}
+    mechanisms = MECHANISMS if size == "quick" else (*MECHANISMS, OURS)
+    return steps(size, CROWDS, REPEATS, mechanisms) + [
         step("MF", epsilon, sparsity=sparsity, **crowd, **other)
         for other in OTHERS
         for epsilon in CLAIMS

@@ -7,7 +7,7 @@ from experiments.papers.sun2018.published import MECHANISMS
 Plan = dict[str, tuple[tuple[float, ...], int, int]]
 """By set: epsilons, repeats of the published mechanisms, repeats of crowdveil (0 leaves it out)."""
 PLANS: dict[Size, Plan] = {
-    "quick": {"Web": ((1.0, 5.0), 2, 1)},
+    "quick": {"Web": ((1.0, 3.0, 5.0), 10, 10)},
     "default": {"Web": ((0.1, 0.5, 1.0, 2.0, 3.0, 4.0, 5.0), 20, 20), "AdultContent": ((3.0, 5.0), 1, 1)},
     "full": {
         "Web": ((0.1, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0), 100, 100),

@@ -1,11 +1,12 @@
 """MAE change against sparsity at epsilon 0.1 and 1: what Figures 3 and 4 share."""
 
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
 from experiments.papers.exhibit import Configuration, Row, Size
 from experiments.papers.sun2018.accuracy import OURS, at, ours_is_best, points, step
-from experiments.papers.sun2018.published import MECHANISMS, setting_text, settings
+from experiments.papers.sun2018.published import setting_text, settings
 
 CLAIMS = (0.1, 1.0)
 SPARSITIES: dict[Size, tuple[float, ...]] = {
@@ -15,8 +16,8 @@ SPARSITIES: dict[Size, tuple[float, ...]] = {
 }
 Crowds = dict[Size, tuple[int, int]]
 """Workers and tasks of a size."""
-Repeats = dict[Size, tuple[int, int]]
-"""Repeats of the published mechanisms and of crowdveil; without repeats of crowdveil it is left out."""
+Repeats = dict[Size, int]
+"""Crowds of a point, the same for every mechanism."""
 
 
 class Summary(NamedTuple):
@@ -29,15 +30,14 @@ class Summary(NamedTuple):
     better: str
 
 
-def steps(size: Size, crowds: Crowds, repeats: Repeats) -> list[Configuration]:
+def steps(size: Size, crowds: Crowds, repeats: Repeats, mechanisms: Sequence[str]) -> list[Configuration]:
     """Return the steps of one of the two figures."""
     workers, tasks = crowds[size]
     return [
-        step(one, epsilon, workers=workers, tasks=tasks, sparsity=sparsity, repeats=repeats[size][one == OURS])
+        step(one, epsilon, workers=workers, tasks=tasks, sparsity=sparsity, repeats=repeats[size])
         for epsilon in CLAIMS
         for sparsity in SPARSITIES[size]
-        for one in (*MECHANISMS, OURS)
-        if repeats[size][one == OURS]
+        for one in mechanisms
     ]
 
 
