@@ -212,5 +212,5 @@ def test_labels_in_no_order_are_refused() -> None:
     """What ordered labels would mean is not guessed: the error says how to state the order."""
     reports = random_reports(np.random.default_rng(0), Categories(LABELS.names), tasks=5, workers=4, share=0.8)
 
-    with pytest.raises(ReportsError, match=r"needs ordered labels, \('a', 'b', 'c'\).*--ordered"):
+    with pytest.raises(ReportsError, match=r"needs ordered labels, \('a', 'b', 'c'\).*ordered=True"):
         OrdinalDawidSkene().fit(reports)
