@@ -186,10 +186,8 @@ def _errors_as_report_errors(frame: Any, source: str = SOURCE) -> Iterator[None]
 
 def _frame_type_or_column_error(frame: Any, error: Exception) -> str:
     """Return what was given in place of a frame, or the first line of the error on a column."""
-    import narwhals as nw
-
-    of_column = isinstance(error, nw.exceptions.NarwhalsError) or is_frame(frame)
-    return str(error).partition("\n")[0][:200] if of_column else type(frame).__name__
+    has_columns = isinstance(frame, Mapping) or hasattr(frame, "columns")
+    return str(error).partition("\n")[0][:200] if has_columns else type(frame).__name__
 
 
 WITHOUT_NAMES = (

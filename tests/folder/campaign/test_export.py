@@ -234,7 +234,7 @@ def test_links_are_made_once(folder):
     with pytest.raises(SettingsError, match="made once") as caught:
         write_first_link_of_each_worker(folder)
 
-    assert "replace that of its worker" in caught.value.hint
+    assert "lost link" in caught.value.hint
     assert before == (folder / "links.csv").read_bytes()
 
 
