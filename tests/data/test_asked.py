@@ -17,12 +17,13 @@ from crowdveil.data.public_lists import ALL_LISTS, join_words, missing_lists
 from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.folder.crowd import contents_of_crowd_json, read_crowd
+from crowdveil.folder.perturbed_collection import write_collection
 from crowdveil.folder.write_collection import write_reports
 from crowdveil.mechanisms import RandomizedResponse
 from crowdveil.randomness import secure, seeded
 from crowdveil.simulate import categorical_crowd, perturb, perturb_cells
 from crowdveil.simulate.channel_assignment import ChannelAssignment
-from crowdveil.simulate.perturbed_collection import perturb_collection, write_collection
+from crowdveil.simulate.perturbed_collection import perturb_collection
 
 LABELS = Categories(("no", "yes"))
 NAMES = {"tasks": ["a", "b"], "workers": ["u", "v"]}
