@@ -7,7 +7,7 @@ answer is reported once.
 
 from collections.abc import Sequence
 from csv import DictReader
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from fractions import Fraction
 from pathlib import Path
@@ -260,8 +260,8 @@ def _design_objective_of_group(campaign: Campaign, prior: NDArray[np.float64], e
     ability = None
     if not isinstance(alphabet, Scale) and estimate.workers.quality_name == "ability":
         ability = float(np.clip(np.nanmean(estimate.workers.quality), 2 / (alphabet.size + 1), 0.95))
-    expected = Expectation(prior=dict(zip(alphabet.names, prior.tolist(), strict=True)), ability=ability)
-    return expected_objective(alphabet, expected, campaign.participation)
+    objective = expected_objective(alphabet, Expectation(ability=ability), campaign.participation)
+    return replace(objective, prior=prior)
 
 
 def _draw_tasks_preferring_first(
