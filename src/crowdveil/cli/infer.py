@@ -274,7 +274,8 @@ class _PreparedInference:
 
     def infer_arguments(self, bar: Bar | None) -> dict[str, Any]:
         """Return the keyword arguments of the library's `infer`, with steps counted on a bar if it is shown."""
-        from crowdveil.folder.given_files import read_history, read_known_truths, read_prior, read_saved_fit
+        from crowdveil.data.ingest.column_readers import load_prior
+        from crowdveil.folder.given_files import read_history, read_known_truths, read_saved_fit
 
         asked, kind = self.asked, _kind_of_truths(self.evidence, self.estimator)
         steps = None if asked.start_from else self.estimator.known_steps
@@ -283,7 +284,7 @@ class _PreparedInference:
         return resources | {
             "method": asked.method,
             "gold": gold,
-            "prior": None if asked.prior is None else read_prior(asked.prior),
+            "prior": None if asked.prior is None else load_prior(asked.prior),
             "history": None if asked.history is None else read_history(asked.history),
             "start_from": None if asked.start_from is None else read_saved_fit(asked.start_from),
             "progress": None if bar is None else _progress_over_fits(bar, steps),
@@ -423,15 +424,15 @@ def _read_evidence_and_check_files(source: AnswerSource, asked: InferOptions) ->
 
 def _checked_output_files(asked: InferOptions, folder: Path, inputs: list[Any]) -> _CheckedOutputs:
     """Return the outputs in a folder and the saved fit, or refuse before the work begins."""
-    from crowdveil.em.saved_fit import fit_outputs
     from crowdveil.folder.estimate_files import estimate_outputs
+    from crowdveil.folder.given_files import saved_fit_outputs
 
     outputs, saved = estimate_outputs(asked.out or folder, asked.form), asked.save_fit
     written = outputs.paths
     replaced = outputs.check_and_list_replaced_files(inputs=[*inputs, asked.start_from, saved])
     if saved is not None:
         written.append(saved)
-        replaced += fit_outputs(saved).check_and_list_replaced_files(inputs=inputs)
+        replaced += saved_fit_outputs(saved).check_and_list_replaced_files(inputs=inputs)
     return _CheckedOutputs(outputs=outputs, paths={"files": written, "replaced": replaced})
 
 
@@ -462,6 +463,7 @@ def _score_decide_and_write(
 ) -> Inference:
     """Write the truths, and return the inference with its score; what is written does not depend on the score."""
     from crowdveil.folder.estimate_files import outdated_output_notes, write_estimate
+    from crowdveil.folder.given_files import write_saved_fit
     from crowdveil.inference.scores import with_decisions, with_gold_score
 
     costs = _costs(inference, asked)
@@ -472,7 +474,7 @@ def _score_decide_and_write(
     if asked.decides_by_cost_or_confidence:
         written, shown = with_decisions(inference, **decide), with_decisions(shown, **decide, known=score)
     if asked.save_fit is not None:
-        replace(inference.saved_fit(), inputs=inference.inputs).save(asked.save_fit)
+        write_saved_fit(asked.save_fit, replace(inference.saved_fit(), inputs=inference.inputs))
     digest = inference.evidence.sha256
     outdated = outdated_output_notes(outputs.folder, digest)
     with progress_bar("writing") as bar:

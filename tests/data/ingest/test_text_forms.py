@@ -17,7 +17,7 @@ from crowdveil.data.sources.location import Layout
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.folder.answers import read_task_or_worker_column
 from crowdveil.folder.given_files import read_costs, read_history
-from crowdveil.simulate.channel_assignment import delimiter_and_channel_columns
+from crowdveil.folder.perturbed_collection import read_channel_rows
 from tests.data.test_reports import cells
 
 ROWS = [("a", "wör", "ja"), ("b", "v", "nein")]
@@ -137,7 +137,11 @@ def test_a_name_that_is_missing_in_a_list_is_refused(write: Write) -> None:
 TABLES: dict[str, tuple[str, Callable[[Path], object], object]] = {
     "tasks": ("text;task\nx;ä\n;\ny;b\n", lambda path: read_task_or_worker_column(path, "task"), ["ä", "b"]),
     "gold": ("task;truth\nä;x\n;\nb;y\n", lambda path: load_gold_with_draw_seed(path).truths, {"ä": "x", "b": "y"}),
-    "prior": ("label;probability\nä;0.25\n;\nb;0.75\n", load_prior, {"ä": 0.25, "b": 0.75}),
+    "prior": (
+        "label;probability\nä;0.25\n;\nb;0.75\n",
+        lambda path: load_prior(path).probabilities,
+        {"ä": 0.25, "b": 0.75},
+    ),
     "assignment": (
         "worker;task\nw;ä\n;\nv;b\n",
         lambda path: Assignment.from_csv(path).to_csv(),
@@ -153,7 +157,7 @@ TABLES: dict[str, tuple[str, Callable[[Path], object], object]] = {
         lambda path: list(read_history(path).workers.workers),
         ["ä", "b"],
     ),
-    "channels": ("task;epsilon\nä;1\n", delimiter_and_channel_columns, (";", ["task", "epsilon"])),
+    "channels": ("task;epsilon\nä;1\n", lambda path: read_channel_rows(path).rows, {"ä": ("1",)}),
 }
 
 
