@@ -81,7 +81,7 @@ def test_all_questions_are_read_but_free_text() -> None:
 
     assert ["animals"] == list(every)
     assert "several choices: each choice of a task is a task TASK|CHOICE, yes or no (cat, dog, bird)" in notes
-    assert "Not read, since they hold no labels or numbers: comment." in notes
+    assert "Not read (texts, regions, rankings, or no answers): comment." in notes
 
 
 @pytest.mark.parametrize(("other", "is_refused"), [("1|b", True), ("2", False)])

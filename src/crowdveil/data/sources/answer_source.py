@@ -404,7 +404,7 @@ def import_notes(imported: ImportedAnswers, title: str, nothing_ticked: NothingT
     notes += imported.columns
     notes += choice_notes(imported.choices, imported.nothing_ticked, nothing_ticked) if imported.choices else ()
     if imported.not_read:
-        notes.append(f"Not read, since they hold no labels or numbers: {', '.join(imported.not_read)}.")
+        notes.append(f"Not read (texts, regions, rankings, or no answers): {', '.join(imported.not_read)}.")
     if imported.data:
         listed = ", ".join(imported.data)
         read = advice(" (read one with {question})")
