@@ -24,7 +24,14 @@ from crowdveil.data.importers.imported_answers import (
     collect_all_questions,
 )
 from crowdveil.data.importers.importer import Importer
-from crowdveil.data.importers.registry import TOOLS, find_importer, importer_of, with_recognised_delimiter
+from crowdveil.data.importers.other_outputs import refuse_other_output
+from crowdveil.data.importers.registry import (
+    RECOGNISED_TOOLS,
+    TOOLS,
+    find_importer,
+    importer_of,
+    with_recognised_delimiter,
+)
 from crowdveil.data.ingest.checked_column_codes import with_decimal_points
 from crowdveil.data.ingest.choices import NothingTicked, choice_notes, columns_by_choice, notes_on_shared_separators
 from crowdveil.data.ingest.column_readers import (
@@ -361,13 +368,15 @@ def _importer_of_file(file: ExportFile) -> Importer | None:
     importer = find_importer(file)
     if importer is not None or not refused:
         return importer
+    refuse_other_output(file)
     try:
         file.delimiter_and_column_roles()  # names the defects of the rows, too
     except ReportsError as refusal:
         raise refusal.changed(
             source=file.name,
-            hint=f"{refusal.hint} No export of {', '.join(TOOLS[:-1])} was recognised either; a table with a column "
-            "for each worker is read by crowdveil import wide FILE.",
+            hint=f"{refusal.hint} No export of {', '.join(RECOGNISED_TOOLS)} was recognised either; a table with a "
+            "column for each worker is read by crowdveil import wide FILE, one file for each annotator by crowdveil "
+            "import doccano FILES.",
         ) from None
     return None
 
