@@ -1,6 +1,6 @@
 """Options for reading answers or reports: alphabet, kind, identifiers, duplicates, grid and label spellings."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypedDict, get_args
 
@@ -38,6 +38,7 @@ class ReadKeywords(TypedDict, total=False):
     missing: Missing
     multiple: str | None
     nothing_ticked: NothingTicked
+    map_labels: Mapping[str, str] | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,6 +60,7 @@ class ReadOptions:
     missing: Missing = "error"
     multiple: str | None = None
     nothing_ticked: NothingTicked = "no"
+    map_labels: Mapping[str, str] | None = None
 
     def __post_init__(self) -> None:
         hint = "Such as 'first'; if the mean of the answers is meant, average them before reading."
@@ -71,6 +73,8 @@ class ReadOptions:
         if self.alphabet is not None:
             hint = "Such as Categories(('no', 'yes')), or Scale(0, 10) for numbers."
             require_instance("alphabet", self.alphabet, (Categories, Scale), what="Categories or a Scale", hint=hint)
+        if self.map_labels is not None:
+            require_instance("map_labels", self.map_labels, Mapping, what="a dict", hint="Such as {'Y': 'yes'}.")
         for name, listed in (("task", self.tasks), ("worker", self.workers)):
             if listed is not None and not isinstance(listed, str):
                 require_list(f"{name}s", listed, example="[1, 2, 3]")
@@ -132,7 +136,7 @@ class ReadOptions:
             column = columns.value
             if self.merge_labels:
                 column = merge_spellings(column, () if alphabet is None else alphabet.names)
-            return alphabet_and_label_codes(column, alphabet, columns.source)
+            return alphabet_and_label_codes(column, alphabet, columns.source, merged=self.merge_labels)
         self._refuse_merging_numbers()
         numbers = parse_number_column(columns.value, columns.source)
         if isinstance(self.alphabet, Scale):

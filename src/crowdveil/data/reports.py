@@ -8,8 +8,8 @@ order of arrival. The same class holds unperturbed answers (input of `perturb`) 
 
 import hashlib
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
@@ -43,6 +43,7 @@ from crowdveil.data.ingest.column_readers import (
     read_columns,
     read_parquet_columns,
 )
+from crowdveil.data.ingest.labels import map_labels as with_mapped_labels
 from crowdveil.data.ingest.questions import refuse_mixed_questions
 from crowdveil.data.read_options import IdentifierList, Kind, ReadKeywords, ReadOptions
 from crowdveil.errors import ReportsError, join_errors, results_or_all_errors
@@ -269,6 +270,7 @@ class Reports:
         missing: Missing = "error",
         multiple: str | None = None,
         nothing_ticked: NothingTicked = "no",
+        map_labels: Mapping[str, str] | None = None,
         source: str = "data",
     ) -> Self:
         """Return reports from three columns of equal length.
@@ -278,7 +280,8 @@ class Reports:
             value: labels or numbers, shape (rows,).
             alphabet: possible values; by default the distinct labels, sorted, or free numbers if `numeric`.
             numeric: read values as numbers.
-            tasks, workers, duplicates, merge_labels, missing, multiple, nothing_ticked: as in `from_csv`.
+            tasks, workers, duplicates, merge_labels, missing, multiple, nothing_ticked, map_labels: as in
+                `from_csv`.
             source: origin of the rows, for error messages.
 
         Raises:
@@ -289,7 +292,7 @@ class Reports:
         kind: Kind | None = "numeric" if numeric else labels
         grid: Grid = "round"
         fields = alphabet, kind, tasks, workers, duplicates, grid, merge_labels, missing, multiple, nothing_ticked
-        options = ReadOptions(*fields)
+        options = ReadOptions(*fields, map_labels)
         coded = [encode_array(column, source) for column in (task, worker, value)]
         return cls.from_columns(ReportColumns(coded[0], coded[1], coded[2], "label", source), options)
 
@@ -309,6 +312,7 @@ class Reports:
         missing: Missing = "error",
         multiple: str | None = None,
         nothing_ticked: NothingTicked = "no",
+        map_labels: Mapping[str, str] | None = None,
     ) -> Self:
         """Return the reports of a text file with a header, plain or gzipped, in UTF-8 or marked UTF-16.
 
@@ -332,13 +336,14 @@ class Reports:
             multiple: separator of several choices in a label, such as ";": each choice of a task then is a task
                 TASK|CHOICE, with the labels yes and no. Lists are read so without it; "none" reads them as they stand.
             nothing_ticked: whether an empty list says no to every choice ("no"), or is no answer ("skip").
+            map_labels: labels that are replaced by others, such as {"Y": "yes"}, before spellings are merged.
 
         Raises:
             ReportsError: the file or a row breaks a rule; the message has file, rows, rule and hint.
             SettingsError: options that contradict one another.
         """
         fields = alphabet, kind, tasks, workers, duplicates, grid, merge_labels, missing, multiple, nothing_ticked
-        options = ReadOptions(*fields)
+        options = ReadOptions(*fields, map_labels)
         return cls.from_columns(read_columns(path), options)
 
     @classmethod
@@ -445,6 +450,9 @@ class Reports:
                 "there must be at least one answer", source=source, hint="Check the file and its header, or the table."
             )
         columns = options.with_missing_policy(columns)
+        if options.map_labels is not None:
+            pairs = tuple((str(label), str(other)) for label, other in options.map_labels.items())
+            columns = replace(columns, value=with_mapped_labels(columns.value, pairs)[0])
         if options.multiple is not None or columns.may_have_choices:
             columns = columns_by_choice(columns, options.choices)[0]
             source = columns.source

@@ -10,15 +10,18 @@ from pathlib import Path
 from typing import Any
 
 from crowdveil.data.importers.export_file import ExportFile
-from crowdveil.data.ingest.choices import NO, YES, choice_task
+from crowdveil.data.importers.label_studio import PATH_MARK, TAXONOMY, content_of_result
+from crowdveil.data.ingest.choices import CHOICE_MARK, NO, YES, choice_task
 from crowdveil.em.estimate import Estimate
 from crowdveil.errors import ReportsError
 from crowdveil.files.atomic_write import Outputs, write_outputs
 from crowdveil.presentation.hints import advice
 
-CHOICES = "choices"
+CHOICES, PAIRWISE = "choices", "pairwise"
+LABELS = {CHOICES: CHOICES, PAIRWISE: "selected", TAXONOMY: TAXONOMY}
+"""Key of the content by type of a question of labels."""
 NUMBERS = {"rating": "rating", "number": "number"}
-"""Key of the content by type of a question of numbers."""
+"""The same, of numbers."""
 Record = dict[str, Any]
 Found = tuple[str | float | list[str] | None, float | None]
 """Truth, or list of choices, and confidence."""
@@ -40,7 +43,8 @@ def label_studio_prediction_records(
         question: name of the question; needed if there are several.
 
     Raises:
-        ReportsError: not such an export, none or several questions, or truths that the question cannot hold.
+        ReportsError: not such an export, none or several questions, no task of the truths, or truths that the question
+            cannot hold.
     """
     if not {"id", "data", "annotations"} <= set(tasks.columns):
         raise ReportsError(
@@ -50,7 +54,12 @@ def label_studio_prediction_records(
     names, values = list(map(str, estimate.tasks)), _truth_values(estimate)
     confidence = [None] * len(names) if estimate.confidence is None else estimate.confidence.tolist()
     found: dict[str, Found] = {}
-    if control["type"] == CHOICES and estimate.alphabet is not None and {*estimate.alphabet.names} <= {YES, NO}:
+    _require_common_task(names, tasks)
+    if (
+        control["type"] in (CHOICES, TAXONOMY)
+        and estimate.alphabet is not None
+        and {*estimate.alphabet.names} <= {YES, NO}
+    ):
         found = _choices_decided_yes_by_task(
             dict(zip(names, zip(values, confidence, strict=True), strict=True)), control, tasks
         )
@@ -79,18 +88,30 @@ def _name_target_and_type_of_question(tasks: ExportFile, question: str | None) -
     found: dict[str, Record] = {}
     for result in _annotation_results(tasks):
         name, kind = str(result.get("from_name")), str(result.get("type"))
-        if kind == CHOICES or kind in NUMBERS:
+        if kind in LABELS or kind in NUMBERS:
             found.setdefault(name, {"from_name": name, "to_name": str(result.get("to_name")), "type": kind})
     if question is None and len(found) == 1:
         return next(iter(found.values()))
     if question not in found:
         raise ReportsError(
-            "one question with choices, a rating or a number is needed",
+            "one question with choices, a taxonomy, a pair, a rating or a number is needed",
             source=tasks.name,
             examples=", ".join(map(repr, found)) or "none",
             hint=advice("Choose it with {question}.") if found else "",
         )
     return found[question]
+
+
+def _require_common_task(names: Sequence[str], tasks: ExportFile) -> None:
+    """Refuse truths of which no task is in the export, neither itself nor by one of its choices."""
+    ids = {str(task.get("id")) for task in tasks.rows_as_mappings}
+    if not any(name in ids or name.partition(CHOICE_MARK)[0] in ids for name in names):
+        raise ReportsError(
+            "a task of the truths must be in the export",
+            source=tasks.name,
+            examples=f"tasks {', '.join(sorted(ids)[:3])}; truths of {', '.join(names[:3])}",
+            hint="Export the project whose answers were inferred; the names of its tasks are their ids.",
+        )
 
 
 def _annotation_results(tasks: ExportFile) -> Iterator[Mapping[str, Any]]:
@@ -111,8 +132,8 @@ def _values_in_type_of_question(
     found: list[str | float | None], control: Record, tasks: ExportFile
 ) -> list[str | float | None]:
     """Return the truths as the question holds them."""
-    if control["type"] == CHOICES:
-        return _as_choices(found, str(control["from_name"]), tasks)
+    if control["type"] in LABELS:
+        return _as_choices(found, control, tasks)
     try:
         return [None if value is None else float(value) for value in found]
     except ValueError as error:
@@ -131,7 +152,7 @@ def _choices_decided_yes_by_task(
 
     A task with an undecided choice has none.
     """
-    taken = sorted(_choices_of_annotations(str(control["from_name"]), tasks))
+    taken = sorted(_choices_of_annotations(control, tasks))
     found: dict[str, Found] = {}
     for name in (str(task.get("id")) for task in tasks.rows_as_mappings):
         decided = {choice: of_task[key] for choice in taken if (key := choice_task(name, choice)) in of_task}
@@ -142,24 +163,25 @@ def _choices_decided_yes_by_task(
     return found
 
 
-def _choices_of_annotations(question: str, tasks: ExportFile) -> set[str]:
+def _choices_of_annotations(control: Record, tasks: ExportFile) -> set[str]:
     """Return the choices that annotations made for a question."""
-    return {
-        str(choice)
+    key = LABELS[control["type"]]
+    contents = [
+        (result.get("value") or {}).get(key)
         for result in _annotation_results(tasks)
-        if str(result.get("from_name")) == question
-        for choice in (result.get("value") or {}).get(CHOICES) or ()
-    }
+        if str(result.get("from_name")) == control["from_name"]
+    ]
+    return {str(choice) for content in contents for choice in content_of_result(key, content or [])}
 
 
-def _as_choices(found: Sequence[str | float | None], question: str, tasks: ExportFile) -> list[str | float | None]:
+def _as_choices(found: Sequence[str | float | None], control: Record, tasks: ExportFile) -> list[str | float | None]:
     """Return the truths as choices: each one is a choice that an annotation made."""
-    taken = _choices_of_annotations(question, tasks)
+    taken = _choices_of_annotations(control, tasks)
     texts = [f"{value:.15g}" if isinstance(value, float) else value for value in found]
     strange = sorted({text for text in texts if text is not None} - taken)
     if strange:
         raise ReportsError(
-            f"the truths must be choices that annotations made for {question!r}",
+            f"the truths must be choices that annotations made for {control['from_name']!r}",
             source=tasks.name,
             examples=", ".join(map(repr, strange[:5])),
             hint=advice("Choose the question that was inferred with {question}, and the export that was read."),
@@ -180,8 +202,10 @@ def _prediction_record_of_task(task: Mapping[str, Any], found: Found | None, con
 
 def _result_value(value: str | float | list[str], kind: str) -> Record:
     """Return the content of a result."""
-    if isinstance(value, list):
-        return {CHOICES: value}
-    if isinstance(value, str):
-        return {CHOICES: [value]}
-    return {NUMBERS[kind]: round(value) if kind == "rating" else value}
+    if kind in NUMBERS:
+        assert isinstance(value, float)
+        return {NUMBERS[kind]: round(value) if kind == "rating" else value}
+    choices = value if isinstance(value, list) else [str(value)]
+    if kind == TAXONOMY:
+        return {TAXONOMY: [choice.split(PATH_MARK) for choice in choices]}
+    return {LABELS[kind]: choices if kind == CHOICES else choices[0]}

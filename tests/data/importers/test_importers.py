@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from crowdveil.data.importers.registry import TOOLS
+from crowdveil.data.importers.registry import RECOGNISED_TOOLS, TOOLS
 from crowdveil.data.ingest.column_readers import ColumnNames
 from crowdveil.data.reports import Reports
 from crowdveil.data.sources.answer_source import open_source
@@ -34,15 +34,14 @@ def cells(found) -> list[Cell]:
 
 @pytest.mark.parametrize("case", EXPECTED)
 def test_exports_are_recognised_and_read(case: str) -> None:
-    """Each export is recognised (a wide table is stated), and gives answers and "no answer" in file order.
+    """Each export is recognised or stated, and gives answers and "no answer" in file order.
 
     Each of several choices is a task of its own. What is no answer at all, rejected or a draft, is counted by reason.
     Columns of times, ratings and addresses are named, and none of their contents is kept.
     """
     expected = EXPECTED[case]
-    found = imported(
-        expected["file"], question=expected["question"], tool="wide" if expected["tool"] == "wide" else None
-    )
+    stated = None if expected["tool"] in RECOGNISED_TOOLS else expected["tool"]
+    found = imported(expected["file"], question=expected["question"], tool=stated)
 
     assert expected["tool"] == found.tool
     assert [tuple(row) for row in expected["rows"]] == cells(found)
@@ -81,7 +80,7 @@ def test_all_questions_are_read_but_free_text() -> None:
 
     assert ["animals"] == list(every)
     assert "several choices: each choice of a task is a task TASK|CHOICE, yes or no (cat, dog, bird)" in notes
-    assert "Not read, since they hold no labels or numbers: comment." in notes
+    assert "Not read (texts, regions, rankings, or no answers): comment." in notes
 
 
 @pytest.mark.parametrize(("other", "is_refused"), [("1|b", True), ("2", False)])

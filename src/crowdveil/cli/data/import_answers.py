@@ -41,9 +41,9 @@ if TYPE_CHECKING:
 def import_answers(files: tuple[str, ...], layout: Layout, out: Path, form: TableForm | None) -> None:
     """Write the answers in the export of a labelling tool as a table with the columns task, worker and label.
 
-    TOOL is label-studio, argilla, toloka, mturk, prodigy, wide (one row per task, one column per worker). FILES are the
-    export as the tool wrote it. Skipped and cancelled tasks have the label NULL: "no answer". Times, ratings and
-    addresses are not kept, and named.
+    TOOL is label-studio, argilla, toloka, mturk, prodigy, zooniverse, doccano (one file per annotator), wide (one row
+    per task, one column per worker). FILES are the export as the tool wrote it. Skipped and cancelled tasks have the
+    label NULL: "no answer". Times, ratings and addresses are not kept, and named.
 
     \f
     infer and perturb recognise exports by themselves; an import shows the answers, or keeps them.

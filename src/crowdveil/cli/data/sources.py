@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from crowdveil.cli.display import progress_bar
-from crowdveil.cli.options import Command, Parsed, option_group
+from crowdveil.cli.options import Command, Parsed, option_group, parse_words
 
 if TYPE_CHECKING:
     from crowdveil.data.ingest.checked_column_codes import Missing
     from crowdveil.data.ingest.choices import NothingTicked
+    from crowdveil.data.ingest.labels import LabelMap
     from crowdveil.data.sources.answer_source import AnswerSource
     from crowdveil.data.sources.location import Layout
 
@@ -27,6 +29,27 @@ def nonempty_source_name(text: str) -> str:
     return text
 
 
+def parse_label_map(text: str) -> LabelMap:
+    """Return pairs such as Y=yes,N=no, or those in the two columns of a CSV file; ValueError for other text."""
+    if Path(text).is_file():
+        from crowdveil.data.ingest.csv_files import read_csv_table, read_header
+
+        names = read_header(Path(text))
+        if len(names) != len(set(names)) or len(names) != len(("label", "replacement")):
+            raise ValueError(f"{text!r} must have two columns, labels and what replaces them; found {len(names)}.")
+        table = read_csv_table(Path(text), names)
+        pairs = list(zip(*(table[name].to_pylist() for name in names), strict=True))
+    else:
+        parts = [part.partition("=") for part in parse_words(text)]
+        if not parts or not all(label and mark and other for label, mark, other in parts):
+            raise ValueError(f"{text!r} is no map such as Y=yes,N=no, and no file.")
+        pairs = [(label, other) for label, _, other in parts]
+    if len({label for label, _ in pairs}) < len(pairs):
+        raise ValueError("A label must not be mapped twice.")
+    return tuple(pairs)
+
+
+LABEL_MAP = Parsed("A=B,...", parse_label_map)
 SOURCE = Parsed("REPORTS", nonempty_source_name)
 
 
@@ -53,6 +76,7 @@ name_options = option_group(
         default="error",
         help="Empty answers: refuse them, or read them as no answer, as NULL is.",
     ),
+    click.option("--map-labels", type=LABEL_MAP, help="Labels that are others: Y=yes,N=no, or a CSV file."),
     click.option(
         "--multiple",
         metavar="C",
@@ -87,7 +111,7 @@ def open_sources(sources: Sequence[str], layout: Layout) -> Iterator[AnswerSourc
 def layout_of(
     *, task_column: str | None, worker_column: str | None, label_column: str | None, value_column: str | None,
     delimiter: str | None, encoding: str | None, decimal: str, missing: Missing,
-    multiple: str | None, nothing_ticked: NothingTicked,
+    multiple: str | None, nothing_ticked: NothingTicked, map_labels: LabelMap | None,
     question: str | None = None, tool: str | None = None,
 ) -> Layout:  # fmt: skip
     """Return what the options state of the layout of sources."""
@@ -102,6 +126,7 @@ def layout_of(
         missing=missing,
         multiple=multiple,
         nothing_ticked=nothing_ticked,
+        label_map=map_labels or (),
         question=question,
         tool=tool,
     )

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, final
 
 from crowdveil.data.importers.export_file import ExportFile
@@ -11,6 +12,8 @@ from crowdveil.errors import ReportsError
 
 RESPONSES, USERS, STATUS = ".responses", ".responses.users", ".responses.status"
 DRAFT, DISCARDED = "draft", "discarded"
+RANKING = "ranking"
+"""Key of a ranking among the answers, which is no answer of labels."""
 
 
 @final
@@ -28,6 +31,14 @@ class Argilla(Importer):
 
     def submissions(self, export: ExportFile) -> Iterator[Submission]:
         """Yield the responses of each user; discarded ones have no answers, and drafts are left out."""
+        found = list(self._submissions_with_lists(export))
+        names = dict.fromkeys(name for one in found for name in one.answers)
+        ranked = {name for name in names if _is_ranking([one.answers.get(name) for one in found])}
+        for one in found:
+            answers = {name: {RANKING: value} if name in ranked else value for name, value in one.answers.items()}
+            yield replace(one, answers=answers)
+
+    def _submissions_with_lists(self, export: ExportFile) -> Iterator[Submission]:
         questions = _question_names(export.columns)
         for record in export.rows_as_mappings:
             responses = (
@@ -40,6 +51,13 @@ class Argilla(Importer):
                 gathered[user, status][question] = None if status == DISCARDED else value
             for (user, status), answers in gathered.items():
                 yield Submission(record.get("id"), user, answers, DRAFT if status == DRAFT else "")
+
+
+def _is_ranking(values: Sequence[Any]) -> bool:
+    """Return whether lists are orders of the same options, and not choices: each has all of them, and orders differ."""
+    lists = [tuple(map(str, value)) for value in values if isinstance(value, list) and value]
+    options = set(lists[0]) if lists else set()
+    return len(set(lists)) > 1 and all(set(one) == options and len(one) == len(options) for one in lists)
 
 
 Response = tuple[str, Any, Any, Any]

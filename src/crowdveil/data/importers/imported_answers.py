@@ -190,7 +190,7 @@ def _answers_to(
         questions=_question_names(found),
         no_answer=labels.count(NULL),
         left_out=dict(Counter(one.left_out for one in found if one.left_out)),
-        dropped=_personal_columns(exports, _question_names(found)),
+        dropped=_personal_columns(importer, exports, _question_names(found)),
         renamed=renamed,
         choices=choices,
         nothing_ticked=nothing,
@@ -284,8 +284,9 @@ def _submissions_of_file(importer: Importer, export: ExportFile) -> list[Submiss
         ) from error
 
 
-def _personal_columns(exports: Sequence[ExportFile], questions: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the names of the columns with personal data, over all files, questions apart."""
+def _personal_columns(importer: Importer, exports: Sequence[ExportFile], questions: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the names of the columns with personal data, over all files, questions and columns of names apart."""
+    kept = {*importer.kept, *(name for export in exports for name in (export.names.task, export.names.worker))}
     found = dict.fromkeys(
         name
         for export in exports
@@ -293,7 +294,7 @@ def _personal_columns(exports: Sequence[ExportFile], questions: tuple[str, ...])
             export.columns, export.rows_as_mappings if export.form == "json" else ()
         )
     )
-    return tuple(name for name in found if not name.endswith(questions))
+    return tuple(name for name in found if name not in kept and not name.endswith(questions))
 
 
 def _given_or_only_question(question: str | None, found: Sequence[Submission], importer: Importer, source: str) -> str:

@@ -38,6 +38,7 @@ class Importer(ABC):
         title: the tool's own name.
         expected: columns or keys by which the layout is recognised, for error messages.
         question: the only question of every export; None where the content names the questions.
+        kept: columns with names of tasks or workers that look like personal data.
         mixes_data: whether data of the tasks always stand among the unsure columns, so that none may be a question.
     """
 
@@ -46,6 +47,7 @@ class Importer(ABC):
     expected: ClassVar[str]
     question: ClassVar[str | None] = None
     mixes_data: ClassVar[bool] = False
+    kept: ClassVar[tuple[str, ...]] = ()
 
     @abstractmethod
     def recognises(self, columns: Sequence[str]) -> bool:

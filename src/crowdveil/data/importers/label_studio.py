@@ -77,11 +77,11 @@ def _answers_by_question(result: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         key = SINGLE_VALUES.get(str(part.get("type")))
         value = part.get("value")
         if key is not None and isinstance(value, Mapping) and key in value:
-            found[str(part.get("from_name"))].append(_content_of_result(key, value[key]))
+            found[str(part.get("from_name"))].append(content_of_result(key, value[key]))
     return {name: contents[0] if len(contents) == 1 else contents for name, contents in found.items()}
 
 
-def _content_of_result(key: str, value: Any) -> Any:
+def content_of_result(key: str, value: Any) -> Any:
     """Return the content of a result: choices and paths of a taxonomy as a list, free text as an object."""
     if key == FREE_TEXT:
         return [{key: value}]  # no label
@@ -115,4 +115,4 @@ def _content_of_cell(cell: Any) -> Any:
 def _content_of_object(result: Mapping[str, Any]) -> Any:
     """Return the content of a result in a cell; the result itself if it is no answer to a question."""
     keys = [key for key in SINGLE_VALUES.values() if key in result]
-    return _content_of_result(keys[0], result[keys[0]]) if len(keys) == len(result) == 1 else [result]
+    return content_of_result(keys[0], result[keys[0]]) if len(keys) == len(result) == 1 else [result]

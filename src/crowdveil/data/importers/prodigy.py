@@ -7,6 +7,7 @@ from crowdveil.data.importers.export_file import ExportFile
 from crowdveil.data.importers.importer import Importer, Submission
 
 IGNORE = "ignore"
+REGIONS = ("spans", "relations")
 
 
 @final
@@ -20,6 +21,13 @@ class Prodigy(Importer):
     def recognises(self, columns: Sequence[str]) -> bool:
         """Return whether there are hashes of tasks and answers."""
         return {"_task_hash", "answer"} <= set(columns)
+
+    def notes(self, export: ExportFile) -> tuple[str, ...]:
+        """Return that spans and relations, which are regions of a text or picture, are not read, if there are any."""
+        found = [key for key in REGIONS if any(record.get(key) for record in export.rows_as_mappings)]
+        if not found:
+            return ()
+        return (f"Not read: {' and '.join(found)}, which are regions. The answers say what was accepted as a whole.",)
 
     def submissions(self, export: ExportFile) -> Iterator[Submission]:
         """Yield the annotations; ignored ones, and rejected choices, have no answers."""

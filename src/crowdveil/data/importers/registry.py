@@ -19,10 +19,14 @@ IMPORTER_ENTRIES: Mapping[str, Entry] = entries_by_command_line_name(
     Entry("toloka", "data.importers.toloka", "Toloka"),
     Entry("mturk", "data.importers.mturk", "MechanicalTurk"),
     Entry("prodigy", "data.importers.prodigy", "Prodigy"),
+    Entry("zooniverse", "data.importers.zooniverse", "Zooniverse"),
+    Entry("doccano", "data.importers.doccano", "Doccano"),
     Entry("wide", "data.importers.wide", "Wide"),
 )
 """Importers, in the order in which they are asked whether they recognise a file."""
 TOOLS = tuple(IMPORTER_ENTRIES)
+RECOGNISED_TOOLS = tuple(tool for tool in TOOLS if tool not in ("doccano", "wide"))
+"""Tools whose exports are recognised; others are stated."""
 
 
 def importer_of(tool: str) -> Importer:

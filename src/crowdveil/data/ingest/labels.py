@@ -9,6 +9,8 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from crowdveil.channels.alphabet import MAX_LABELS, NULL, Categories, first_names_and_count_of_others
@@ -22,8 +24,12 @@ from crowdveil.data.ingest.checked_column_codes import (
     with_sorted_distinct_numbers,
 )
 from crowdveil.errors import ReportsError
+from crowdveil.presentation.counts import number_of
 from crowdveil.presentation.hints import advice, one_of
 
+LabelMap = tuple[tuple[str, str], ...]
+"""Pairs of a label and the one that replaces it."""
+LABELS_SHOWN, NAMES_SHOWN = 10, 3
 INVISIBLE = "Cf"
 """Unicode category of format characters: zero-width space, soft hyphen, byte-order mark."""
 MAX_NUMBER_LENGTH = 400
@@ -43,6 +49,84 @@ def merge_spellings(column: CodedColumn, known: Sequence[str]) -> CodedColumn:
     counts = np.bincount(column.codes[column.codes != MISSING], minlength=len(texts))
     chosen = _replaced_by_known_labels(texts, known) if known else _replaced_by_most_frequent(texts, counts)
     return column.with_merged_names(chosen)
+
+
+def map_labels(column: CodedColumn, given: LabelMap) -> tuple[CodedColumn, tuple[str, ...]]:
+    """Return a column of labels that are replaced by a map, and notes on the labels that remain.
+
+    A label is compared as it is written, else without outer spaces.
+    """
+    texts, known = [str(name) for name in column.names.tolist()], dict(given)
+    mapped = column.with_merged_names([known.get(text, known.get(text.strip(), text)) for text in texts])
+    counts = np.bincount(mapped.codes[mapped.codes != MISSING], minlength=len(mapped.names))
+    remain = ", ".join(
+        f"{str(name)!r} ({number_of(int(count), 'answer')})"
+        for name, count in list(zip(mapped.names.tolist(), counts.tolist(), strict=True))[:LABELS_SHOWN]
+    )
+    more = f" and {len(mapped.names) - LABELS_SHOWN} more" if len(mapped.names) > LABELS_SHOWN else ""
+    absent = [repr(name) for name in known if name not in {*texts, *map(str.strip, texts)}]
+    unused = (f"No answer has these labels of the map: {', '.join(absent)}.",) if absent else ()
+    return mapped, (f"Labels after the map: {remain}{more}.", *unused)
+
+
+def notes_on_similar_names(task: CodedColumn, worker: CodedColumn) -> tuple[str, ...]:
+    """Return notes on names of tasks, and of workers, that differ only as the spellings of a label do.
+
+    Numbers are not compared. The last note counts the answers of a worker to a task that are repeated under such names.
+    """
+    merged, notes = list[CodedColumn](), list[str]()
+    for role, column in (("task", task), ("worker", worker)):
+        place = _place_of_first_similar_name(column.names)
+        merged.append(column if place is None else CodedColumn(column.names, np.append(place, MISSING)[column.codes]))
+        notes += () if place is None else [_note_on_similar_names(role, column, place)]
+    if not notes:
+        return ()
+    changed = np.flatnonzero((merged[0].codes != task.codes) | (merged[1].codes != worker.codes))
+    pairs = {(merged[0].codes[row], merged[1].codes[row]) for row in changed}
+    in_pair = np.isin(merged[0].codes, [one for one, _ in pairs]) & np.isin(merged[1].codes, [one for _, one in pairs])
+    seen: dict[tuple[int, int], set[tuple[int, int]]] = {}
+    for row in np.flatnonzero(in_pair):
+        pair = merged[0].codes[row], merged[1].codes[row]
+        seen.setdefault(pair, set()).add((task.codes[row], worker.codes[row]))
+    repeated = [pair for pair in pairs if len(seen[pair]) > 1]
+    if repeated:
+        first = min(repeated)
+        notes.append(
+            f"If these are one, {number_of(len(repeated), 'answer')} of a worker to a task would be repeated, such as "
+            f"({task.names[first[0]]}, {worker.names[first[1]]})."
+        )
+    return tuple(notes)
+
+
+def _place_of_first_similar_name(names: NDArray[Any]) -> NDArray[np.int32] | None:
+    """Return for each name the position of the first one with the same spelling; None if all differ."""
+    if names.dtype.kind not in "OU" or len(names) < 2:
+        return None
+    texts: Any = pa.array(names, pa.large_string())
+    plain: Any = texts
+    if not pc.all(pc.string_is_ascii(texts)).as_py():
+        plain = pc.utf8_normalize(pc.replace_substring_regex(texts, r"\p{Cf}", ""), "NFC")
+    plain = pc.utf8_lower(pc.utf8_trim_whitespace(plain))
+    if plain.equals(texts) or pc.count_distinct(plain).as_py() == len(names):
+        return None
+    coded = plain.dictionary_encode().indices.to_numpy()
+    _, first, place = np.unique(coded, return_index=True, return_inverse=True)
+    return np.asarray(first[place], dtype=np.int32)
+
+
+def _note_on_similar_names(role: str, column: CodedColumn, place: NDArray[np.int32]) -> str:
+    """Return a note with the first groups of similar names, and their numbers of answers."""
+    counts = np.bincount(column.codes[column.codes != MISSING], minlength=len(place))
+    firsts = np.unique(place[np.flatnonzero(place != np.arange(len(place)))])
+    groups = "; ".join(
+        ", ".join(
+            f"{str(column.names[code])!r} ({number_of(int(counts[code]), 'answer')})"
+            for code in np.flatnonzero(place == first)[:NAMES_SHOWN]
+        )
+        for first in firsts[:NAMES_SHOWN]
+    )
+    more = f"; and {len(firsts) - NAMES_SHOWN} more" if len(firsts) > NAMES_SHOWN else ""
+    return f"These are read as different {role}s: {groups}{more}. Give one {role} one spelling."
 
 
 def groups_of_same_label_spellings(texts: Sequence[str]) -> list[list[int]]:
@@ -100,9 +184,11 @@ MAX_NUMBER_LABELS = 20
 
 
 def alphabet_and_label_codes(
-    column: CodedColumn, alphabet: Categories | None, source: str
+    column: CodedColumn, alphabet: Categories | None, source: str, *, merged: bool = False
 ) -> tuple[Categories, NDArray[np.int16]]:
     """Return the alphabet (by default the sorted labels that occur) and int16 codes, shape (rows,).
+
+    `merged`: whether spellings were merged before, so that a refusal does not propose it.
 
     Raises:
         ReportsError: a label is empty, NaN, NULL or not in the alphabet, or there are too few or too many labels.
@@ -135,7 +221,8 @@ def alphabet_and_label_codes(
             "correct the rows",
             "write NULL for no answer",
             advice("give all labels ({alphabet})"),
-            advice("merge spellings ({merge_labels})", merge_labels=True),
+            "" if merged else advice("merge spellings ({merge_labels})", merge_labels=True),
+            advice("map the labels ({map_labels})"),
         ),
         code="unknown label",
     )

@@ -24,7 +24,14 @@ from crowdveil.data.importers.imported_answers import (
     collect_all_questions,
 )
 from crowdveil.data.importers.importer import Importer
-from crowdveil.data.importers.registry import TOOLS, find_importer, importer_of, with_recognised_delimiter
+from crowdveil.data.importers.other_outputs import refuse_other_output
+from crowdveil.data.importers.registry import (
+    RECOGNISED_TOOLS,
+    TOOLS,
+    find_importer,
+    importer_of,
+    with_recognised_delimiter,
+)
 from crowdveil.data.ingest.checked_column_codes import with_decimal_points
 from crowdveil.data.ingest.choices import NothingTicked, choice_notes, columns_by_choice, notes_on_shared_separators
 from crowdveil.data.ingest.column_readers import (
@@ -37,7 +44,7 @@ from crowdveil.data.ingest.column_readers import (
     read_parquet_columns,
 )
 from crowdveil.data.ingest.csv_files import Progress, refuse_encoding_of_utf8, text_source
-from crowdveil.data.ingest.labels import refuse_if_numbers_of_unstated_kind
+from crowdveil.data.ingest.labels import map_labels, notes_on_similar_names, refuse_if_numbers_of_unstated_kind
 from crowdveil.data.ingest.questions import answers_by_question_if_tasks_have_several, answers_to
 from crowdveil.data.sources.local_copies_of_sources import copy_duckdb_table_as_parquet, copy_remote_files, copy_stdin
 from crowdveil.data.sources.location import (
@@ -222,6 +229,11 @@ class AnswerSource:
         """
         with whole_file_progress(self.files, progress):
             columns, notes = self._columns_with_numbers_unchanged(progress, digested)
+            if self.layout.label_map:
+                value, mapped = map_labels(columns.value, self.layout.label_map)
+                columns, notes = replace(columns, value=value), notes + (() if self.private else mapped)
+            if not self.private:
+                notes += notes_on_similar_names(columns.task, columns.worker)
             if not self.private and (self.layout.multiple is not None or columns.may_have_choices):
                 columns, more = columns_by_choice(columns, self.layout.choices)
                 shared = () if columns.value_name == "value" else notes_on_shared_separators(columns.value.names)
@@ -356,13 +368,15 @@ def _importer_of_file(file: ExportFile) -> Importer | None:
     importer = find_importer(file)
     if importer is not None or not refused:
         return importer
+    refuse_other_output(file)
     try:
         file.delimiter_and_column_roles()  # names the defects of the rows, too
     except ReportsError as refusal:
         raise refusal.changed(
             source=file.name,
-            hint=f"{refusal.hint} No export of {', '.join(TOOLS[:-1])} was recognised either; a table with a column "
-            "for each worker is read by crowdveil import wide FILE.",
+            hint=f"{refusal.hint} No export of {', '.join(RECOGNISED_TOOLS)} was recognised either; a table with a "
+            "column for each worker is read by crowdveil import wide FILE, one file for each annotator by crowdveil "
+            "import doccano FILES.",
         ) from None
     return None
 
@@ -399,7 +413,7 @@ def import_notes(imported: ImportedAnswers, title: str, nothing_ticked: NothingT
     notes += imported.columns
     notes += choice_notes(imported.choices, imported.nothing_ticked, nothing_ticked) if imported.choices else ()
     if imported.not_read:
-        notes.append(f"Not read, since they hold no labels or numbers: {', '.join(imported.not_read)}.")
+        notes.append(f"Not read (texts, regions, rankings, or no answers): {', '.join(imported.not_read)}.")
     if imported.data:
         listed = ", ".join(imported.data)
         read = advice(" (read one with {question})")

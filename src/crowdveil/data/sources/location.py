@@ -14,6 +14,7 @@ from crowdveil.data.ingest.checked_column_codes import Missing
 from crowdveil.data.ingest.choices import ChoiceOptions, NothingTicked
 from crowdveil.data.ingest.column_readers import NO_NAMES, ColumnNames
 from crowdveil.data.ingest.csv_files import DELIMITERS, ENCODINGS
+from crowdveil.data.ingest.labels import LabelMap
 from crowdveil.errors import ReportsError, SettingsError
 
 STDIN, DATASET = "-", "dataset:"
@@ -40,6 +41,7 @@ class Layout:
         question: question of an export or table with several.
         tool: tool whose export it is; None to recognise it.
         multiple, nothing_ticked: as of `ChoiceOptions`.
+        label_map: labels that are replaced by others.
     """
 
     names: ColumnNames = NO_NAMES
@@ -51,6 +53,7 @@ class Layout:
     tool: str | None = None
     multiple: str | None = None
     nothing_ticked: NothingTicked = "no"
+    label_map: LabelMap = ()
 
     def __post_init__(self) -> None:
         if self.delimiter is not None and (
@@ -66,6 +69,8 @@ class Layout:
         require_choice("the decimal mark", self.decimal, (".", ","), hint="State the one that the numbers have.")
         require_choice("missing", self.missing, get_args(Missing), hint="NULL is skipped in any case.")
         require_choice("the tool", self.tool, (*TOOLS, None))
+        # JSON has lists in place of pairs.
+        object.__setattr__(self, "label_map", tuple((str(label), str(other)) for label, other in self.label_map))
         if self.multiple is not None or self.nothing_ticked != "no":
             _ = self.choices  # which checks them
 
