@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from crowdveil.channels.alphabet import Categories
 from crowdveil.data.columnar_store import ReportChunk, save_encoded
-from crowdveil.data.identifiers import LazyIdentifiers
 from crowdveil.data.facts.asked import STATED
+from crowdveil.data.identifiers import LazyIdentifiers
 from crowdveil.data.reports import Reports
 from crowdveil.randomness import Seeded
 from crowdveil.simulate import uniform_abilities

@@ -117,7 +117,7 @@ def test_absent_reports_count_where_those_asked_are_known(name: str) -> None:
     if known:
         asked.require_cells()
         return
-    with pytest.raises(ReportsError, match=r"those without a report count as no answer.*--tasks and --workers"):
+    with pytest.raises(ReportsError, match=r"a report count as no answer.*were asked: tasks and workers"):
         asked.require_cells()
 
 
