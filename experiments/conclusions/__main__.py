@@ -26,6 +26,7 @@ from crowdveil.crowd_review.conclusions import conclude_from_drawn_gold
 from crowdveil.data import datasets
 from crowdveil.data.evidence import Evidence
 from crowdveil.evaluation.gold_draw import tasks_in_draw_order
+from crowdveil.inference.given import KnownTruths
 from crowdveil.inference.infer import Inference
 
 RESULTS = Path(__file__).parent / "results" / "conclusions.csv"
