@@ -17,6 +17,7 @@ from crowdveil.em.model import Progress
 from crowdveil.inference.answers import ColumnKeywords, MethodChoice, evidence_of_answers
 from crowdveil.inference.infer import infer
 from crowdveil.inference.methods import default_method, warning_if_fit_is_slow
+from crowdveil.presentation.hints import advising_own_arguments
 
 Frame = TypeVar("Frame")
 """Kind of frame of the answers."""
@@ -60,6 +61,7 @@ def aggregate(
 ) -> tuple[Frame, Frame]: ...
 
 
+@advising_own_arguments
 def aggregate(
     answers: Any,
     method: MethodChoice = None,

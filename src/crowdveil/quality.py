@@ -25,8 +25,10 @@ from crowdveil.inference.answers import ColumnKeywords, evidence_of_answers
 from crowdveil.inference.given import KnownTruths
 from crowdveil.inference.infer import infer
 from crowdveil.inference.methods import AnyEstimator
+from crowdveil.presentation.hints import advising_own_arguments
 
 
+@advising_own_arguments
 def agreement(
     answers: Any,
     *,
@@ -64,6 +66,7 @@ def agreement(
     return (overall, _columns_as_frame(answers, evidence.reports, worker_columns(found))) if with_workers else overall
 
 
+@advising_own_arguments
 def review(
     answers: Any,
     method: str | AnyEstimator | None = None,
@@ -106,6 +109,7 @@ def review(
     return _columns_as_frame(answers, evidence.reports, review_columns(found))
 
 
+@advising_own_arguments
 def next_answers(
     answers: Any,
     method: str | AnyEstimator | None = None,
@@ -168,6 +172,7 @@ def _require_nonempty_candidates(candidates: Sequence[Any]) -> list[Any]:
     return names
 
 
+@advising_own_arguments
 def draw_gold(answers: Any, number: int, *, seed: int | None = None, **options: Unpack[ColumnKeywords]) -> Any:
     """Return tasks drawn at random whose truth somebody finds out, in the order of the draw.
 
@@ -195,6 +200,7 @@ def draw_gold(answers: Any, number: int, *, seed: int | None = None, **options: 
     return _columns_as_frame(answers, reports, draw_tasks_without_known(reports, number, seed=seed).gold_form_columns())
 
 
+@advising_own_arguments
 def conclude(
     answers: Any,
     gold: Any,

@@ -96,7 +96,7 @@ def test_the_result_says_what_gold_did_and_how_much_more_helps() -> None:
 
     for words in (
         "30 tasks weigh truth-tables 0.",
-        "more, drawn at random with `crowdveil next` or draw_gold(...)",
+        "more, drawn at random (`crowdveil data draw-gold`)",
         "log-loss",
     ):
         assert words in str(found.gold_line)

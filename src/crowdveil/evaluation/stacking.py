@@ -54,7 +54,7 @@ def log_losses(posterior: NDArray[np.float64], truths: NDArray[np.int64]) -> NDA
 def clause_on_further_gold_needed(effective: float, known: int) -> str:
     """Return how many gold tasks beyond `known` determine `effective` weights, and which, as a clause."""
     more = max(0, ceil(effective / (2 * ENOUGH)) - known)
-    further = f"about {more:,} more, drawn at random with `crowdveil next` or draw_gold(...)," if more else "no more"
+    further = f"about {more:,} more, drawn at random (`crowdveil data draw-gold`)," if more else "no more"
     return f"{further} would bring the weights within {ENOUGH:g} nats of their best"
 
 

@@ -80,6 +80,7 @@ class PrivacyStatement:
         questions: sentences on what several questions of a campaign add; empty with one.
         question_guarantees: guarantee per answer of each question of the campaign; empty with one.
         inputs: sentences on what else the truths depend on; empty if that is nothing.
+        without_reports: whether there is no statement because no reports were given.
     """
 
     status: Status
@@ -101,6 +102,7 @@ class PrivacyStatement:
     questions: tuple[str, ...] = ()
     question_guarantees: tuple[Guarantee, ...] = ()
     inputs: tuple[str, ...] = ()
+    without_reports: bool = False
 
     @property
     def largest_odds_factor_text(self) -> str:

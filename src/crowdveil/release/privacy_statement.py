@@ -278,7 +278,7 @@ def _statement_of_sums(inferred_from: str | None, sums: Path) -> PrivacyStatemen
     if inferred_from not in (None, content_digest(sums)):
         raise _other_reports_error(str(sums))
     if found is None:
-        return PrivacyStatement(status="none", reason=NOTHING_STATED)
+        return PrivacyStatement(status="none", reason=NOTHING_STATED, without_reports=True)
     facts = read_crowd(found).collection
     if facts.simulation:
         return PrivacyStatement(status="simulation", reason=SIMULATION)
@@ -290,7 +290,7 @@ def statement_of_evidence(evidence: Evidence | None, campaign: Campaign | None) 
     facts = None if evidence is None else evidence.collection
     if evidence is None or facts is None:
         reason = NOTHING_STATED if evidence is None else PLAIN if evidence.channel is None else UNTIED
-        return PrivacyStatement(status="none", reason=reason)
+        return PrivacyStatement(status="none", reason=reason, without_reports=evidence is None)
     if facts.simulation:
         return PrivacyStatement(status="simulation", reason=SIMULATION)
     if campaign is not None:

@@ -79,7 +79,6 @@ def report(
     from crowdveil.folder.campaign.campaign_reports import existing_question_folders
     from crowdveil.privacy.statement import statement_sentences
     from crowdveil.release.privacy_statement import (
-        NOTHING_STATED,
         find_campaign_file,
         joint_statement_of_questions,
         require_every_question,
@@ -106,7 +105,7 @@ def report(
     rows = [
         *[("privacy", sentence) for sentence in statement_sentences(statement)],
         *[("conclusion", sentence) for one in conclusions for sentence in one.sentences],
-        *([("hint", HINT)] if statement.reason == NOTHING_STATED else []),
+        *([("hint", HINT)] if statement.without_reports else []),
     ]
     print_written(_report_json_members(statement, conclusions), rows, [path], replaced)
 
