@@ -203,7 +203,8 @@ def test_a_saved_fit_of_unknown_origin_ends_the_claim(sent: Path, run: Run, run_
 
     from crowdveil.em.saved_fit import SavedFit
 
-    replace(SavedFit.open("saved.fit"), inputs=()).save("saved.fit")
+    unknown = replace(SavedFit.from_bytes(Path("saved.fit").read_bytes()), inputs=())
+    Path("saved.fit").write_bytes(unknown.to_bytes())
     run("infer", "sent/reports.csv", "--start-from", "saved.fit", "--out", "found")
 
     assert "none" == statement(run_json, "found")["privacy"]

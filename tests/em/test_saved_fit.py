@@ -1,5 +1,7 @@
 """Fits that continue: saved, read back, and started from a state."""
 
+import hashlib
+import io
 import json
 import zipfile
 from collections.abc import Callable
@@ -20,6 +22,7 @@ from crowdveil.em.estimator import Estimator
 from crowdveil.em.saved_fit import MANIFEST, SavedFit
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.estimators import ESTIMATORS, DawidSkene, OneCoin, PrivateDawidSkene, WeightedMean
+from crowdveil.folder.given_files import read_saved_fit, write_saved_fit
 from crowdveil.mechanisms.randomized_response import RandomizedResponse
 from crowdveil.randomness import seeded
 from crowdveil.standalone.checks import digest
@@ -36,21 +39,18 @@ def some_fit(method: str = "one-coin") -> SavedFit:
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+def whole() -> bytes:
     """Return the bytes of a saved fit."""
-    path = tmp_path_factory.mktemp("fits") / "fit.npz"
-    some_fit().save(path)
-    return path.read_bytes()
+    return some_fit().to_bytes()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("method", ESTIMATORS)
-def test_every_method_survives_the_file(method: str, tmp_path: Path) -> None:
-    """Names, identity and all numbers are the same after saving and opening, for every estimator."""
+def test_every_method_survives_its_bytes(method: str) -> None:
+    """Names, identity and all numbers are the same after writing and reading, for every estimator."""
     saved = some_fit(method)
-    saved.save(tmp_path / "fit")
 
-    opened = SavedFit.open(tmp_path / "fit")
+    opened = SavedFit.from_bytes(saved.to_bytes())
 
     assert (saved.version, saved.identity, saved.state.method) == (
         opened.version,
@@ -65,27 +65,31 @@ def test_every_method_survives_the_file(method: str, tmp_path: Path) -> None:
             np.testing.assert_array_equal(array, theirs[name])
 
 
-def test_the_same_fit_gives_the_same_bytes(whole: bytes, tmp_path: Path) -> None:
-    """The file has no time of writing."""
-    some_fit().save(tmp_path / "again")
+def test_the_same_fit_gives_the_same_bytes(whole: bytes) -> None:
+    """The bytes hold no time of writing."""
+    assert whole == some_fit().to_bytes()
 
-    assert whole == (tmp_path / "again").read_bytes()
+
+def test_the_bytes_of_a_fit_are_written_and_read_as_they_are(whole: bytes, tmp_path: Path) -> None:
+    """The file of a fit holds its bytes; reading it again names them by their digest."""
+    write_saved_fit(tmp_path / "fit", some_fit())
+
+    start = read_saved_fit(tmp_path / "fit")
+
+    assert whole == (tmp_path / "fit").read_bytes() == start.fit.to_bytes()
+    assert [hashlib.sha256(whole).hexdigest()] == [one.sha256 for one in start.inputs]
 
 
 @pytest.mark.slow
 @given(st.data())
-def test_a_changed_byte_is_never_taken_for_a_fit(
-    whole: bytes, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
-) -> None:
+def test_a_changed_byte_is_never_taken_for_a_fit(whole: bytes, data: st.DataObject) -> None:
     """A file with one changed byte is refused, or says exactly what it said before."""
     place = data.draw(st.integers(0, len(whole) - 1))
     damaged = bytearray(whole)
     damaged[place] ^= data.draw(st.integers(1, 255))
-    path = tmp_path_factory.getbasetemp() / "damaged.npz"
-    path.write_bytes(damaged)
 
     try:
-        opened = SavedFit.open(path)
+        opened = SavedFit.from_bytes(bytes(damaged))
     except ReportsError:
         return
     assert some_fit().identity == opened.identity
@@ -93,36 +97,34 @@ def test_a_changed_byte_is_never_taken_for_a_fit(
 
 
 @pytest.mark.parametrize("length", [0, 10, 500, -1])
-def test_a_cut_file_is_refused(whole: bytes, tmp_path: Path, length: int) -> None:
-    """A file that ends too early is damaged, and the way out is named."""
-    (tmp_path / "cut").write_bytes(whole[:length])
-
-    with pytest.raises(ReportsError, match=r"a saved fit must be whole.*Fit from the start"):
-        SavedFit.open(tmp_path / "cut")
+def test_a_cut_file_is_refused(whole: bytes, length: int) -> None:
+    """Contents that end too early are damaged, and the way out is named."""
+    with pytest.raises(ReportsError, match=r"cut.fit: a saved fit must be whole.*Fit from the start"):
+        SavedFit.from_bytes(whole[:length], source="cut.fit")
 
 
-def rewritten(whole: bytes, tmp_path: Path, compressed: bool = False, **changes: object) -> Path:
-    """Write the fit with other fields in its manifest, sealed again."""
-    (tmp_path / "whole").write_bytes(whole)
-    with zipfile.ZipFile(tmp_path / "whole") as archive:
+def rewritten(whole: bytes, compressed: bool = False, **changes: object) -> bytes:
+    """Return the fit with other fields in its manifest, sealed again."""
+    with zipfile.ZipFile(io.BytesIO(whole)) as archive:
         members = {name: archive.read(name) for name in archive.namelist()}
     manifest = json.loads(members[MANIFEST]) | changes
     members[MANIFEST] = json.dumps({**manifest, "sha256": digest(manifest)}).encode()
     kind = zipfile.ZIP_DEFLATED if compressed else zipfile.ZIP_STORED
-    with zipfile.ZipFile(tmp_path / "changed", "w", kind) as archive:
+    changed = io.BytesIO()
+    with zipfile.ZipFile(changed, "w", kind) as archive:
         for name, contents in members.items():
             archive.writestr(name, contents)
-    return tmp_path / "changed"
+    return changed.getvalue()
 
 
-def test_other_formats_and_parts_that_do_not_belong_together_are_refused(whole: bytes, tmp_path: Path) -> None:
+def test_other_formats_and_parts_that_do_not_belong_together_are_refused(whole: bytes) -> None:
     """Another format, another identity, a missing or unknown field, an unnamed member and compression are."""
-    SavedFit.open(rewritten(whole, tmp_path))
+    SavedFit.from_bytes(rewritten(whole))
     with pytest.raises(ReportsError, match=r"must have format 'crowdveil-fit/1'.*crowdveil-fit/9"):
-        SavedFit.open(rewritten(whole, tmp_path, format="crowdveil-fit/9"))
+        SavedFit.from_bytes(rewritten(whole, format="crowdveil-fit/9"))
     for changes in ({"other": 1}, {"identity": {}}, {"members": {}}, {"compressed": True}, {"identity": 3}):
         with pytest.raises(ReportsError, match="must be whole"):
-            SavedFit.open(rewritten(whole, tmp_path, **changes))
+            SavedFit.from_bytes(rewritten(whole, **changes))
 
 
 def test_pickles_are_refused(tmp_path: Path) -> None:
@@ -130,14 +132,14 @@ def test_pickles_are_refused(tmp_path: Path) -> None:
     np.savez(tmp_path / "fit.npz", ends=np.array([print], dtype=object), allow_pickle=True)
 
     with pytest.raises(ReportsError):
-        SavedFit.open(tmp_path / "fit.npz")
+        SavedFit.from_bytes((tmp_path / "fit.npz").read_bytes())
 
 
 def test_no_file_is_an_error_that_names_it(tmp_path: Path) -> None:
     """A file that is not there, and a folder, are refused with their name."""
     for path in (tmp_path / "absent", tmp_path):
         with pytest.raises(ReportsError, match=str(path)):
-            SavedFit.open(path)
+            read_saved_fit(path)
 
 
 def test_a_state_of_another_method_is_refused() -> None:
@@ -184,16 +186,16 @@ FINITE, WHOLE, SHARE = "finite numbers", "probabilities that sum to 1", "probabi
     ],
 )
 def test_numbers_out_of_the_range_of_their_field_are_refused(
-    method: str, group: str, name: str, change: Callable[[Any], Any], rule: str, tmp_path: Path
+    method: str, group: str, name: str, change: Callable[[Any], Any], rule: str
 ) -> None:
     """Numbers that are not finite, that are no probabilities, or do not sum to 1 are refused under good seals."""
-    changed(some_fit(method), group, name, change).save(tmp_path / "fit")
+    data = changed(some_fit(method), group, name, change).to_bytes()
 
     with pytest.raises(ReportsError, match=f"'{name}' must hold {rule}"):
-        SavedFit.open(tmp_path / "fit")
+        SavedFit.from_bytes(data)
 
 
-def test_unknown_arrays_and_missing_workers_are_refused(tmp_path: Path) -> None:
+def test_unknown_arrays_and_missing_workers_are_refused() -> None:
     """An array that the method does not have, and one without a row for every worker, are refused."""
     saved = some_fit()
     strange = replace(saved, state=replace(saved.state, shared={"other": np.zeros(1)}))
@@ -202,17 +204,16 @@ def test_unknown_arrays_and_missing_workers_are_refused(tmp_path: Path) -> None:
         "a row for every worker": changed(saved, "by_worker", "ability", lambda array: array[:1]),
     }
     for rule, fit in cases.items():
-        fit.save(tmp_path / "fit")
         with pytest.raises(ReportsError, match=rule):
-            SavedFit.open(tmp_path / "fit")
+            SavedFit.from_bytes(fit.to_bytes())
 
 
-def test_a_probability_that_rounding_took_above_one_is_read(tmp_path: Path) -> None:
+def test_a_probability_that_rounding_took_above_one_is_read() -> None:
     """Shares of answered tasks are quotients of sums: 1 can be 1.0000000000000002, and such a fit is resumed."""
     saved = some_fit("dawid-skene")
-    changed(saved, "by_worker", "participation", put(1.0000000000000002)).save(tmp_path / "fit")
+    data = changed(saved, "by_worker", "participation", put(1.0000000000000002)).to_bytes()
 
-    assert 1.0000000000000002 == SavedFit.open(tmp_path / "fit").state.by_worker["participation"].max()
+    assert 1.0000000000000002 == SavedFit.from_bytes(data).state.by_worker["participation"].max()
 
 
 AnyEstimator = Estimator[Any, Any]

@@ -423,15 +423,15 @@ def _read_evidence_and_check_files(source: AnswerSource, asked: InferOptions) ->
 
 def _checked_output_files(asked: InferOptions, folder: Path, inputs: list[Any]) -> _CheckedOutputs:
     """Return the outputs in a folder and the saved fit, or refuse before the work begins."""
-    from crowdveil.em.saved_fit import fit_outputs
     from crowdveil.folder.estimate_files import estimate_outputs
+    from crowdveil.folder.given_files import saved_fit_outputs
 
     outputs, saved = estimate_outputs(asked.out or folder, asked.form), asked.save_fit
     written = outputs.paths
     replaced = outputs.check_and_list_replaced_files(inputs=[*inputs, asked.start_from, saved])
     if saved is not None:
         written.append(saved)
-        replaced += fit_outputs(saved).check_and_list_replaced_files(inputs=inputs)
+        replaced += saved_fit_outputs(saved).check_and_list_replaced_files(inputs=inputs)
     return _CheckedOutputs(outputs=outputs, paths={"files": written, "replaced": replaced})
 
 
@@ -462,6 +462,7 @@ def _score_decide_and_write(
 ) -> Inference:
     """Write the truths, and return the inference with its score; what is written does not depend on the score."""
     from crowdveil.folder.estimate_files import outdated_output_notes, write_estimate
+    from crowdveil.folder.given_files import write_saved_fit
     from crowdveil.inference.scores import with_decisions, with_gold_score
 
     costs = _costs(inference, asked)
@@ -472,7 +473,7 @@ def _score_decide_and_write(
     if asked.decides_by_cost_or_confidence:
         written, shown = with_decisions(inference, **decide), with_decisions(shown, **decide, known=score)
     if asked.save_fit is not None:
-        replace(inference.saved_fit(), inputs=inference.inputs).save(asked.save_fit)
+        write_saved_fit(asked.save_fit, replace(inference.saved_fit(), inputs=inference.inputs))
     digest = inference.evidence.sha256
     outdated = outdated_output_notes(outputs.folder, digest)
     with progress_bar("writing") as bar:

@@ -15,8 +15,6 @@ import zipfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from importlib.metadata import version
-from os import PathLike
-from pathlib import Path
 from typing import Any, BinaryIO, Self
 
 import numpy as np
@@ -33,9 +31,6 @@ from crowdveil.em.estimate import Estimate
 from crowdveil.em.estimator import Estimator, prior_vector
 from crowdveil.em.fit_state import FitState, StateField
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.files.atomic_write import Outputs, write_outputs
-from crowdveil.files.filesystem import open_regular
-from crowdveil.presentation.hints import command_advice
 from crowdveil.registry import ESTIMATOR_ENTRIES
 from crowdveil.standalone.checks import digest
 from crowdveil.standalone.verification import parse_json
@@ -127,12 +122,8 @@ class SavedFit:
         _require_all_saved_names("worker", self.state.workers, reports.workers)
         return self.state
 
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the file atomically; it replaces only another saved fit.
-
-        Raises:
-            SettingsError: another file has this name, or the file cannot be written.
-        """
+    def to_bytes(self) -> bytes:
+        """Return the contents of its file."""
         names = {"tasks": [*map(str, self.tasks.tolist())], "workers": [*map(str, self.state.workers.tolist())]}
         members = {NAMES: json.dumps(names).encode()}
         members |= {
@@ -147,24 +138,24 @@ class SavedFit:
         if self.inputs:
             manifest[INPUTS] = [one.as_json() for one in self.inputs]
         text = json.dumps({**manifest, "sha256": digest(manifest)}).encode()
-
-        def write(stream: BinaryIO) -> None:
-            with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as archive:
-                for name, data in {MANIFEST: text, **members}.items():
-                    archive.writestr(zipfile.ZipInfo(name, TIMESTAMP), data)
-
-        outputs = fit_outputs(path)
-        write_outputs(outputs, {outputs.names[0]: write})
+        stream = io.BytesIO()
+        with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as archive:
+            for name, data in {MANIFEST: text, **members}.items():
+                archive.writestr(zipfile.ZipInfo(name, TIMESTAMP), data)
+        return stream.getvalue()
 
     @classmethod
-    def open(cls, path: str | PathLike[str]) -> Self:
-        """Return the saved fit of a file, validated in full.
+    def from_bytes(cls, data: bytes, *, source: str = "saved fit") -> Self:
+        """Return the saved fit in the contents of a file, validated in full.
+
+        Args:
+            data: what `to_bytes` returned.
+            source: name for error messages.
 
         Raises:
-            ReportsError: no such file, another format, or damage.
+            ReportsError: another format, or damage.
         """
-        source = str(path)
-        manifest, members = _read_members(Path(path))
+        manifest, members = _read_members(data, source)
         try:
             names = json.loads(members.pop(NAMES))
             arrays = {name.removesuffix(".npy"): _array_of_npy_bytes(data) for name, data in members.items()}
@@ -182,7 +173,7 @@ class SavedFit:
             )
             made.require_consistent_parts()
         except (LookupError, TypeError, ValueError, AttributeError) as error:
-            raise _damage_error(source, str(error)[:200]) from error
+            raise saved_fit_damage_error(source, str(error)[:200]) from error
         return made
 
     def require_consistent_parts(self) -> None:
@@ -289,44 +280,35 @@ def _distinct_names_as_array(role: str, names: Any) -> NDArray[Any]:
     return np.array(names, dtype=object)
 
 
-def _read_members(path: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
+def _read_members(data: bytes, source: str) -> tuple[dict[str, Any], dict[str, bytes]]:
     """Return the manifest and all other members, each of the size and with the digest that the manifest names."""
-    source = str(path)
     try:
-        with zipfile.ZipFile(path) as archive:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
             listed = archive.infolist()
             # Without compression, members are never larger than the file.
             if any(member.compress_type != zipfile.ZIP_STORED for member in listed):
-                raise _damage_error(source, "a compressed member")
+                raise saved_fit_damage_error(source, "a compressed member")
             members = {member.filename: archive.read(member) for member in listed}
-    except FileNotFoundError as error:
-        hint = command_advice("{save_fit} writes one.", "A fit is saved by estimate.state.save(FILE).")
-        raise ReportsError("a saved fit must exist", source=source, hint=hint) from error
     except (OSError, EOFError, zipfile.BadZipFile, NotImplementedError, RuntimeError, ValueError) as error:
-        raise _damage_error(source, str(error)[:200]) from error
+        raise saved_fit_damage_error(source, str(error)[:200]) from error
     try:
         manifest = parse_json(members.pop(MANIFEST, b""))
     except ValueError as error:
-        raise _damage_error(source, f"no readable {MANIFEST}") from error
+        raise saved_fit_damage_error(source, f"no readable {MANIFEST}") from error
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         found = repr(manifest.get("format") if isinstance(manifest, dict) else manifest)[:200]
         raise ReportsError(f"a saved fit must have format {FORMAT!r}", source=source, examples=found, hint=HINT)
     if set(manifest) - {INPUTS} != FIELDS or manifest["sha256"] != digest(manifest):
-        raise _damage_error(source, f"the SHA-256 of {MANIFEST} does not match")
+        raise saved_fit_damage_error(source, f"the SHA-256 of {MANIFEST} does not match")
     if manifest["members"] != {name: _size_and_sha256(data) for name, data in members.items()}:
-        raise _damage_error(source, "a member is missing, or has another checksum")
+        raise saved_fit_damage_error(source, "a member is missing, or has another checksum")
     return manifest, members
 
 
-def fit_outputs(path: str | PathLike[str]) -> Outputs:
-    """Return the one output file of a saved fit."""
-    return Outputs(folder=Path(path).parent, names=(Path(path).name,), kind="saved fit", recognize=is_saved_fit)
-
-
-def is_saved_fit(path: Path) -> bool:
-    """Return True for files with the format name of saved fits, in any version."""
+def is_saved_fit(stream: BinaryIO) -> bool:
+    """Return True for contents with the format name of saved fits, in any version."""
     try:
-        with open_regular(path) as stream, zipfile.ZipFile(stream) as archive:
+        with zipfile.ZipFile(stream) as archive:
             manifest = json.loads(archive.read(MANIFEST))
         return str(manifest["format"]).startswith(FORMAT_NAME)
     except (OSError, EOFError, LookupError, TypeError, ValueError, RecursionError, RuntimeError, zipfile.BadZipFile):
@@ -355,5 +337,6 @@ def _arrays_without_folder_prefix(folder: str, arrays: dict[str, NDArray[Any]]) 
     return {name.removeprefix(folder): array for name, array in arrays.items() if name.startswith(folder)}
 
 
-def _damage_error(source: str, found: str) -> ReportsError:
+def saved_fit_damage_error(source: str, found: str) -> ReportsError:
+    """Return the error for a file that is no whole saved fit."""
     return ReportsError("a saved fit must be whole", source=source, examples=found, hint=HINT)

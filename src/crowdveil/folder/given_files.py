@@ -1,9 +1,10 @@
-"""Files of what a fit is given beside the answers: known truths, prior, history, saved fit and costs.
+"""Files of what a fit is given beside the answers: known truths, prior, history, saved fit (also written) and costs.
 
 Each is read once into a value with its digest. A history or saved fit that crowdveil wrote names the inputs it was made
 from; the result depends on these, and costs their guarantees.
 """
 
+import hashlib
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -22,13 +23,16 @@ from crowdveil.data.ingest.csv_files import content_digest, read_csv_table, read
 from crowdveil.data.ingest.gold_files import load_gold_with_draw_seed
 from crowdveil.data.read_options import Kind
 from crowdveil.data.sources.location import DATASET
-from crowdveil.em.saved_fit import SavedFit
+from crowdveil.em.saved_fit import SavedFit, is_saved_fit, saved_fit_damage_error
 from crowdveil.em.worker_history import WorkerHistory
 from crowdveil.errors import ReportsError, SettingsError
+from crowdveil.files.atomic_write import Outputs, write_outputs
+from crowdveil.files.filesystem import open_regular
 from crowdveil.files.output_record import OutputEntry
 from crowdveil.folder.answers import PROBABILITY, read_task_or_worker_column
 from crowdveil.folder.estimate_files import ESTIMATE_FILES, INFER_AGAIN, entry_of_unchanged_file, estimate_names
 from crowdveil.inference.given import History, KnownTruths, Prior, Start, as_known_truths
+from crowdveil.presentation.hints import command_advice
 
 READ_HISTORIES = (ESTIMATE_FILES["csv"], ESTIMATE_FILES["parquet"])
 """Files of truths and of workers that can be a history."""
@@ -78,9 +82,43 @@ def read_prior(path: Path) -> Prior:
 
 
 def read_saved_fit(path: Path) -> Start:
-    """Return the saved fit in a file; errors as `SavedFit.open`."""
-    fit = SavedFit.open(path)
-    return Start(fit=fit, inputs=(Input(role="start_from", sha256=content_digest(path), inputs=fit.inputs),))
+    """Return the saved fit in a file.
+
+    Raises:
+        ReportsError: no such file, another format, or damage.
+    """
+    source = str(path)
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError as error:
+        hint = command_advice("{save_fit} writes one.", "SavedFit.to_bytes returns the contents of one.")
+        raise ReportsError("a saved fit must exist", source=source, hint=hint) from error
+    except OSError as error:
+        raise saved_fit_damage_error(source, str(error)[:200]) from error
+    fit, sha256 = SavedFit.from_bytes(data, source=source), hashlib.sha256(data).hexdigest()
+    return Start(fit=fit, inputs=(Input(role="start_from", sha256=sha256, inputs=fit.inputs),))
+
+
+def saved_fit_outputs(path: Path) -> Outputs:
+    """Return the one output file of a saved fit, which replaces only another saved fit."""
+    return Outputs(folder=path.parent, names=(path.name,), kind="saved fit", recognize=_is_saved_fit_file)
+
+
+def write_saved_fit(path: Path, fit: SavedFit) -> None:
+    """Write a saved fit atomically.
+
+    Raises:
+        SettingsError: another file has this name, or the file cannot be written.
+    """
+    write_outputs(saved_fit_outputs(path), {path.name: fit.to_bytes()})
+
+
+def _is_saved_fit_file(path: Path) -> bool:
+    try:
+        with open_regular(path) as stream:
+            return is_saved_fit(stream)
+    except OSError:
+        return False
 
 
 def read_history(path: Path) -> History:
