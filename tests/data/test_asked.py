@@ -21,13 +21,14 @@ from crowdveil.data.facts.collection import GUARANTEE_SCOPE
 from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.folder.crowd import Crowd, crowd_of_reports, read_crowd
+from crowdveil.folder.perturbed_collection import write_collection
 from crowdveil.folder.write_collection import write_reports
 from crowdveil.inference.infer import infer
 from crowdveil.mechanisms import RandomizedResponse
 from crowdveil.randomness import secure, seeded
 from crowdveil.simulate import categorical_crowd, perturb, perturb_cells
 from crowdveil.simulate.channel_assignment import ChannelAssignment
-from crowdveil.simulate.perturbed_collection import perturb_collection, write_collection
+from crowdveil.simulate.perturbed_collection import perturb_collection
 
 LABELS = Categories(("no", "yes"))
 NAMES = {"tasks": ["a", "b"], "workers": ["u", "v"]}

@@ -16,6 +16,7 @@ from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.folder.crowd import crowd_of_reports, read_crowd
 from crowdveil.folder.evidence import read_evidence
+from crowdveil.folder.perturbed_collection import write_collection
 from crowdveil.folder.sums import answer_codes_of_each_worker, evidence_of_sums, read_sums, sum_reports_of_all_devices
 from crowdveil.folder.synthesis import (
     GUARANTEE_FILE,
@@ -31,7 +32,7 @@ from crowdveil.mechanisms import MatrixFactorization
 from crowdveil.randomness import Secure, seeded
 from crowdveil.simulate import numeric_crowd
 from crowdveil.simulate.channel_assignment import ChannelAssignment
-from crowdveil.simulate.perturbed_collection import perturb_collection, write_collection
+from crowdveil.simulate.perturbed_collection import perturb_collection
 from crowdveil.synthesis.original_claims import Claims
 from crowdveil.synthesis.private.histogram import Histogram
 from crowdveil.synthesis.private.pooled_shape import PooledShape

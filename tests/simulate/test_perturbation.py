@@ -16,6 +16,7 @@ from crowdveil.channels.channel_table import ChannelTable, table_by_task
 from crowdveil.data.assignment import Assignment
 from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError, SettingsError
+from crowdveil.folder.perturbed_collection import read_channel_rows
 from crowdveil.mechanisms.laplace import Laplace
 from crowdveil.mechanisms.matrix_factorization import MatrixFactorization
 from crowdveil.mechanisms.randomized_response import RandomizedResponse
@@ -31,7 +32,7 @@ from crowdveil.simulate import (
     perturb,
     perturbation,
 )
-from crowdveil.simulate.channel_assignment import read_channel_table_of_settings
+from crowdveil.simulate.channel_assignment import channel_table_of_settings
 from tests.mechanisms.examples import FACTORS
 
 LABELS = Categories(("G", "P", "R", "X"), ordered=True)
@@ -275,7 +276,7 @@ def test_equal_rows_share_a_channel(tmp_path: Path) -> None:
     path = tmp_path / "channels.csv"
     path.write_text("worker,epsilon,cuts\na,1,\nb,,2|4\nc,1,\nd,,2|4\n", encoding="utf-8")
 
-    table = read_channel_table_of_settings(path, WANTED, SCALE, tasks=3)
+    table = channel_table_of_settings(read_channel_rows(path), WANTED, SCALE, tasks=3)
 
     assert {"a": 0, "b": 1, "c": 0, "d": 1} == table.workers
     assert [("0", "1..4", "NULL"), ("0..1", "2..3", "4", "NULL")] == [one.outputs for one in table.channels]

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from crowdveil.folder.answers import AnswersRead, CampaignLists
     from crowdveil.folder.write_collection import Form
     from crowdveil.privacy.mechanism_from_settings import MechanismSettings
+    from crowdveil.simulate.channel_assignment import ChannelRows
     from crowdveil.simulate.perturbed_collection import PerturbedCollection
 
 SHOWN_DIGITS = 4
@@ -163,32 +164,32 @@ def perturb(asked: PerturbOptions) -> None:
     from crowdveil.data.write_reports import warning_of_names_read_as_formulas
     from crowdveil.folder.answers import read_public_campaign_lists
     from crowdveil.folder.estimate_files import warning_of_stale_results
+    from crowdveil.folder.perturbed_collection import collection_files, read_channel_rows, write_collection
     from crowdveil.folder.write_collection import collection_outputs
-    from crowdveil.simulate import perturbed_collection as simulated
     from crowdveil.simulate.channel_assignment import assign_channels
+    from crowdveil.simulate.perturbed_collection import perturb_collection
 
     lists = read_public_campaign_lists(tasks=asked.tasks, workers=asked.workers, assignment=asked.assignment)
     read, inputs = _read(asked, lists)
     cells = _most_cells_of_worker(asked, lists.assignment, len(read.answers.tasks))
     requested = _within_budget(asked, read, cells)
-    setup = assign_channels(
-        requested, read.alphabet, read.answers, channels=asked.channels, assignment=lists.assignment
-    )
-    outputs = collection_outputs(asked.out, simulated.collection_files(setup, asked.form), replace=asked.replace)
+    channels = None if asked.channels is None else read_channel_rows(asked.channels)
+    setup = assign_channels(requested, read.alphabet, read.answers, channels=channels, assignment=lists.assignment)
+    outputs = collection_outputs(asked.out, collection_files(setup, asked.form), replace=asked.replace)
     named = (asked.tasks, asked.workers, asked.assignment, asked.channels, requested.expected.prior_file)
     replaced = outputs.check_and_list_replaced_files(inputs=[*inputs, *named])
     outdated = warning_of_stale_results(asked.out)
     with progress_bar("perturbing") as bar:
-        collection = simulated.perturb_collection(
+        collection = perturb_collection(
             read.answers, setup, seed=asked.seed, lists_from_answers=asked.lists_from_answers, progress=bar
         )
-    simulated.write_collection(asked.out, collection, asked.form, replace=asked.replace)
+    write_collection(asked.out, collection, asked.form, replace=asked.replace)
     formulas = warning_of_names_read_as_formulas(
         asked.form, read.alphabet.names, collection.answers.tasks, collection.answers.workers
     )
     data = _data(collection) | {"compositions": _composed_losses_as_json(collection, cells, asked.delta)}
     data["warnings"] = [*_rules_that_changed_answers(read, collection), *formulas, *outdated]
-    rows = _rows(data, _mechanism_and_settings_text(collection, asked.channels), collection.reasons_for_no_privacy)
+    rows = _rows(data, _mechanism_and_settings_text(collection, channels), collection.reasons_for_no_privacy)
     print_written(data, rows, outputs.paths, replaced)
 
 
@@ -281,17 +282,14 @@ def _data(collection: PerturbedCollection) -> dict[str, Any]:
     }
 
 
-def _mechanism_and_settings_text(collection: PerturbedCollection, channels: Path | None) -> str:
+def _mechanism_and_settings_text(collection: PerturbedCollection, channels: ChannelRows | None) -> str:
     """Return the mechanism with the settings in use; settings that a file gives are named by the file."""
     from crowdveil.privacy.mechanism_from_settings import short_description
 
     table, mechanism = collection.setup.table, collection.mechanism
     if channels is not None:
-        from crowdveil.simulate.channel_assignment import delimiter_and_channel_columns
-
         names = {"epsilon": "epsilon", "cuts": "thresholds"}
-        given = " and ".join(names[name] for name in delimiter_and_channel_columns(channels)[1] if name in names)
-        return f"{mechanism.name}; {given} from {channels}"
+        return f"{mechanism.name}; {' and '.join(names[name] for name in channels.settings)} from {channels.source}"
     if table is not None:
         return f"{mechanism.name}; thresholds dealt in turn, {len(table.channels)} channels by worker"
     return short_description(mechanism, epsilon=not collection.reasons_for_no_privacy)

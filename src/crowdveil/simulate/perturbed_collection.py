@@ -1,8 +1,7 @@
-"""Collection of reports from a file of answers: perturbation as on workers' devices, privacy account, and files."""
+"""Collection of reports from a file of answers: perturbation as on workers' devices, and privacy account."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from crowdveil.channels.certificate import LISTS_MARK, simulation_mark
@@ -15,17 +14,8 @@ from crowdveil.data.facts.asked import (
 )
 from crowdveil.data.reports import Reports
 from crowdveil.errors import SettingsError
-from crowdveil.folder.crowd import (
-    ASSIGNMENT_FILE,
-    CERTIFICATE_FILE,
-    CROWD_FILE,
-    SUMS_FILE,
-    Crowd,
-    crowd_of_reports,
-    require_distinguishable,
-)
-from crowdveil.folder.sums import Sums, sum_reports_of_all_devices, sums_text
-from crowdveil.folder.write_collection import REPORTS_FILES, Form, write_reports, write_sums
+from crowdveil.folder.crowd import Crowd, crowd_of_reports, require_distinguishable
+from crowdveil.folder.sums import Sums, sum_reports_of_all_devices
 from crowdveil.mechanisms import MatrixFactorization, MatrixFactorizationPublished, Mechanism
 from crowdveil.presentation.hints import advice
 from crowdveil.privacy.accounting import Account, account, account_channel_table
@@ -191,34 +181,6 @@ def most_cells_of_one_worker(answers: Reports, setup: ChannelAssignment) -> int:
     if setup.assignment is not None:
         return max(int(setup.assignment.per_worker.max(initial=0)), 1)
     return max(len(answers.tasks), 1)
-
-
-def collection_files(setup: ChannelAssignment, form: Form = "csv") -> tuple[str, ...]:
-    """Return the names of the files that `write_collection` writes for a campaign; sums have one form only."""
-    if isinstance(setup.mechanism, MatrixFactorization):
-        return SUMS_FILE, CROWD_FILE
-    sealed = () if setup.channel is None else (CERTIFICATE_FILE,)
-    assigned = () if setup.assignment is None else (ASSIGNMENT_FILE,)
-    return *REPORTS_FILES[form], *sealed, *assigned, CROWD_FILE
-
-
-def write_collection(
-    directory: Path, collection: PerturbedCollection, form: Form = "csv", *, replace: bool = False
-) -> None:
-    """Write `collection_files`; `replace` removes an earlier collection.
-
-    Raises:
-        SettingsError: the folder holds another collection, or the folder cannot be written.
-    """
-    crowd, sent = collection.crowd, collection.sent
-    if isinstance(sent, Reports):
-        assignment = collection.setup.assignment
-        assignment_csv = None if assignment is None else assignment.to_csv()
-        write_reports(
-            directory, sent, collection.certificate, crowd, assignment=assignment_csv, form=form, replace=replace
-        )
-    else:
-        write_sums(directory, sums_text(sent), crowd, replace=replace)
 
 
 def _collect_reports(

@@ -17,7 +17,7 @@ from crowdveil.data.sources.location import Layout
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.folder.answers import read_task_or_worker_column
 from crowdveil.folder.given_files import read_costs, read_history
-from crowdveil.simulate.channel_assignment import delimiter_and_channel_columns
+from crowdveil.folder.perturbed_collection import read_channel_rows
 from tests.data.test_reports import cells
 
 ROWS = [("a", "wör", "ja"), ("b", "v", "nein")]
@@ -153,7 +153,7 @@ TABLES: dict[str, tuple[str, Callable[[Path], object], object]] = {
         lambda path: list(read_history(path).workers.workers),
         ["ä", "b"],
     ),
-    "channels": ("task;epsilon\nä;1\n", delimiter_and_channel_columns, (";", ["task", "epsilon"])),
+    "channels": ("task;epsilon\nä;1\n", lambda path: read_channel_rows(path).rows, {"ä": ("1",)}),
 }
 
 
