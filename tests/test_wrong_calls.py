@@ -75,8 +75,8 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "an estimate as state": (lambda: fit(warm_start=fit()), "Give estimate.state."),
     "gold as a list": (lambda: cv.aggregate(VOTES, gold=["no"]), "gold must be a mapping from task to truth"),  # type: ignore[arg-type]
     "gold of other labels": (lambda: cv.aggregate(VOTES, gold={1: "maybe"}), "must be among ('no', 'yes')"),
-    "a prior as a list": (lambda: cv.aggregate(VOTES, prior=[0.5, 0.5]), "the prior must give a probability"),  # type: ignore[arg-type]
-    "a prior of other labels": (lambda: cv.aggregate(VOTES, prior={"no": 1.0}), "exactly the labels ('no', 'yes')"),
+    "a prior as a list": (lambda: cv.aggregate(VOTES, prior=[0.5, 0.5]), "prior must be a mapping"),  # type: ignore[arg-type]
+    "a prior of other labels": (lambda: cv.aggregate(VOTES, prior={"no": 1.0}), "exactly the labels no, yes"),
     "a history as a list": (lambda: cv.aggregate(VOTES, history=[1]), "a frame must have named columns"),
     "a tolerance as text": (lambda: DawidSkene(tolerance="x"), "tolerance must be a number, got 'x'"),  # type: ignore[arg-type]
     "steps as a fraction": (lambda: DawidSkene(max_steps=2.5), "max_steps must be a whole number, got 2.5"),  # type: ignore[arg-type]
@@ -156,7 +156,7 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "labels of a plan as a list": (lambda: cv.plan(["no", "yes"], **SIZE), "alphabet must be Categories or a Scale"),  # type: ignore[arg-type]
     "an ability above 1": (lambda: cv.plan(LABELS, **SIZE, ability=1.5), "an ability in [0, 1]"),
     "a prior of a plan as a list": (lambda: cv.plan(LABELS, **SIZE, prior=[0.5, 0.5]), "prior must be a mapping"),
-    "a prior above 1": (lambda: cv.plan(LABELS, **SIZE, prior={"no": 0.9, "yes": 0.9}), "the prior must sum to 1"),
+    "a prior above 1": (lambda: cv.plan(LABELS, **SIZE, prior={"no": 0.9, "yes": 0.9}), "must sum to 1, not to 1.8"),
     "progress of a plan as a truth value": (
         lambda: cv.plan(LABELS, **SIZE, progress=True),
         "progress must be a function",

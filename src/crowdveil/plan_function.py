@@ -12,9 +12,11 @@ from crowdveil.arguments import (
 )
 from crowdveil.channels.alphabet import Alphabet, Categories, Scale
 from crowdveil.channels.guarantee import Participation, require_participation
+from crowdveil.data.facts.prior import Prior
 from crowdveil.data.reports import Reports
 from crowdveil.em.gold import as_gold
 from crowdveil.errors import SettingsError
+from crowdveil.inference.given import as_prior
 from crowdveil.planning import Pilot
 from crowdveil.planning.expected_campaign import expected_campaign
 from crowdveil.planning.plan import EPSILONS, Plan, Progress
@@ -37,7 +39,7 @@ def plan(
     participation_rate: float,
     ability: float | None = None,
     sigmas: Sequence[float] = (),
-    prior: Mapping[str, float] | None = None,
+    prior: Mapping[str, float] | Prior | None = None,
     assigned_per_task: int | None = None,
     method: str | None = None,
     pilot: Reports | None = None,
@@ -72,15 +74,14 @@ def plan(
     >>> found.best.prediction.error < found.constant_error
     True
     """
-    _require_types(alphabet, participation, epsilons, sigmas, prior, progress)
+    _require_types(alphabet, participation, epsilons, sigmas, progress)
     _require_pilot(pilot, gold)
     truths = None if gold is None else {str(task): truth for task, truth in as_gold(gold).items()}
     sizes: Any = {"tasks": tasks, "workers": workers, "assigned_per_task": assigned_per_task}
     shares = {"target": target, "ability": ability, "participation_rate": participation_rate}
     _require_numbers(sizes, {name: value for name, value in shares.items() if value is not None})
-    expected = Expectation(
-        prior=prior, participation_rate=participation_rate, ability=ability, sigmas=tuple(map(float, sigmas))
-    )
+    stated, deviations = as_prior(prior), tuple(map(float, sigmas))
+    expected = Expectation(prior=stated, participation_rate=participation_rate, ability=ability, sigmas=deviations)
     estimates = None if pilot is None else Pilot.of(pilot, truths)
     campaign = expected_campaign(alphabet, expected, participation, method=method, pilot=estimates, **sizes)
     wanted = WORTH_ASKING * campaign.crowd.constant_error if target is None else target
@@ -92,10 +93,9 @@ def _require_types(
     participation: object,
     epsilons: object,
     sigmas: Sequence[float],
-    prior: Mapping[str, float] | None,
     progress: object,
 ) -> None:
-    """Refuse an alphabet, participation, lists, a prior and a function of other types."""
+    """Refuse an alphabet, participation, lists and a function of other types."""
     if not (progress is None or callable(progress)):
         raise SettingsError("progress must be a function of two numbers", value=progress, hint="Such as print.")
     hint = "Labels are Categories(('no', 'yes')), numbers Scale(0, 10)."
@@ -105,13 +105,6 @@ def _require_types(
     require_list("sigmas", sigmas, example="[0.5, 1.0]")
     for sigma in sigmas:
         require_number("a sigma", sigma)
-    if prior is not None:
-        hint = "Such as {'no': 0.7, 'yes': 0.3}."
-        require_instance("prior", prior, Mapping, what="a mapping from label to probability", hint=hint)
-        for share in prior.values():
-            require_number("a probability of the prior", share)
-        if abs(sum(prior.values()) - 1) > 1e-6:
-            raise SettingsError("the prior must sum to 1", value=sum(prior.values()), hint=hint)
 
 
 def _require_pilot(pilot: object, gold: object) -> None:

@@ -20,6 +20,8 @@ from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import table_by_task
 from crowdveil.channels.guarantee import Guarantee, Participation
 from crowdveil.channels.rounding import percent_rounded_up
+from crowdveil.data.facts.prior import Prior
+from crowdveil.data.ingest.column_readers import load_prior
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.mechanisms import Designed, Laplace, QuantizedResponse, RandomizedResponse
 from crowdveil.privacy.largest_posterior import picture_rows_of_largest_posteriors, sentences_on_adversary_certainty
@@ -195,16 +197,16 @@ def test_the_paragraph_is_one() -> None:
 RATINGS, GRID = Categories(("low", "middle", "high"), ordered=True), Scale(0, 9)
 
 
-def write_prior(folder: Path, rows: str) -> Path:
-    """Write a file with a prior."""
+def prior_in_file(folder: Path, rows: str) -> Prior:
+    """Return the prior in a file with these rows."""
     path = folder / "prior.csv"
     path.write_text("label,probability\n" + rows, "utf-8")
-    return path
+    return load_prior(path)
 
 
 def test_a_prior_is_read_in_the_order_of_the_labels(tmp_path: Path) -> None:
     """Rows may stand in any order; rate and ability are passed on."""
-    prior = write_prior(tmp_path, "high,0.25\nlow,0.5\nmiddle,0.25\n")
+    prior = prior_in_file(tmp_path, "high,0.25\nlow,0.5\nmiddle,0.25\n")
     objective = Expectation(prior=prior, participation_rate=0.2, ability=0.9).objective(RATINGS, "protected")
 
     assert [0.5, 0.25, 0.25] == objective.prior.tolist()
@@ -229,9 +231,9 @@ def test_expectations_of_another_alphabet_are_refused(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="sigmas"):
         Expectation(sigmas=(1.0,), ability=0.5).objective(GRID, "public")
     with pytest.raises(ReportsError, match="huge"):
-        Expectation(prior=write_prior(tmp_path, "huge,0.25\nlow,0.5\nmiddle,0.25\n")).objective(RATINGS, "public")
+        Expectation(prior=prior_in_file(tmp_path, "huge,0.25\nlow,0.5\nmiddle,0.25\n")).objective(RATINGS, "public")
     with pytest.raises(ReportsError, match="high"):
-        Expectation(prior=write_prior(tmp_path, "low,0.5\nmiddle,0.5\n")).objective(RATINGS, "public")
+        Expectation(prior=prior_in_file(tmp_path, "low,0.5\nmiddle,0.5\n")).objective(RATINGS, "public")
 
 
 def test_cuts_are_named_by_labels() -> None:
@@ -248,7 +250,7 @@ def test_cuts_are_named_by_labels() -> None:
 
 def test_the_design_depends_on_the_expected_answers(tmp_path: Path) -> None:
     """Most truths 0, few answers: the designed channel asks whether it is 0; its integers are no parameter."""
-    prior = write_prior(tmp_path, "0,0.693\n1,0.24\n2,0.06\n" + "".join(f"{k},0.001\n" for k in range(3, 10)))
+    prior = prior_in_file(tmp_path, "0,0.693\n1,0.24\n2,0.06\n" + "".join(f"{k},0.001\n" for k in range(3, 10)))
     expected = Expectation(prior=prior, participation_rate=0.1, sigmas=(1.0, 5.0))
     built = build_mechanism(MechanismSettings(name="designed", epsilon=1.0, expected=expected), GRID, tasks=1)
 

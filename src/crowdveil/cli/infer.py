@@ -274,7 +274,8 @@ class _PreparedInference:
 
     def infer_arguments(self, bar: Bar | None) -> dict[str, Any]:
         """Return the keyword arguments of the library's `infer`, with steps counted on a bar if it is shown."""
-        from crowdveil.folder.given_files import read_history, read_known_truths, read_prior, read_saved_fit
+        from crowdveil.data.ingest.column_readers import load_prior
+        from crowdveil.folder.given_files import read_history, read_known_truths, read_saved_fit
 
         asked, kind = self.asked, _kind_of_truths(self.evidence, self.estimator)
         steps = None if asked.start_from else self.estimator.known_steps
@@ -283,7 +284,7 @@ class _PreparedInference:
         return resources | {
             "method": asked.method,
             "gold": gold,
-            "prior": None if asked.prior is None else read_prior(asked.prior),
+            "prior": None if asked.prior is None else load_prior(asked.prior),
             "history": None if asked.history is None else read_history(asked.history),
             "start_from": None if asked.start_from is None else read_saved_fit(asked.start_from),
             "progress": None if bar is None else _progress_over_fits(bar, steps),

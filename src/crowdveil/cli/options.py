@@ -343,6 +343,7 @@ def mechanism_settings(
     own: MechanismOptions,
 ) -> MechanismSettings:
     """Return the requested mechanism from `mechanism_options`; a contradiction ends with wrong usage."""
+    from crowdveil.data.ingest.column_readers import load_prior
     from crowdveil.privacy.mechanism_from_settings import Expectation, MechanismSettings
 
     expected = {name: getattr(own, name) for name in ("prior", "participation_rate", "ability", "sigmas")}
@@ -350,6 +351,8 @@ def mechanism_settings(
     if stated and (mechanism not in DESIGNED_MECHANISMS or own.cuts):
         owners = " and ".join(DESIGNED_MECHANISMS)
         raise click.UsageError(f"{flag_of(next(iter(stated)))} is an option of {owners}, and of these without --cuts.")
+    if own.prior is not None:
+        stated["prior"] = load_prior(own.prior)
     shared = {name: getattr(own, name) for name in ("null_value", "low", "high", "dimensions", "ridge")}
     requested = MechanismSettings(
         name=mechanism,

@@ -176,7 +176,8 @@ def perturb(asked: PerturbOptions) -> None:
     channels = None if asked.channels is None else read_channel_rows(asked.channels)
     setup = assign_channels(requested, read.alphabet, read.answers, channels=channels, assignment=lists.assignment)
     outputs = collection_outputs(asked.out, collection_files(setup, asked.form), replace=asked.replace)
-    named = (asked.tasks, asked.workers, asked.assignment, asked.channels, requested.expected.prior_file)
+    prior = requested.expected.prior
+    named = (asked.tasks, asked.workers, asked.assignment, asked.channels, None if prior is None else prior.source)
     replaced = outputs.check_and_list_replaced_files(inputs=[*inputs, *named])
     outdated = warning_of_stale_results(asked.out)
     with progress_bar("perturbing") as bar:

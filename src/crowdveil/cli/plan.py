@@ -100,7 +100,7 @@ def _with_settings(asked: PlanOptions, source: CampaignSettings) -> PlanOptions:
         "participation_rate": expected.participation_rate,
     }
     if asked.alphabet is None:
-        stated |= {"alphabet": source.alphabet, "ability": expected.ability, "prior": expected.prior_file}
+        stated |= {"alphabet": source.alphabet, "ability": expected.ability, "prior": source.privacy.prior}
         stated["sigmas"] = expected.sigmas or None
     if not (asked.epsilon or asked.budget):
         own = source.privacy
@@ -209,7 +209,8 @@ def plan(asked: PlanOptions) -> None:
     with progress_bar("simulating") as bar:
         made = _make_plan(campaign, asked, bar, participation_given=given)
     data, stated = plan_data(made, expected, participation_given=given), list[tuple[str, str]]()
-    data["commands"] = [] if made.recommended is None else next_commands(made.recommended, expected, prior)
+    named = None if prior is None else str(prior)
+    data["commands"] = [] if made.recommended is None else next_commands(made.recommended, expected, named)
     if source is not None:
         data["campaign"], stated = expected_by_settings(source)
     data["merged_labels"] = asked.alphabet.size if merged and asked.alphabet is not None else None
@@ -227,11 +228,13 @@ def plan(asked: PlanOptions) -> None:
 
 def _expected(asked: PlanOptions) -> tuple[Expectation, Campaign]:
     """Return what is expected of the answers, and the campaign."""
+    from crowdveil.data.ingest.column_readers import load_prior
     from crowdveil.planning.expected_campaign import expected_campaign
     from crowdveil.privacy.mechanism_from_settings import Expectation
 
-    shown: Any = {name: getattr(asked, name) for name in ("prior", "participation_rate", "ability")}
-    expected = Expectation(sigmas=asked.sigmas or (), **shown)
+    shown: Any = {name: getattr(asked, name) for name in ("participation_rate", "ability")}
+    prior = None if asked.prior is None else load_prior(asked.prior)
+    expected = Expectation(prior=prior, sigmas=asked.sigmas or (), **shown)
     alphabet: Any = asked.alphabet
     sizes: Any = {name: getattr(asked, name) for name in ("tasks", "workers", "assigned_per_task")}
     pilot = _pilot(asked.pilot, asked.gold, alphabet)

@@ -1,7 +1,6 @@
 """Command lines that carry out a campaign with a candidate of a plan."""
 
 import shlex
-from pathlib import Path
 
 from crowdveil.channels.alphabet import Alphabet, Scale
 from crowdveil.data.ingest.csv_files import csv_row
@@ -14,7 +13,7 @@ from crowdveil.privacy.mechanism_from_settings import Expectation
 TASK_OPTION = ("--tasks", "tasks.csv")
 
 
-def next_commands(result: PlanRow, expected: Expectation, prior: Path | None) -> list[str]:
+def next_commands(result: PlanRow, expected: Expectation, prior: str | None) -> list[str]:
     """Return the command lines that carry out a campaign with a candidate.
 
     Args:
@@ -26,7 +25,7 @@ def next_commands(result: PlanRow, expected: Expectation, prior: Path | None) ->
     infer = [
         "--method",
         result.campaign.estimator_of_simulated_fits.name,
-        *([] if prior is None else ["--prior", str(prior)]),
+        *([] if prior is None else ["--prior", prior]),
     ]
     lines = _assign_perturb_and_infer_commands(result.campaign, mechanism, infer)
     return [shlex.join(["crowdveil", *line]) for line in lines]
@@ -42,7 +41,7 @@ def _assign_perturb_and_infer_commands(campaign: Campaign, mechanism: list[str],
     return [*assign, perturb, ["infer", "sent/reports.csv", *infer, "--out", "found"]]
 
 
-def _mechanism_options(result: PlanRow, expected: Expectation, prior: Path | None) -> list[str]:
+def _mechanism_options(result: PlanRow, expected: Expectation, prior: str | None) -> list[str]:
     """Return the options of a candidate's mechanism."""
     mechanism, chosen = result.mechanism, list[str]()
     if isinstance(mechanism, QuantizedResponse) and mechanism.cuts:
@@ -52,10 +51,10 @@ def _mechanism_options(result: PlanRow, expected: Expectation, prior: Path | Non
     return ["--mechanism", mechanism.name, *chosen, *_epsilon_alphabet_and_participation_options(result)]
 
 
-def _expectation_options(campaign: Campaign, expected: Expectation, prior: Path | None) -> list[str]:
+def _expectation_options(campaign: Campaign, expected: Expectation, prior: str | None) -> list[str]:
     options = ["--participation-rate", f"{campaign.answered_share_of_worker_cells:.12g}"]
     if prior is not None:
-        options += ["--prior", str(prior)]
+        options += ["--prior", prior]
     if isinstance(campaign.crowd, NumberCrowd):
         return [*options, "--sigmas", ",".join(f"{sigma:.12g}" for sigma in campaign.crowd.sigmas)]
     mistakes = campaign.shared_mistakes

@@ -14,6 +14,7 @@ from crowdveil.channels.alphabet import Alphabet
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.data.assignment import Assignment
+from crowdveil.data.facts.prior import Prior
 from crowdveil.data.reports import Reports
 from crowdveil.em.estimate import Estimate
 from crowdveil.em.executor import Engine
@@ -53,39 +54,6 @@ def require_null_reports_countable(reports: Reports, channel: Channel, assignmen
             f"one cell sends one report, but {repeated_pairs_text(repeats, 'report')}",
             hint="Read the reports with duplicates='first' or 'last'.",
         )
-
-
-def prior_vector(alphabet: Alphabet | None, prior: Mapping[str, float]) -> NDArray[np.float64]:
-    """Return the prior in the order of the labels, shape (labels,), sum 1.
-
-    Raises:
-        SettingsError: other labels, or no probabilities.
-    """
-    names = () if alphabet is None else alphabet.names
-    if not isinstance(prior, Mapping) or set(prior) != set(names):
-        given: Any = dict(prior) if isinstance(prior, Mapping) else prior
-        raise SettingsError(
-            f"the prior must give a probability to exactly the labels {names}",
-            value=given,
-            hint="Give a mapping from each label to its probability.",
-        )
-    vector = np.array([float(prior[name]) for name in names])
-    named = dict(zip(names, vector.tolist(), strict=True))
-    above = {name: probability for name, probability in named.items() if probability > 1}
-    if above:
-        raise SettingsError("prior probabilities must be at most 1", value=above)
-    wrong = {name: probability for name, probability in named.items() if not probability > 0}
-    if wrong:
-        raise SettingsError(
-            "prior probabilities must be positive: a report can contradict a 0",
-            value=wrong,
-            hint="Give a label that hardly occurs a small probability, such as 1e-6.",
-        )
-    if not abs(vector.sum() - 1) < 1e-6:
-        raise SettingsError(
-            "prior probabilities must sum to 1", value=float(vector.sum()), hint="Divide each by their sum."
-        )
-    return vector / vector.sum()
 
 
 def require_channel(channel: object) -> None:
@@ -192,7 +160,7 @@ class Estimator(KnownArguments, Model[P, S], metaclass=EstimatorType):
         channel: Channel | ChannelTable | None = None,
         assignment: Assignment | None = None,
         gold: Any = None,
-        prior: Mapping[str, float] | None = None,
+        prior: Mapping[str, float] | Prior | None = None,
         history: Any = None,
         warm_start: FitState | None = None,
         progress: Progress | bool | None = None,
@@ -294,7 +262,7 @@ def fit_without_intervals(
     *,
     channel: Channel | ChannelTable | None = None,
     assignment: Assignment | None = None,
-    prior: Mapping[str, float] | None = None,
+    prior: Mapping[str, float] | Prior | None = None,
 ) -> Estimate:
     """Return the estimate of `Estimator.fit` without credible intervals of workers, which simulations do not need."""
     data = validated_input(estimator, reports, channel, assignment, prior=prior)
@@ -371,7 +339,7 @@ def validated_input(
     channel: Channel | ChannelTable | None = None,
     assignment: Assignment | None = None,
     gold: Any = None,
-    prior: Mapping[str, float] | None = None,
+    prior: Mapping[str, float] | Prior | None = None,
     history: Any = None,
 ) -> FitInput:
     """Return the validated input of a fit; errors as in `Estimator.fit`."""
@@ -387,7 +355,7 @@ def coded_and_summarized(
     reports: Reports,
     channel: Channel | ChannelTable | None,
     assignment: Assignment | None,
-    prior: Mapping[str, float] | None,
+    prior: Mapping[str, float] | Prior | None,
 ) -> tuple[Reports, Summary]:
     """Return the reports coded by symbol, and their counts; all inputs are checked for consistency."""
     if not len(reports.tasks):
@@ -425,7 +393,7 @@ def coded_and_summarized(
         symbol_counts=counts,
         channel=channel,
         known_model=model,
-        prior=None if prior is None else prior_vector(alphabet, prior),
+        prior=None if prior is None else Prior.of(prior).in_label_order(alphabet),
     )
 
 

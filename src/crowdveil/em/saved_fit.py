@@ -25,10 +25,11 @@ from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.data.assignment import Assignment
 from crowdveil.data.facts.inputs import Input
+from crowdveil.data.facts.prior import Prior
 from crowdveil.data.identifiers import Identifiers
 from crowdveil.data.reports import Reports
 from crowdveil.em.estimate import Estimate
-from crowdveil.em.estimator import Estimator, prior_vector
+from crowdveil.em.estimator import Estimator
 from crowdveil.em.fit_state import FitState, StateField
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.registry import ESTIMATOR_ENTRIES
@@ -90,7 +91,7 @@ class SavedFit:
         *,
         channel: Channel | ChannelTable | None = None,
         assignment: Assignment | None = None,
-        prior: Mapping[str, float] | None = None,
+        prior: Mapping[str, float] | Prior | None = None,
     ) -> Self:
         """Return the saved fit of an estimate; arguments are those of the fit that made it."""
         assert estimate.state is not None
@@ -104,7 +105,7 @@ class SavedFit:
         *,
         channel: Channel | ChannelTable | None = None,
         assignment: Assignment | None = None,
-        prior: Mapping[str, float] | None = None,
+        prior: Mapping[str, float] | Prior | None = None,
     ) -> FitState:
         """Return the parameters that a fit with these arguments can start from, as its `warm_start`.
 
@@ -238,7 +239,7 @@ def _properties_saved_fit_must_share(
     reports: Reports,
     channel: Channel | ChannelTable | None,
     assignment: Assignment | None,
-    prior: Mapping[str, float] | None,
+    prior: Mapping[str, float] | Prior | None,
 ) -> dict[str, Any]:
     """Return the properties that a saved fit must share, as plain JSON."""
     own: Any = estimator
@@ -251,7 +252,7 @@ def _properties_saved_fit_must_share(
         "assigned": assignment is not None,
         "reports": _alphabet_as_json(reports.alphabet),
         "truths": _alphabet_as_json(truths),
-        "prior": None if prior is None else prior_vector(truths, prior).tolist(),
+        "prior": None if prior is None else Prior.of(prior).in_label_order(truths).tolist(),
     }
 
 

@@ -1,4 +1,4 @@
-"""Files of what a fit is given beside the answers: known truths, prior, history, saved fit (also written) and costs.
+"""Files of what a fit is given beside the answers: known truths, history, saved fit (also written) and costs.
 
 Each is read once into a value with its digest. A history or saved fit that crowdveil wrote names the inputs it was made
 from; the result depends on these, and costs their guarantees.
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from crowdveil.channels.alphabet import Alphabet
 from crowdveil.data import datasets
 from crowdveil.data.facts.inputs import Input, inputs_of_json
-from crowdveil.data.ingest.column_readers import delimiter_and_roles, load_prior, match_columns, read_csv_by_role
+from crowdveil.data.ingest.column_readers import delimiter_and_roles, match_columns, read_csv_by_role
 from crowdveil.data.ingest.csv_files import content_digest, read_csv_table, read_header, text_source
 from crowdveil.data.ingest.gold_files import load_gold_with_draw_seed
 from crowdveil.data.read_options import Kind
@@ -31,7 +31,7 @@ from crowdveil.files.filesystem import open_regular
 from crowdveil.files.output_record import OutputEntry
 from crowdveil.folder.answers import PROBABILITY, read_task_or_worker_column
 from crowdveil.folder.estimate_files import ESTIMATE_FILES, INFER_AGAIN, entry_of_unchanged_file, estimate_names
-from crowdveil.inference.given import History, KnownTruths, Prior, Start, as_known_truths
+from crowdveil.inference.given import History, KnownTruths, Start, as_known_truths
 from crowdveil.presentation.hints import command_advice
 
 READ_HISTORIES = (ESTIMATE_FILES["csv"], ESTIMATE_FILES["parquet"])
@@ -73,12 +73,6 @@ def read_known_truths(source: str, kind: Kind, *, public: bool = False) -> Known
     truths, seed = load_gold_with_draw_seed(source, kind=kind)
     own = Input(role="gold", sha256=content_digest(Path(source)), public=public)
     return KnownTruths(truths=truths, seed=seed, source=source, inputs=(own,))
-
-
-def read_prior(path: Path) -> Prior:
-    """Return the public prior in a CSV file; errors as `load_prior`."""
-    own = Input(role="prior", sha256=content_digest(path), public=True)
-    return Prior(probabilities=load_prior(path), inputs=(own,))
 
 
 def read_saved_fit(path: Path) -> Start:

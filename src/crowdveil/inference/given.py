@@ -3,10 +3,11 @@
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from crowdveil.data.facts.inputs import Input, Role
+from crowdveil.data.facts.prior import Prior
 from crowdveil.em.gold import gold_and_seed_of_draw
 from crowdveil.em.saved_fit import SavedFit
 from crowdveil.em.worker_history import WorkerHistory, as_history
@@ -26,19 +27,6 @@ class KnownTruths:
     truths: Mapping[Any, Any]
     seed: int | None = None
     source: str = "gold"
-    inputs: tuple[Input, ...] = ()
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Prior:
-    """Public probability of each label.
-
-    Attributes:
-        probabilities: by label.
-        inputs: what it was read from.
-    """
-
-    probabilities: Mapping[str, float]
     inputs: tuple[Input, ...] = ()
 
 
@@ -91,11 +79,12 @@ def as_known_truths(gold: Any, *, public: bool = False) -> KnownTruths | None:
 
 
 def as_prior(prior: Any) -> Prior | None:
-    """Return the prior of a mapping from label to probability; None without one."""
-    if prior is None or isinstance(prior, Prior):
+    """Return the prior of a mapping from label to probability; None without one; errors as `Prior`."""
+    if prior is None or (isinstance(prior, Prior) and prior.inputs):
         return prior
-    rows = sorted((str(label), float(share)) for label, share in prior.items()) if isinstance(prior, Mapping) else []
-    return Prior(probabilities=prior, inputs=(_input_in_memory("prior", rows, public=True),))
+    found = Prior.of(prior)
+    rows = sorted((str(label), float(share)) for label, share in found.probabilities.items())
+    return replace(found, inputs=(_input_in_memory("prior", rows, public=True),))
 
 
 def as_worker_history(history: Any) -> History | None:

@@ -18,6 +18,7 @@ from crowdveil.data.evidence import Evidence, SummedReports
 from crowdveil.data.facts.collection import Collection
 from crowdveil.data.facts.inputs import Input
 from crowdveil.data.facts.notes import NUMBERED_WORKERS, has_code
+from crowdveil.data.facts.prior import Prior
 from crowdveil.data.identifiers import index_of, no_common_task_error
 from crowdveil.data.importers.personal_columns import NUMBERED_NAME
 from crowdveil.em.estimate import Estimate
@@ -35,7 +36,6 @@ from crowdveil.inference.answers import ColumnKeywords, MethodChoice, evidence_o
 from crowdveil.inference.given import (
     History,
     KnownTruths,
-    Prior,
     Start,
     as_known_truths,
     as_prior,
@@ -130,7 +130,7 @@ class Inference:
             self.evidence.reports,
             self.estimate,
             **_channel_of(self.estimator, self.evidence),
-            prior=None if self.prior is None else self.prior.probabilities,
+            prior=self.prior,
         )
 
 
@@ -234,17 +234,16 @@ def _arguments_of_fit(
     if given.history is not None:
         _require_history_of_report_workers(given.history, given.start, evidence)
     channel = _channel_of(estimator, evidence)
-    prior = None if given.prior is None else given.prior.probabilities
     arguments: dict[str, Any] = channel | {
         "gold": None if known is None else known.truths,
-        "prior": prior,
+        "prior": given.prior,
         "history": None if given.history is None else given.history.workers,
         "progress": given.progress,
         "engine": given.engine,
         "memory": given.memory,
     }
     if given.start is not None:
-        state = given.start.fit.state_for(estimator, evidence.reports, **channel, prior=prior)
+        state = given.start.fit.state_for(estimator, evidence.reports, **channel, prior=given.prior)
         arguments |= {"history": None, "warm_start": state}
     return arguments
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.guarantee import Participation
+from crowdveil.data.facts.prior import Prior
 from crowdveil.em.estimator import Estimator
 from crowdveil.errors import SettingsError
 from crowdveil.estimators.gaussian.estimator import Gaussian
@@ -152,11 +153,11 @@ class Campaign:
         return replace(usual, max_steps=min(usual.max_steps, MAX_STEPS), tolerance=TOLERANCE_LABELS)
 
     @property
-    def prior(self) -> dict[str, float] | None:
-        """Return the prior by label for inference; None if it must be learned."""
+    def prior(self) -> Prior | None:
+        """Return the prior for inference; None if it must be learned."""
         if not self.prior_public:
             return None
-        return dict(zip(self.crowd.alphabet.names, self.crowd.prior.tolist(), strict=True))
+        return Prior(probabilities=dict(zip(self.crowd.alphabet.names, self.crowd.prior.tolist(), strict=True)))
 
     def mutual_information_of_cell(self, channel: Channel | None) -> float:
         """Return the mutual information of truth and report in one cell, in nats; without a channel, of the answer."""

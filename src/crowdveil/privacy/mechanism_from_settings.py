@@ -1,8 +1,7 @@
 """Mechanism settings of a campaign: public expectation of the answers, construction of the mechanism, description."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import MISSING, dataclass, field, fields, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,8 +13,8 @@ from crowdveil.channels.alphabet import Alphabet, Scale
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.guarantee import MAX_EPSILON, Participation
 from crowdveil.channels.rounding import format_bound
-from crowdveil.data.ingest.column_readers import load_prior
-from crowdveil.errors import ReportsError, SettingsError
+from crowdveil.data.facts.prior import Prior
+from crowdveil.errors import SettingsError
 from crowdveil.mechanisms import MECHANISMS, ChannelMechanism, DesignObjective, Mechanism
 from crowdveil.mechanisms.budget_per_cell import mechanism_within_budget
 from crowdveil.mechanisms.settings import Settings
@@ -35,32 +34,28 @@ class Expectation:
     """Public expectation of the answers, stated before the campaign; it must not depend on the answers.
 
     Attributes:
-        prior: probability of each label as truth, or a file of them; uniform by default.
+        prior: probability of each label as truth; uniform by default.
         participation_rate: share of cells that are answered.
         ability: probability that an answer is right; `USUAL_ABILITY` by default.
         sigmas: instead of `ability`, for a scale: standard deviations of equal shares of the workers.
     """
 
-    prior: Path | Mapping[str, float] | None = None
+    prior: Prior | None = None
     participation_rate: float = 1.0
     ability: float | None = None
     sigmas: tuple[float, ...] = ()
-
-    @property
-    def prior_file(self) -> Path | None:
-        """File of the prior; None without one, and for a prior that was given as such."""
-        return self.prior if isinstance(self.prior, Path) else None
 
     def objective(self, alphabet: Alphabet, participation: Participation) -> DesignObjective:
         """Return the design objective for truths in the alphabet of the answers.
 
         Raises:
             SettingsError: a number out of range, ability and sigmas both, or sigmas for labels.
-            ReportsError: the prior's file is damaged, or does not name exactly the labels.
+            SettingsError, ReportsError: the prior does not name exactly the labels.
         """
+        uniform = np.full(alphabet.size, 1 / alphabet.size)
         return DesignObjective(
             alphabet=alphabet,
-            prior=_prior_in_label_order(self.prior, alphabet),
+            prior=uniform if self.prior is None else self.prior.in_label_order(alphabet),
             worker_model=self._model_of_expected_worker(alphabet),
             participation_rate=self.participation_rate,
             participation=participation,
@@ -76,23 +71,6 @@ class Expectation:
                 hint=advice("Give {ability} for labels.", "Give an ability for labels."),
             )
         return normal_worker_model(alphabet, self.sigmas)
-
-
-def _prior_in_label_order(given: Path | Mapping[str, float] | None, alphabet: Alphabet) -> NDArray[np.float64]:
-    """Return the probabilities in the alphabet's order; raise ReportsError for other names."""
-    if given is None:
-        return np.full(alphabet.size, 1 / alphabet.size)
-    probabilities = given if isinstance(given, Mapping) else load_prior(given)
-    wrong = sorted(probabilities.keys() ^ set(alphabet.names))
-    if wrong:
-        source = "prior" if isinstance(given, Mapping) else str(given)
-        raise ReportsError(
-            "a prior has one row for each of the labels",
-            source=source,
-            examples=", ".join(wrong[:3]),
-            hint="Give each label once.",
-        )
-    return np.array([probabilities[name] for name in alphabet.names])
 
 
 SEPARATE_FIELDS = {"alphabet", "participation"}

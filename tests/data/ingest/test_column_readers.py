@@ -300,7 +300,10 @@ def test_the_first_of_contradicting_truths_can_be_taken(write) -> None:
 
 def test_a_prior_is_read(write) -> None:
     """A prior is label -> probability, in file order."""
-    assert [("y", 0.25), ("x", 0.75)] == list(load_prior(write(b"label,probability\ny,.25\nx,.75\n")).items())
+    prior = load_prior(write(b"label,probability\ny,.25\nx,.75\n"))
+
+    assert [("y", 0.25), ("x", 0.75)] == list(prior.probabilities.items())
+    assert [("prior", True)] == [(one.role, one.public) for one in prior.inputs]
 
 
 BAD_PRIORS = {

@@ -137,7 +137,11 @@ def test_a_name_that_is_missing_in_a_list_is_refused(write: Write) -> None:
 TABLES: dict[str, tuple[str, Callable[[Path], object], object]] = {
     "tasks": ("text;task\nx;ä\n;\ny;b\n", lambda path: read_task_or_worker_column(path, "task"), ["ä", "b"]),
     "gold": ("task;truth\nä;x\n;\nb;y\n", lambda path: load_gold_with_draw_seed(path).truths, {"ä": "x", "b": "y"}),
-    "prior": ("label;probability\nä;0.25\n;\nb;0.75\n", load_prior, {"ä": 0.25, "b": 0.75}),
+    "prior": (
+        "label;probability\nä;0.25\n;\nb;0.75\n",
+        lambda path: load_prior(path).probabilities,
+        {"ä": 0.25, "b": 0.75},
+    ),
     "assignment": (
         "worker;task\nw;ä\n;\nv;b\n",
         lambda path: Assignment.from_csv(path).to_csv(),

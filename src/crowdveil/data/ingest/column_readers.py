@@ -23,6 +23,8 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from crowdveil.channels.alphabet import NULL
+from crowdveil.data.facts.inputs import Input
+from crowdveil.data.facts.prior import Prior
 from crowdveil.data.ingest.checked_column_codes import (
     COMMA_NUMBER,
     MISSING,
@@ -36,6 +38,7 @@ from crowdveil.data.ingest.csv_files import (
     Header,
     Headers,
     Progress,
+    content_digest,
     find_defects,
     header_or_raise,
     headers_by_delimiter,
@@ -373,18 +376,16 @@ def unreadable_parquet_error(source: str, error: Exception) -> ReportsError:
     )
 
 
-def load_prior(path: str | PathLike[str]) -> dict[str, float]:
-    """Return a public prior, probability by label, from the columns `label,probability`.
+def load_prior(path: str | PathLike[str]) -> Prior:
+    """Return the public prior in a file with the columns `label,probability`.
 
     Raises:
-        ReportsError: the file is damaged, a label is missing or repeated, or the probabilities are not positive numbers
-            that sum to 1.
+        ReportsError: the file is damaged, a label is missing or repeated, or as `Prior`.
     """
     source = text_source(Path(path))
     _, columns = read_csv_by_role(Path(path), PRIOR)
-    label, probability = columns["label"], columns["probability"]
-    names, codes = encode_ids(label, None, "label", source)
-    numbers = parse_number_column(probability, source)
+    names, codes = encode_ids(columns["label"], None, "label", source)
+    numbers = parse_number_column(columns["probability"], source)
     if len(names) != len(codes) or not len(names):
         raise ReportsError(
             "a prior has one row per label",
@@ -392,23 +393,9 @@ def load_prior(path: str | PathLike[str]) -> dict[str, float]:
             examples=f"{len(codes)} rows, {len(names)} labels",
             hint="Give each label once.",
         )
-    wrong = np.flatnonzero(~(numbers > 0))
-    if len(wrong):
-        raise ReportsError(
-            "prior probabilities must be positive: a report can contradict a 0",
-            source=source,
-            rows=tuple(int(row) + 1 for row in wrong[:ROWS_SHOWN]),
-            examples=", ".join(f"{names[codes[row]]!r} has {numbers[row]:g}" for row in wrong[:ROWS_SHOWN]),
-            hint="Give a label that hardly occurs a small probability, such as 1e-6.",
-        )
-    if not abs(numbers.sum() - 1) < 1e-6:
-        raise ReportsError(
-            "prior probabilities must sum to 1",
-            source=source,
-            examples=f"sum {numbers.sum():.9g}",
-            hint="Divide each by their sum.",
-        )
-    return dict(zip(names[codes].tolist(), numbers.tolist(), strict=True))
+    shares = dict(zip(names[codes].tolist(), numbers.tolist(), strict=True))
+    own = Input(role="prior", sha256=content_digest(path), public=True)
+    return Prior(probabilities=shares, source=source, inputs=(own,))
 
 
 def match_columns(found: Sequence[str], accepted: Accepted, source: str) -> dict[str, str]:

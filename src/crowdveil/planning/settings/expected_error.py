@@ -9,6 +9,7 @@ import numpy as np
 
 from crowdveil.campaign.settings.settings_file import CampaignSettings
 from crowdveil.channels.alphabet import Alphabet
+from crowdveil.data.ingest.column_readers import load_prior
 from crowdveil.inference.methods import LABEL_METHOD, channel_method
 from crowdveil.mechanisms import ChannelMechanism, Designed, Laplace
 from crowdveil.planning import Campaign, NumberCrowd, Prediction, predict_campaign_error
@@ -144,7 +145,7 @@ def expectation_within_cells(source: CampaignSettings) -> Expectation:
     """Return the expectation of the answers of a worker to the tasks that the worker is asked."""
     expected = source.expected
     return Expectation(
-        prior=source.privacy.prior,
+        prior=None if source.privacy.prior is None else load_prior(source.privacy.prior),
         participation_rate=expected.answered,
         ability=expected.ability,
         sigmas=expected.sigmas,
