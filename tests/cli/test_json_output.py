@@ -163,7 +163,7 @@ def made_up(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for running in ("run_relay", "run_receiver"):
         monkeypatch.setattr(crowdveil.service.relay.receiver, running, lambda *_: None)
     Path("labels-of-one.csv").write_text("task,label\nt0,quokka\n")
-    monkeypatch.setattr(crowdveil.demo, "demo_crowds", lambda data: ())
+    monkeypatch.setattr(crowdveil.demo.crowds_and_trials, "demo_crowds", lambda load: ())
     monkeypatch.setattr(crowdveil.demo, "_rows_of", lambda trials, progress: [demo_row()])
     monkeypatch.setattr(crowdveil.demo, "compare_with_unprotected", tuple)
     monkeypatch.setattr(crowdveil.demo, "page_html", lambda *_: "a page")
@@ -371,7 +371,7 @@ def test_the_demo_without_a_patch_has_rows_of_this_form() -> None:
     line = SCHEMA["$defs"]["demo"]["properties"]["rows"]["items"]
 
     assert sorted(line["required"]) == sorted(Row.__dataclass_fields__)
-    assert Demo.__dataclass_fields__.keys() == {"crowds", "rows", "page"}
+    assert Demo.__dataclass_fields__.keys() == {"crowds", "rows", "seed"}
 
 
 @pytest.mark.parametrize("text", re.findall(r"^```json\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE))

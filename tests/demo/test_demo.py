@@ -3,6 +3,7 @@
 import json
 import re
 from dataclasses import replace
+from functools import partial
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.comparison import Trial, compare_with_unprotected, run_trial
+from crowdveil.data.datasets import load
 from crowdveil.data.reports import Reports
 from crowdveil.demo import Demo, run_demo
 from crowdveil.demo.crowds_and_trials import (
@@ -41,11 +43,9 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def demo(tmp_path_factory: pytest.TempPathFactory) -> Demo:
+def demo() -> Demo:
     """Demo without data sets, run once."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("CROWDVEIL_DATA", "/nonexistent")
-        return run_demo(tmp_path_factory.mktemp("demo"))
+    return run_demo(demo_crowds(None))
 
 
 def test_every_mechanism_is_shown(demo: Demo) -> None:
@@ -118,7 +118,7 @@ def test_the_channel_reduces_the_error_on_simulated_ratings(demo: Demo) -> None:
 
 def test_page_has_no_external_resources(demo: Demo) -> None:
     """The page is one valid file with inline pictures and no external resources."""
-    page = demo.page.read_text()
+    page = demo.texts("demo.html")["demo.html"]
     parser = Balanced()
     parser.feed(page)
 
@@ -130,19 +130,19 @@ def test_page_has_no_external_resources(demo: Demo) -> None:
 
 def test_json_rows_equal_the_table(demo: Demo) -> None:
     """Page and file name the seed of the simulation; demo.json has every row, an infinite epsilon as text."""
-    data = json.loads((demo.page.parent / "demo.json").read_text())
+    texts = demo.texts("demo.html")
+    data = json.loads(texts["demo.json"])
 
-    assert (True, 1) == (data["simulation"], data["seed"])
-    assert "This page is a simulation" in demo.page.read_text()
+    assert (True, 1, "demo.html") == (data["simulation"], data["seed"], data["page"])
+    assert "This page is a simulation" in texts["demo.html"]
     assert [row.error for row in demo.rows] == [row["error"] for row in data["rows"]]
     assert {"infinity"} == {r["exact"] for r in data["rows"] if r["mechanism"] == "matrix-factorization-published"}
 
 
-def test_progress_reaches_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_reaches_the_end() -> None:
     """Progress counts every trial once."""
     seen: list[tuple[int, int]] = []
-    monkeypatch.setattr("crowdveil.demo.demo_crowds", lambda data: (small_crowd(),))
-    run_demo(tmp_path, progress=lambda done, of, _: seen.append((done, of)))
+    run_demo([small_crowd()], progress=lambda done, of, _: seen.append((done, of)))
 
     assert [(n + 1, seen[0][1]) for n in range(seen[0][1])] == seen
 
@@ -150,7 +150,7 @@ def test_progress_reaches_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 def test_a_directory_without_the_data_sets_is_refused(tmp_path: Path) -> None:
     """A given data directory without a data set raises an error with a hint."""
     with pytest.raises(SettingsError, match="CROWDVEIL_DATA"):
-        demo_crowds(tmp_path)
+        demo_crowds(partial(load, directory=tmp_path))
 
 
 def test_every_nth_task_keeps_its_answers() -> None:

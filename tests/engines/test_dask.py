@@ -8,12 +8,15 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
-from crowdveil import DawidSkene, Gaussian, OneCoin
+from crowdveil import DawidSkene, Gaussian, OneCoin, Reports, Scale, infer, seeded
 from crowdveil.engines import Dask, dask
 from crowdveil.errors import EngineError, SettingsError
-from tests.engines.crowds import GOLD, REPORTS, assert_damage_is_refused, assert_same, in_blocks, stored
+from crowdveil.registry import ESTIMATOR_ENTRIES
+from crowdveil.simulate import categorical_crowd, numeric_crowd
+from tests.engines.crowds import GOLD, LABELS, REPORTS, assert_damage_is_refused, assert_same, in_blocks, stored
 
 distributed = pytest.importorskip("distributed", reason="Dask is not installed (crowdveil[dask])")
 distributed_config = import_module("dask").config.set
@@ -35,6 +38,38 @@ def test_dask_gives_the_same_bits(estimator: Any, cluster: Any) -> None:
     with in_blocks():
         actual = estimator.fit(stored(), gold=GOLD, engine=Dask(address=cluster.scheduler_address))
         assert_same(actual, estimator.fit(REPORTS, gold=GOLD))
+
+
+@pytest.fixture(scope="module")
+def blocks(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Reports]:
+    """Return answers of each kind as opened from a folder of encoded blocks."""
+    shape: Any = {"workers": 9, "tasks": 60, "sparsity": 0.5}
+    crowds = {
+        "categorical": categorical_crowd(labels=LABELS, source=seeded(4), **shape),
+        "numeric": numeric_crowd(scale=Scale(0, 10), source=seeded(4), **shape),
+    }
+    found = {}
+    for kind, crowd in crowds.items():
+        folder = tmp_path_factory.mktemp(kind)
+        crowd.answers.save(folder)
+        found[kind] = Reports.open(folder)
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("method", ESTIMATOR_ENTRIES)
+def test_every_method_has_the_same_truths_on_dask(method: str, cluster: Any, blocks: dict[str, Reports]) -> None:
+    """For every method, `infer` gives the truths on Dask that it gives in this process, in the same blocks."""
+    reports = blocks[ESTIMATOR_ENTRIES[method].capabilities.kind]
+
+    with in_blocks():
+        here = infer(reports, method)
+        there = infer(reports, method, engine=Dask(address=cluster.scheduler_address))
+
+    assert here.estimate.truth.tolist() == there.estimate.truth.tolist()
+    assert here.notes == there.notes
+    np.testing.assert_array_equal(here.estimate.posterior, there.estimate.posterior)
 
 
 @pytest.mark.slow

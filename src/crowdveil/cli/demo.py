@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +20,7 @@ WIDE = 70
 
 if TYPE_CHECKING:
     from crowdveil.comparison import Row
+    from crowdveil.data.datasets import Dataset
     from crowdveil.demo import Demo
 
 
@@ -39,17 +42,31 @@ def demo(data: Path | None, out: Path, seed: int) -> None:
     The crowds are AdultContent2, Duchenne and temperatures of cities from the data directory, or two synthetic ones.
     Each row states epsilon of a single answer (cell) and the participation. Devices are simulated: no privacy.
     """
-    from crowdveil.demo import demo_outputs, run_demo
+    from crowdveil.demo import PAGE_FILE, ROWS_FILE, run_demo
+    from crowdveil.demo.crowds_and_trials import demo_crowds
+    from crowdveil.files.atomic_write import Outputs, write_outputs
 
-    outputs = demo_outputs(out)
+    outputs, page = Outputs(folder=out, names=(PAGE_FILE, ROWS_FILE), kind="demo"), str(out / PAGE_FILE)
     replaced = outputs.check_and_list_replaced_files()
+    crowds = demo_crowds(_data_set_loader(data))
     with progress_bar("perturbing and inferring") as bar:
-        done = run_demo(out, data=data, seed=seed, progress=None if bar is None else lambda n, of, _: bar(n, of))
+        done = run_demo(crowds, seed=seed, progress=None if bar is None else lambda n, of, _: bar(n, of))
+    write_outputs(outputs, done.texts(page))
     if not wants_json():
         _print_table(done)
     note = f"simulation only: no privacy. The reports follow from the seed {seed}"
-    document = done.to_json(seed) | {"warnings": [note]}
+    document = done.to_json(page) | {"warnings": [note]}
     print_written(document, warning_rows(document), outputs.paths, replaced)
+
+
+def _data_set_loader(data: Path | None) -> Callable[[str], Dataset] | None:
+    """Return the reader of the data sets of a folder; None if no folder is given, and the usual one lacks some."""
+    from crowdveil.data.datasets import available, load
+    from crowdveil.demo.crowds_and_trials import REAL
+
+    if data is None and not REAL.issubset(available()):
+        return None
+    return partial(load, duplicates="first", directory=data)
 
 
 @settings_error_if_stdout_fails()

@@ -261,8 +261,8 @@ def _make_plan(campaign: Campaign, asked: PlanOptions, bar: Bar | None, *, parti
 
 def _pilot(answers: Path | None, gold: Path | None, alphabet: Alphabet) -> Pilot | None:
     """Return the estimates of a pilot from its files; None without one."""
-    from crowdveil.data.ingest.gold_files import load_gold_with_draw_seed
     from crowdveil.data.reports import Reports
+    from crowdveil.folder.given_files import read_known_truths
     from crowdveil.planning import Pilot
 
     if answers is None:
@@ -270,7 +270,7 @@ def _pilot(answers: Path | None, gold: Path | None, alphabet: Alphabet) -> Pilot
             raise click.UsageError("--gold goes with --pilot, the answers to these tasks.")
         return None
     read = Reports.from_csv(answers, alphabet=alphabet)
-    return Pilot.of(read, None if gold is None else load_gold_with_draw_seed(gold, kind="categorical").truths)
+    return Pilot.of(read, None if gold is None else read_known_truths(str(gold), "categorical").truths)
 
 
 def _single_question_settings(path: Path) -> CampaignSettings:

@@ -3,15 +3,13 @@
 import json
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
-from pathlib import Path
 
 from crowdveil.comparison import Row, Trial, compare_with_unprotected, run_trial
-from crowdveil.demo.crowds_and_trials import DemoCrowd, demo_crowds, trials_of_demo_crowd
+from crowdveil.demo.crowds_and_trials import DemoCrowd, trials_of_demo_crowd
 from crowdveil.demo.page import page_html
-from crowdveil.files.atomic_write import Outputs, write_outputs
 
 PAGE_FILE = "demo.html"
 ROWS_FILE = "demo.json"
@@ -22,49 +20,38 @@ Progress = Callable[[int, int, str], None]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Demo:
-    """Crowds, rows in the order of the table, and path of the page."""
+    """Crowds, rows in the order of the table, and seed of the simulated devices."""
 
     crowds: tuple[DemoCrowd, ...]
     rows: tuple[Row, ...]
-    page: Path
+    seed: int
 
-    def to_json(self, seed: int) -> dict[str, object]:
-        """Return the rows as a JSON object; an infinite epsilon is the text "infinity"."""
+    def to_json(self, page: str) -> dict[str, object]:
+        """Return the rows as a JSON object that names the page; an infinite epsilon is the text "infinity"."""
         rows = [
             {name: "infinity" if value == math.inf else value for name, value in asdict(row).items()}
             for row in self.rows
         ]
-        head = {"simulation": True, "seed": seed, "page": str(self.page)}
-        return {**head, "rows": rows}
+        return {"simulation": True, "seed": self.seed, "page": page, "rows": rows}
+
+    def texts(self, page: str) -> dict[str, str]:
+        """Return the contents of page and rows by file name; the rows name the page."""
+        rows = json.dumps(self.to_json(page), indent=1)
+        return {PAGE_FILE: page_html(self.crowds, self.rows, self.seed), ROWS_FILE: rows}
 
 
-def demo_outputs(out: Path) -> Outputs:
-    """Return `demo.html` and `demo.json` as outputs."""
-    return Outputs(folder=out, names=(PAGE_FILE, ROWS_FILE), kind="demo")
-
-
-def run_demo(out: Path, *, data: Path | None = None, seed: int = 1, progress: Progress | None = None) -> Demo:
-    """Perturb every crowd with every mechanism, infer with every applicable method, and write page and rows.
+def run_demo(crowds: Sequence[DemoCrowd], *, seed: int = 1, progress: Progress | None = None) -> Demo:
+    """Perturb every crowd with every mechanism, and infer with every applicable method.
 
     Simulation only, no privacy: the reports follow from `seed`.
 
     Args:
-        out: folder for `demo.html` and `demo.json`.
-        data: folder of the data sets; by default the data directory. Without data sets the crowds are simulated.
+        crowds: `demo_crowds`.
         seed: seed of the simulated devices.
         progress: callback after each trial.
-
-    Raises:
-        SettingsError: the folder cannot be written, or contains other files with these names.
     """
-    outputs = demo_outputs(out)
-    outputs.check_and_list_replaced_files()
-    crowds = demo_crowds(data)
     trials = [trial for crowd in crowds for trial in trials_of_demo_crowd(crowd, seed)]
-    demo = Demo(crowds=crowds, rows=compare_with_unprotected(_rows_of(trials, progress)), page=out / PAGE_FILE)
-    rows = json.dumps(demo.to_json(seed), indent=1)
-    write_outputs(outputs, {PAGE_FILE: page_html(crowds, demo.rows, seed), ROWS_FILE: rows})
-    return demo
+    return Demo(crowds=tuple(crowds), rows=compare_with_unprotected(_rows_of(trials, progress)), seed=seed)
 
 
 def _rows_of(trials: list[Trial], progress: Progress | None) -> list[Row]:

@@ -1,7 +1,7 @@
 """Crowds of the demo, with the mechanisms and the methods of their trials."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ from scipy.special import ndtr
 from crowdveil.channel_design import design_channel, normal_worker_model
 from crowdveil.channels.alphabet import Alphabet, Categories, Scale
 from crowdveil.comparison import GoldCrowd, Trial
-from crowdveil.data.datasets import available, load
+from crowdveil.data.datasets import Dataset
 from crowdveil.data.reports import Reports
 from crowdveil.errors import SettingsError
 from crowdveil.estimators import (
@@ -83,25 +83,25 @@ class DemoCrowd(GoldCrowd):
         return round(len(self.answers) / len(self.answers.tasks)) / len(self.answers.workers)
 
 
-def demo_crowds(data: Path | None) -> tuple[DemoCrowd, ...]:
-    """Return AdultContent2, Duchenne and temperatures of cities, or two simulated crowds without the data sets.
+def demo_crowds(load: Callable[[str], Dataset] | None) -> tuple[DemoCrowd, ...]:
+    """Return AdultContent2, Duchenne and temperatures of cities, or two simulated crowds.
 
-    Raises:
-        SettingsError: a data set is missing in the given directory.
+    Args:
+        load: returns the data set of a name of `REAL`, with the first answer of each worker to each task; None for
+            simulated crowds.
     """
-    if data is not None or REAL.issubset(available()):
-        ratings = labelled_crowd("adult2", "web sites rated G, P, R or X by how adult they are", data)
-        judgements = labelled_crowd("duchenne", "photographs judged: a true smile or a posed one", data)
-        return ratings, judgements, load_web_site_temperature_crowd(data)
+    if load is not None:
+        ratings = labelled_crowd(load("adult2"), "web sites rated G, P, R or X by how adult they are")
+        judgements = labelled_crowd(load("duchenne"), "photographs judged: a true smile or a posed one")
+        return ratings, judgements, web_site_temperature_crowd(load("weather_temperature"))
     return simulated_ratings(), simulated_yes_no_crowd()
 
 
-def labelled_crowd(name: str, question: str, directory: Path | None) -> DemoCrowd:
-    """Return a data set with the first answer of each worker to each task."""
-    data = load(name, duplicates="first", directory=directory)
+def labelled_crowd(data: Dataset, question: str) -> DemoCrowd:
+    """Return the crowd of a data set of labels."""
     size = f"{len(data.answers.workers):,} workers, {len(data.answers.tasks):,} tasks, {len(data.answers):,} answers"
     return DemoCrowd(
-        name=name,
+        name=data.name,
         title=data.meta["title"],
         description=f"Real answers: {question} ({size}; {data.gold_with_answers} tasks with gold).",
         answers=data.answers,
@@ -110,12 +110,11 @@ def labelled_crowd(name: str, question: str, directory: Path | None) -> DemoCrow
     )
 
 
-def load_web_site_temperature_crowd(data_directory: Path | None) -> DemoCrowd:
-    """Return temperatures claimed by web sites, on a public scale, with the first claim of each site per task.
+def web_site_temperature_crowd(data: Dataset) -> DemoCrowd:
+    """Return temperatures claimed by web sites, on a public scale.
 
     The public prior is normal: mean at the middle of the scale, standard deviation a quarter of its range.
     """
-    data = load("weather_temperature", duplicates="first", directory=data_directory)
     answers = rounded_to_scale(every_nth_task(data.answers, TASK_STEP), TEMPERATURES)
     shown = set(answers.tasks.tolist())
     gold = {task: truth for task, truth in data.gold.items() if task in shown}

@@ -85,7 +85,7 @@ def read_saved_fit(path: Path) -> Start:
     try:
         data = path.read_bytes()
     except FileNotFoundError as error:
-        hint = command_advice("{save_fit} writes one.", "Save a fit first.")
+        hint = command_advice("{save_fit} writes one.", "SavedFit.to_bytes returns the contents of one.")
         raise ReportsError("a saved fit must exist", source=source, hint=hint) from error
     except OSError as error:
         raise saved_fit_damage_error(source, str(error)[:200]) from error

@@ -203,12 +203,12 @@ def test_reports_of_another_question_are_not_stated(tmp_path, question, found):
 
 def test_an_audit_of_a_worker_adds_up_the_questions(tmp_path):
     """The exact loss of a worker is the promised sum, and a smaller claim is refuted."""
-    path = BUILT.write(tmp_path) / "campaign.json"
-    found = audit_file(path, "worker")
+    data = (BUILT.write(tmp_path) / "campaign.json").read_bytes()
+    found = audit_file(data, "worker", source="campaign.json")
 
     assert (False, BUILT.campaign.worker_epsilon) == (found.refuted, found.exact)
-    assert audit_file(path, "worker", epsilon=BUILT.campaign.worker_epsilon - 0.01).refuted
-    assert not audit_file(path).refuted
+    assert audit_file(data, "worker", source="campaign.json", epsilon=BUILT.campaign.worker_epsilon - 0.01).refuted
+    assert not audit_file(data, source="campaign.json").refuted
 
 
 def test_an_audit_of_a_question_says_that_the_others_add(tmp_path):

@@ -177,7 +177,9 @@ def _audit_file(path: Path, asked: AuditOptions) -> Audit:
     from crowdveil.privacy.audit.stated_claims import audit_file
 
     apart, tasks = is_certificate_of_question(file), asked.tasks or 1
-    return audit_file(file, asked.neighbours, epsilon=asked.epsilon, tasks=tasks, apart=apart)
+    return audit_file(
+        file.read_bytes(), asked.neighbours, source=str(file), epsilon=asked.epsilon, tasks=tasks, apart=apart
+    )
 
 
 def _audit_commands(asked: AuditOptions, progress: Progress | None) -> Audit:

@@ -5,7 +5,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from pathlib import Path
 
 from crowdveil.campaign.document import Campaign
 from crowdveil.channels.certificate import require_certificate_or_campaign
@@ -148,9 +147,10 @@ def audit_mechanism(
 
 
 def audit_file(
-    path: Path,
+    data: bytes,
     neighbours: Neighbours | None = None,
     *,
+    source: str,
     epsilon: float | None = None,
     tasks: int = 1,
     apart: bool = False,
@@ -158,8 +158,9 @@ def audit_file(
     """Audit a certificate or a campaign document exactly.
 
     Args:
-        path: file.
+        data: contents of the file.
         neighbours: as `audit_mechanism`.
+        source: name of the file, which is the target.
         epsilon: claim; by default that of the file, for a worker times the number of cells.
         tasks: cells of one worker of a certificate; a campaign has its own number.
         apart: whether a certificate is that of one of several questions, whose loss is not that of a whole worker.
@@ -170,12 +171,11 @@ def audit_file(
     """
     if epsilon is not None:
         require_nonnegative_epsilon_claim(epsilon)
-    data = path.read_bytes()
-    require_certificate_or_campaign(data, str(path))
+    require_certificate_or_campaign(data, source)
     channels, cells, own = _read_channels_with_cells_and_epsilon(data, tasks)
     kind: Neighbours = neighbours or "value"
     if kind == "worker" and b'"crowdveil-campaign/' in data and (campaign := Campaign.from_bytes(data)).questions:
-        return _audit_questions(path, campaign, epsilon)
+        return _audit_questions(source, campaign, epsilon)
     losses = [worst_loss(channels, kind, cells)]
     if neighbours is None and channels[0].protects_participation:
         losses.append(worst_loss(channels, "participation", cells))
@@ -183,7 +183,7 @@ def audit_file(
     stated = own * cells if kind == "worker" else own
     apart = apart and kind == "worker"
     return Audit(
-        target=str(path),
+        target=source,
         neighbours="worker, this question alone" if apart else kind if len(losses) == 1 else "value and participation",
         unit="worker and question" if apart else "worker" if kind == "worker" else "cell",
         claimed_epsilon=stated if epsilon is None else epsilon,
@@ -192,12 +192,12 @@ def audit_file(
     )
 
 
-def _audit_questions(path: Path, campaign: Campaign, epsilon: float | None) -> Audit:
+def _audit_questions(source: str, campaign: Campaign, epsilon: float | None) -> Audit:
     """Audit what a campaign with several questions promises a worker: the sum over the tables of the questions."""
     loads = [question.cells for question in campaign.questions]
     losses = [exact_loss(one, "worker", load) for one, load in zip(campaign.channels, loads, strict=True)]
     return Audit(
-        target=str(path),
+        target=source,
         neighbours="worker",
         unit="worker",
         claimed_epsilon=campaign.worker_epsilon if epsilon is None else epsilon,
