@@ -15,8 +15,8 @@ from crowdveil.data.evidence import Evidence
 from crowdveil.data.facts.collection import Collection
 from crowdveil.data.ingest.gold_files import load_gold_with_draw_seed
 from crowdveil.data.reports import Reports
-from crowdveil.inference.given import KnownTruths
 from crowdveil.errors import ReportsError, SettingsError
+from crowdveil.inference.given import KnownTruths
 from crowdveil.inference.infer import infer
 from crowdveil.inference.methods import Method
 from crowdveil.mechanisms import RandomizedResponse

@@ -11,12 +11,12 @@ from crowdveil import HierarchicalDawidSkene, RandomizedResponse, aggregate
 from crowdveil.channels.alphabet import Categories
 from crowdveil.data.evidence import Evidence
 from crowdveil.data.write_reports import reports_table_in_task_order
-from crowdveil.inference.given import KnownTruths
 from crowdveil.errors import SettingsError
 from crowdveil.estimators import ESTIMATORS
 from crowdveil.folder.evidence import EvidenceOptions, read_evidence
 from crowdveil.folder.given_files import read_known_truths
 from crowdveil.inference import gold_stack
+from crowdveil.inference.given import KnownTruths
 from crowdveil.inference.infer import Inference, infer
 from crowdveil.inference.methods import SLOW_WORK, Method, estimator_of_method_or_default, warning_if_fit_is_slow
 from crowdveil.inference.plain_fit import fit

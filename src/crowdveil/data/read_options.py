@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from crowdveil.arguments import require_choice, require_instance, require_list
 from crowdveil.channels.alphabet import Alphabet, Categories, Scale
-from crowdveil.data.facts.asked import Asked
+from crowdveil.data.facts.asked import UNKNOWN, Asked
 from crowdveil.data.ingest.checked_column_codes import (
     Duplicates,
     Grid,
@@ -120,6 +120,8 @@ class ReadOptions:
     @property
     def asked(self) -> Asked:
         """The lists that are given, and so do not follow from the rows."""
+        if self.alphabet is None and self.tasks is None and self.workers is None:
+            return UNKNOWN
         return Asked.of_given(labels=self.alphabet, tasks=self.tasks, workers=self.workers)
 
     def encode_values(self, columns: ReportColumns) -> tuple[Alphabet | None, NDArray[Any]]:

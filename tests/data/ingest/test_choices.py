@@ -184,8 +184,8 @@ def test_nothing_ticked_is_no_to_every_choice(tmp_path: Path, form: str) -> None
     none = {(f"{t}|{choice}", w) for t, w, ticked in TICKED if not ticked for choice in ("ad", "spam")}
     assert found == CELLS
     assert skipped == CELLS | dict.fromkeys(none, "NULL")
-    assert "Read as no to every choice: 2 answers with nothing ticked (--nothing-ticked skip" in notes
-    assert "Read as no answer: 2 answers with nothing ticked (--nothing-ticked no" in other_notes
+    assert "Read as no to every choice: 2 answers with nothing ticked (nothing_ticked='skip'" in notes
+    assert "Read as no answer: 2 answers with nothing ticked (nothing_ticked='no'" in other_notes
 
 
 @pytest.mark.parametrize("form", ["pandas", "polars", "arrow", "dict", "parquet"])
@@ -221,10 +221,10 @@ def test_a_stated_separator_reads_choices(tmp_path: Path, separator: str) -> Non
 @pytest.mark.parametrize(
     ("labels", "note"),
     [
-        (["cat;dog", "dog;cat", "cat"], "--multiple ';'"),
-        (["cat|dog", "bird|dog"], "--multiple '|'"),
-        (["cat,dog", "dog,cat"], "--multiple ','"),
-        (["cat,dog", "dog"], "--multiple ','"),
+        (["cat;dog", "dog;cat", "cat"], "multiple=';'"),
+        (["cat|dog", "bird|dog"], "multiple='|'"),
+        (["cat,dog", "dog,cat"], "multiple=','"),
+        (["cat,dog", "dog"], "multiple=','"),
         (["agree, partly", "disagree, partly"], ""),
         (["1,5", "1,7"], ""),
         (["x;y", "z"], ""),
