@@ -78,7 +78,7 @@ def test_columns_of_times_and_empty_comments_do_not_stop_an_export(folder: Path,
 
     assert ["animal"] == [path.name for path in Path("found").iterdir() if path.is_dir()]
     assert "Question 'seconds' is left out: its answers are 24 different numbers from 7 to 30." in said.stderr
-    assert "Not read, since they hold no labels or numbers: note, why." in " ".join(said.stdout.split())
+    assert "Not read (texts, regions, rankings, or no answers): note, why." in " ".join(said.stdout.split())
 
 
 @pytest.mark.parametrize("option", ["--gold", "--score"])
