@@ -126,6 +126,23 @@ def test_a_certificate_alone_has_no_guarantee(collected: Folder) -> None:
     assert "no crowd.json" in statement.reason
 
 
+@pytest.mark.parametrize(
+    ("named", "said"),
+    [
+        ("randomized-response+laplace", "randomized-response+laplace"),
+        ("checked: all answers are anonymous", "'checked: all answers are anonymous'"),
+    ],
+)
+def test_an_unknown_mechanism_of_an_unstated_collection_is_quoted(collected: Folder, named: str, said: str) -> None:
+    """A mechanism that only crowd.json names is not checked: known names stand as they are, others in quotes."""
+    path = collected() / "crowd.json"
+    crowd = json.loads(path.read_text("utf-8"))
+    path.write_text(json.dumps({**crowd, "mechanism": named, "edited": True}))
+    statement, _ = statement_of_source(path.parent)
+
+    assert ("none", said) == (statement.status, statement.mechanism)
+
+
 @pytest.mark.parametrize("change", ["forged", "missing"])
 def test_a_wrong_certificate_is_refused(collected: Folder, change: str) -> None:
     """A certificate that was changed, or is missing, ends the release."""

@@ -469,7 +469,8 @@ def _no_guarantee_reason(facts: Collection, channel: Channel | ChannelTable | No
 
 def _mechanism_name(facts: Collection) -> str:
     """Return the name of the mechanism, which is not checked; an unknown one in quotes."""
-    return facts.mechanism if facts.mechanism in MECHANISM_NAMES else quoted(facts.mechanism)
+    known = set(facts.mechanism.split("+")) <= set(MECHANISM_NAMES)
+    return facts.mechanism if known else quoted(facts.mechanism)
 
 
 def _largest_cells_and_worker_guarantee(
