@@ -40,7 +40,8 @@ def cases() -> Iterator[tuple[str, Any, Reports, Channel | None]]:
     """Yield name, method, reports and channel of every fit of the saved campaign."""
     for stem, methods in (("labels", LABEL_METHODS), ("grades", ORDERED_METHODS), ("numbers", NUMBER_METHODS)):
         channel = Channel.from_certificate((CAMPAIGN / f"{stem}.json").read_text("utf-8"))
-        reports = Reports.from_csv(CAMPAIGN / f"{stem}.csv", alphabet=channel.report_alphabet, grid="exact")
+        read = Reports.from_csv(CAMPAIGN / f"{stem}.csv", alphabet=channel.report_alphabet, grid="exact")
+        reports = read.with_asked(LISTED)
         for method in methods:
             yield f"{stem} {method.name}", method(), reports, None
             if method not in WITHOUT_CHANNEL:

@@ -226,7 +226,7 @@ def test_a_claim_that_is_no_loss_is_refused(epsilon, certificate, tmp_path):
     file.write_text(json.dumps(certificate), "utf-8")
 
     with pytest.raises(SettingsError, match="non-negative"):
-        audit_file(file, epsilon=epsilon)
+        audit_file(file.read_bytes(), source=str(file), epsilon=epsilon)
 
 
 def test_a_huge_stated_ratio_is_a_claim(certificate, tmp_path):
@@ -235,7 +235,7 @@ def test_a_huge_stated_ratio_is_a_claim(certificate, tmp_path):
     file = tmp_path / "certificate.json"
     file.write_text(json.dumps(data | {"sha256": digest(data)}), "utf-8")
 
-    result = audit_file(file)
+    result = audit_file(file.read_bytes(), source=str(file))
 
     assert pytest.approx(53 * math.log(2)) == result.claimed_epsilon
     assert not result.refuted
