@@ -167,10 +167,7 @@ class Estimator(KnownArguments, Model[P, S], metaclass=EstimatorType):
         engine: Engine | None = None,
         memory: int | None = None,
     ) -> Estimate:
-        """Return the truth of every task and the quality of every worker by this model alone.
-
-        This is the plain model, without what `crowdveil.infer` adds: copied answers that count once, dependent answers
-        that lower the confidence, and known truths that combine methods.
+        """Return truths and workers of the plain model, without copies, dependence, gold stack of `crowdveil.infer`.
 
         Args:
             reports: non-NULL reports; its `tasks` and `workers` must list everyone if participation was protected. Or
