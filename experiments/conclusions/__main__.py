@@ -17,7 +17,6 @@ from statistics import mean
 from typing import Any
 
 import numpy as np
-from crowdveil.em.given import KnownTruths
 from experiments.methods.comparison import SETS
 from experiments.rows import read_rows, write_rows
 
