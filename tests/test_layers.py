@@ -62,6 +62,30 @@ PUBLIC_FACE = "__init__"
 DEVICE_FOLDERS = {"arguments", "errors", "randomness", "registry", "presentation"}
 DEVICE_FOLDERS |= {"channels", "mechanisms", "campaign", "standalone"}
 """Files and folders that run on a worker's device."""
+PLACES_OF_PATHS = {
+    "campaign": "folder, settings, token and device of a campaign",
+    "cli": "arguments of commands",
+    "data.assignment": "reader of assigned cells",
+    "data.columnar_store": "encoded blocks",
+    "data.datasets": "data sets",
+    "data.frames": "names a path in place of a frame, which it refuses; it opens none",
+    "data.identifiers": "names of encoded blocks",
+    "data.importers": "exports of labelling tools",
+    "data.ingest": "readers of columns",
+    "data.published_sets": "downloads of published sets",
+    "data.reports": "readers of answers",
+    "data.sources": "sources of answers",
+    "data.store_manifest": "manifest of encoded blocks",
+    "engines": "workers open encoded blocks",
+    "files": "atomic writes and records",
+    "folder": "files into values and back",
+    "jit": "memory of the process, as Linux states it",
+    "planning.settings": "new campaigns from their settings",
+    "privacy.audit.command": "commands that are audited, with their files",
+    "service": "service of a campaign",
+    "standalone": "programs of one file",
+}
+"""Modules that may name a path, by dotted prefix, and why; all others take and give values."""
 SEPARATE = {"mechanisms", "estimators"}
 OPTIONAL = ("dask", "duckdb", "pandas", "plots", "polars", "relay", "remote", "service")
 """Extras of the library: engines, sources and pictures."""
@@ -127,6 +151,26 @@ def test_nothing_imports_a_higher_floor() -> None:
     ]
 
     assert climbing == []
+
+
+def names_a_path(tree: ast.Module) -> bool:
+    """Return whether a module names the classes of paths: it imports them, or the module that has them."""
+    attributes = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    return "PathLike" in attributes or any(
+        name == "os.PathLike" or name.split(".")[0] == "pathlib" for name in imports(tree)
+    )
+
+
+def test_paths_stand_at_the_edges() -> None:
+    """Only the listed places name a path: a parameter that is one needs its class. Each listed place has one."""
+    naming = {module for module, tree in modules().items() if names_a_path(tree)}
+    placed = {
+        place: {module for module in naming if module == place or module.startswith(place + ".")}
+        for place in PLACES_OF_PATHS
+    }
+
+    assert [] == sorted(naming.difference(*placed.values()))
+    assert [] == [place for place, found in placed.items() if not found]
 
 
 def test_there_is_no_import_cycle() -> None:

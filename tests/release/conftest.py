@@ -10,12 +10,15 @@ from click.testing import CliRunner
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.cli import main
 from crowdveil.data.write_reports import reports_table_in_task_order, write_table
+from crowdveil.files.atomic_write import write_outputs
 from crowdveil.folder.campaign.campaign_reports import exported_name_of_slot
+from crowdveil.folder.estimate_files import page_outputs
+from crowdveil.folder.results.result_files import read_results
+from crowdveil.folder.results.stated_source import find_reports_with_recorded_crowd, read_stated_reports
 from crowdveil.randomness import seeded
 from crowdveil.release.conclusion import Conclusion
-from crowdveil.release.privacy_statement import find_reports_with_recorded_crowd, statement_of_results
-from crowdveil.release.result_files import read_results
-from crowdveil.release.results_page import PageText, QuestionResults, write_page
+from crowdveil.release.privacy_statement import statement_of_results
+from crowdveil.release.results_page import PageText, QuestionResults, results_page
 from crowdveil.simulate import Crowd, categorical_crowd, numeric_crowd
 from tests.campaign.builders import build_campaign, response
 
@@ -34,11 +37,11 @@ def command(*words: object) -> str:
 def write_results(folder: Path, reports: Path | None = None, **text: object) -> Conclusion:
     """Write `report.html` of a folder that `infer` wrote, and return its conclusion."""
     results = read_results(folder)
-    statement, evidence = statement_of_results(
-        results.reports_sha256, reports or find_reports_with_recorded_crowd(folder)
-    )
+    behind = read_stated_reports(results.reports_sha256, reports or find_reports_with_recorded_crowd(folder))
     text_of_page = PageText(**text)  # type: ignore[arg-type]
-    return write_page(folder / "report.html", [QuestionResults(results, statement, evidence, text_of_page)])[0]
+    page = results_page([QuestionResults(results, statement_of_results(behind), behind.evidence, text_of_page)])
+    write_outputs(page_outputs(folder / "report.html"), {"report.html": page.html})
+    return page.conclusions[0]
 
 
 def write_answers(folder: Path, crowd: Crowd) -> None:

@@ -12,10 +12,11 @@ from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.errors import CertificateError, ReportsError
 from crowdveil.folder.campaign import campaign_reports
 from crowdveil.folder.campaign.campaign_reports import AcceptedReport, write_campaign_reports
+from crowdveil.folder.results.result_files import read_results
+from crowdveil.folder.results.stated_source import read_stated_reports, read_stated_source
 from crowdveil.privacy.statement import PrivacyStatement, statement_sentences
 from crowdveil.release.conclusion import conclude
 from crowdveil.release.privacy_statement import CHANNEL_VISIBLE, HOLDER, statement_of_results, statement_of_source
-from crowdveil.release.result_files import read_results
 from tests.campaign.builders import build_campaign, response
 from tests.release.conftest import TASKS, Folder, command
 from tests.release.test_conclusion import labelled
@@ -23,7 +24,7 @@ from tests.release.test_conclusion import labelled
 
 def statement_of(folder: Path) -> PrivacyStatement:
     """Return the statement for the truths and reports of one folder."""
-    return statement_of_results(read_results(folder).reports_sha256, folder / "reports.csv")[0]
+    return statement_of_results(read_stated_reports(read_results(folder).reports_sha256, folder / "reports.csv"))
 
 
 def edit_crowd(folder: Path, **fields: object) -> None:
@@ -120,7 +121,7 @@ def test_a_certificate_alone_has_no_guarantee(collected: Folder) -> None:
     (folder / "crowd.json").unlink()
     lists = ("--tasks", folder.parent / "tasks.csv", "--workers", folder.parent / "workers.csv")
     command("infer", folder / "reports.csv", *lists)
-    statement, _ = statement_of_source(folder)
+    statement, _ = statement_of_source(read_stated_source(folder))
 
     assert "none" == statement.status
     assert "no crowd.json" in statement.reason
@@ -166,7 +167,7 @@ def test_truths_of_other_reports_are_refused(collected: Folder, tmp_path: Path) 
     other = collected()
 
     with pytest.raises(ReportsError, match="must be inferred from these reports"):
-        statement_of_results(truths, other / "reports.csv")
+        read_stated_reports(truths, other / "reports.csv")
 
 
 @pytest.mark.slow
@@ -176,7 +177,8 @@ def test_sums_without_certificate_state_no_epsilon(numbers: Path, tmp_path: Path
     mechanism = ("--mechanism", "matrix-factorization", "--epsilon", 4)
     command("perturb", tmp_path / "answers.csv", *mechanism, *lists, "--out", tmp_path / "sums")
     command("infer", tmp_path / "sums" / "sums.json")
-    statement = statement_of_results(read_results(tmp_path / "sums").reports_sha256, tmp_path / "sums" / "sums.json")[0]
+    sums = tmp_path / "sums"
+    statement = statement_of_results(read_stated_reports(read_results(sums).reports_sha256, sums / "sums.json"))
 
     assert ("none", "matrix-factorization") == (statement.status, statement.mechanism)
     assert "no certificate" in statement.reason
@@ -187,7 +189,8 @@ def test_campaign_states_its_own_guarantee(campaign_folder: Folder, from_devices
     """Epsilon of a worker counts the largest number of tasks; a file of answers leaves them to its holder."""
     folder = campaign_folder(from_devices=from_devices)
     campaign = read_campaign(folder / "campaign.json")
-    statement, _ = statement_of_results(read_results(folder).reports_sha256, folder / "reports.csv", campaign)
+    behind = read_stated_reports(read_results(folder).reports_sha256, folder / "reports.csv")
+    statement = statement_of_results(behind, campaign)
 
     assert statement.per_worker is not None
     assert (campaign.name, campaign.cells) == (statement.campaign, statement.cells)
@@ -200,11 +203,11 @@ def test_reports_of_another_campaign_are_refused(campaign_folder: Folder) -> Non
     folder = campaign_folder(epsilon=1.0)
     campaign = read_campaign(folder / "campaign.json")
     with pytest.raises(ReportsError, match="other certificate"):
-        statement_of_results(read_results(folder).reports_sha256, folder / "reports.csv", campaign)
+        statement_of_results(read_stated_reports(read_results(folder).reports_sha256, folder / "reports.csv"), campaign)
     edit_crowd(folder, campaign="A" * 43)
 
     with pytest.raises(ReportsError, match="other campaign"):
-        statement_of_results(read_results(folder).reports_sha256, folder / "reports.csv", campaign)
+        statement_of_results(read_stated_reports(read_results(folder).reports_sha256, folder / "reports.csv"), campaign)
 
 
 def test_unprotected_cells_leave_no_guarantee(collected: Folder) -> None:
@@ -234,7 +237,7 @@ def levels_statement_of(folder: Path, levels: Sequence[int], *, named: bool) -> 
     write_campaign_reports(
         folder, CAMPAIGN, [AcceptedReport(k, range(4), [0] * 4, one) for k, one in enumerate(levels)]
     )
-    return statement_of_results(None, folder / "reports.csv", CAMPAIGN if named else None)[0]
+    return statement_of_results(read_stated_reports(None, folder / "reports.csv"), CAMPAIGN if named else None)
 
 
 @pytest.mark.parametrize("levels", [(0, 0, 0), (0, 1, 0), (0, 1, 2)])

@@ -17,9 +17,10 @@ from crowdveil.em.gold import CrossValidation
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.evaluation.agreement import Agreement, Interval, agreement
 from crowdveil.files.output_record import RECORD_FILE
+from crowdveil.folder.results.result_files import read_results
 from crowdveil.randomness import seeded
-from crowdveil.release.result_files import least_certain_tasks, read_results
 from crowdveil.release.sentences_on_crowd_review import _agreement_or_difference_sentence
+from crowdveil.release.truth_facts import least_certain_tasks
 from crowdveil.simulate import Crowd, categorical_crowd
 from tests.release.conftest import LABELS, TASKS, Folder, command, write_answers, write_results
 

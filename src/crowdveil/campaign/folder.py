@@ -19,6 +19,7 @@ from crowdveil.standalone.checks import HEX, MAX_BYTES, MAX_PICTURE_BYTES, SLOTS
 
 CAMPAIGN_FILE, PARTS_FOLDER, PICTURES_FOLDER = "campaign.json", "parts", "pictures"
 TOKENS_FILE, LINKS_FILE, SHEET_FILE, WORKERS_FILE = "tokens.json", "links.csv", "links.html", "workers.csv"
+PLAN_FILE = "plan.json"
 PRIOR_FILE = "prior.csv"
 """Public prior that the channels were chosen for; the campaign names its SHA-256."""
 TOKENS_FORMAT = "crowdveil-tokens/1"

@@ -91,6 +91,11 @@ def estimate_outputs(directory: str | PathLike[str], form: TableForm = "csv") ->
     return Outputs(folder=Path(directory), names=ESTIMATE_FILES[form], kind=ESTIMATE, also_replaced=every)
 
 
+def page_outputs(path: Path) -> Outputs:
+    """Return the page of results as output; an earlier page is replaced."""
+    return Outputs(folder=path.parent, names=(path.name,), kind=PAGE)
+
+
 def estimate_names(folder: Path) -> tuple[str, str] | None:
     """Return the names of truths and workers in the record of a folder; None without them.
 

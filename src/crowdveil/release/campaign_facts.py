@@ -1,13 +1,11 @@
 """Facts on a campaign for its statement of privacy, as pairs of name and text."""
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from crowdveil.campaign.document import Campaign
 from crowdveil.channels.guarantee import Guarantee
 from crowdveil.channels.rounding import percent_rounded_up
-from crowdveil.planning.settings.creation import PLAN_FILE
 from crowdveil.presentation.quotes import quoted
 from crowdveil.standalone.verification import parse_json
 
@@ -45,8 +43,13 @@ def campaign_facts(campaign: Campaign) -> Facts:
     )
 
 
-def facts_for_ethics_board(campaign: Campaign, file: Path) -> Facts:
-    """Return what a board asks of a campaign first: texts, expected error beside the best constant, and its facts."""
+def facts_for_ethics_board(campaign: Campaign, plan: bytes) -> Facts:
+    """Return what a board asks of a campaign first: texts, expected error beside the best constant, and its facts.
+
+    Args:
+        campaign: to be stated.
+        plan: contents of its plan.json; empty without one.
+    """
     questions = [one.text for one in campaign.questions] or [campaign.question]
     long = len(campaign.consent) > MAX_CONSENT
     return (
@@ -56,18 +59,18 @@ def facts_for_ethics_board(campaign: Campaign, file: Path) -> Facts:
             "Consent, in the curator's words",
             "too long for this page: see the file" if long else quoted(campaign.consent),
         ),
-        *_expected_error_facts_of_plan(campaign, file.parent / PLAN_FILE),
+        *_expected_error_facts_of_plan(campaign, plan),
         *campaign_facts(campaign),
     )
 
 
-def _expected_error_facts_of_plan(campaign: Campaign, plan: Path) -> Facts:
+def _expected_error_facts_of_plan(campaign: Campaign, plan: bytes) -> Facts:
     """Return the error that the plan expects for each question, and that of the best constant; nothing without it."""
     try:
-        made = parse_json(plan.read_bytes())
+        made = parse_json(plan)
         plans = made["questions"] if campaign.questions else [made]
         texts = [_expected_error_text(one, each) for one, each in zip(campaign.by_question, plans, strict=True)]
-    except (OSError, ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError):
         return ()
     names = [f" of question {number}" for number in range(1, len(texts) + 1)] if len(texts) > 1 else [""]
     return tuple((f"Expected usefulness{name}", text) for name, text in zip(names, texts, strict=True))

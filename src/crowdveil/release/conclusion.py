@@ -34,7 +34,7 @@ from crowdveil.presentation.counts import number_of
 from crowdveil.presentation.quotes import quoted
 from crowdveil.privacy.mechanism_from_settings import Expectation
 from crowdveil.privacy.statement import PrivacyStatement
-from crowdveil.release.result_files import expected_error_without_gold, has_truth, tasks_without_gold_text
+from crowdveil.release.truth_facts import expected_error_without_gold, has_truth, tasks_without_gold_text
 
 Verdict = Literal["use", "care", "not enough", "unknown"]
 USEFUL, USELESS = 0.5, WORTH_ASKING

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from importlib.resources import files
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,8 +22,7 @@ from crowdveil.campaign.document import Campaign
 from crowdveil.channels.channel import MAX_DRAWN, Channel
 from crowdveil.data.evidence import Evidence
 from crowdveil.em.estimate import Estimate, error_text
-from crowdveil.files.atomic_write import Outputs, write_outputs
-from crowdveil.folder.estimate_files import PAGE
+from crowdveil.folder.results.result_files import Results
 from crowdveil.presentation.html import Html
 from crowdveil.presentation.quotes import quoted
 from crowdveil.presentation.svg_pictures import bar_chart, count_bars, interval_chart, share_histogram
@@ -32,15 +30,14 @@ from crowdveil.privacy.largest_posterior import picture_rows_of_largest_posterio
 from crowdveil.privacy.statement import PrivacyStatement, statement_sentences
 from crowdveil.release.campaign_facts import campaign_facts
 from crowdveil.release.conclusion import ALL_GOLD, Conclusion, conclude, error_percent
-from crowdveil.release.result_files import (
-    Results,
+from crowdveil.release.sentences_on_crowd_review import sentences_on_agreement_tasks_workers
+from crowdveil.release.truth_facts import (
     expected_error_without_gold,
     has_truth,
     least_certain_tasks,
     tasks_without_gold_text,
     truth_texts,
 )
-from crowdveil.release.sentences_on_crowd_review import sentences_on_agreement_tasks_workers
 
 MAX_TASKS = 2_000
 """Largest number of tasks and of workers in the tables; the files have all."""
@@ -105,11 +102,6 @@ def content_security_policy() -> str:
     return f"default-src 'none'; style-src '{style_hash()}'; base-uri 'none'; form-action 'none'"
 
 
-def page_outputs(path: Path) -> Outputs:
-    """Return the page as output; an earlier page of results is replaced."""
-    return Outputs(folder=path.parent, names=(path.name,), kind=PAGE)
-
-
 class QuestionResults(NamedTuple):
     """Results of one question of a page.
 
@@ -136,28 +128,26 @@ class QuestionResults(NamedTuple):
         return conclude(self.results.estimate, self.statement, self.evidence)
 
 
-def write_page(
-    out: Path,
-    answered: Sequence[QuestionResults],
-    statement: PrivacyStatement | None = None,
-    *,
-    text: PageText | None = None,
-) -> list[Conclusion]:
-    """Write the page of results, and return the conclusion of each question.
+class ResultsPage(NamedTuple):
+    """Page of results as HTML, and the conclusion of each question."""
+
+    html: str
+    conclusions: list[Conclusion]
+
+
+def results_page(
+    answered: Sequence[QuestionResults], statement: PrivacyStatement | None = None, *, text: PageText | None = None
+) -> ResultsPage:
+    """Return the page of results.
 
     Args:
-        out: file of the page.
         answered: results of each question.
         statement: statement of privacy of all reports; by default that of the first question.
         text: title of the page and facts; by default the text of the first question.
-
-    Raises:
-        SettingsError: the page would replace a file that is not a page of results.
     """
     conclusions = [one.verdict_on_use_of_truths() for one in answered]
     whole, text = statement or answered[0].statement, text or answered[0].text
-    write_outputs(page_outputs(out), {out.name: _render_results_page(answered, conclusions, whole, text)})
-    return conclusions
+    return ResultsPage(_render_results_page(answered, conclusions, whole, text), conclusions)
 
 
 def _render_results_page(

@@ -14,7 +14,7 @@ from crowdveil.errors import CrowdveilError
 from crowdveil.evaluation.agreement import NOT_KNOWN, Agreement, Interval
 from crowdveil.presentation.counts import number_of, verb_of
 from crowdveil.presentation.quotes import quoted
-from crowdveil.release.result_files import tasks_without_gold_text
+from crowdveil.release.truth_facts import tasks_without_gold_text
 
 UNSURE = 0.8
 """Confidence below which a task counts as unsure."""

@@ -18,6 +18,7 @@ from crowdveil.errors import CrowdveilError, ReportsError, SettingsError
 from crowdveil.files.filesystem import temporary_folder
 from crowdveil.folder.campaign.campaign_reports import AcceptedReport, read_accepted_report, write_questions
 from crowdveil.folder.evidence import read_evidence
+from crowdveil.folder.results.stated_source import read_stated_source
 from crowdveil.mechanisms import Laplace
 from crowdveil.privacy.audit.stated_claims import audit_file
 from crowdveil.privacy.campaign_sentences import OTHERS
@@ -152,10 +153,13 @@ def test_the_statement_of_a_question_counts_the_answers_to_all(tmp_path):
 def test_a_question_without_its_campaign_states_nothing_of_a_whole_worker(tmp_path):
     """Reports, and a certificate, of one of several questions state an answer; what a worker loses is not known."""
     folder = write_questions(tmp_path, BUILT.campaign, REPORTS)[0].folder
-    assert statement_of_source(folder)[0].per_worker is not None
+    assert statement_of_source(read_stated_source(folder))[0].per_worker is not None
     (folder / "campaign.json").unlink()
-    reports = statement_of_source(folder)[0]
-    certificates = [statement_of_source(folder / "certificate.json", answers=answers)[0] for answers in (2, None)]
+    reports = statement_of_source(read_stated_source(folder))[0]
+    certificates = [
+        statement_of_source(read_stated_source(folder / "certificate.json", answers=answers))[0]
+        for answers in (2, None)
+    ]
 
     for one in (reports, *certificates):
         text = " ".join(statement_sentences(one))
@@ -171,14 +175,14 @@ def test_folders_of_questions_without_their_campaign_are_not_stated_together(tmp
         (one.folder / "campaign.json").unlink()
 
     with pytest.raises(SettingsError, match="stated with the campaign"):
-        statement_of_source(tmp_path)
+        statement_of_source(read_stated_source(tmp_path))
 
 
 def test_a_certificate_of_another_collection_is_stated_by_itself(tmp_path):
     """A crowd.json that names another certificate says nothing about this one."""
     first, second = (one.folder for one in write_questions(tmp_path, BUILT.campaign, REPORTS))
     (first / "certificate.json").write_bytes((second / "certificate.json").read_bytes())
-    stated = statement_of_source(first / "certificate.json", answers=2)[0]
+    stated = statement_of_source(read_stated_source(first / "certificate.json", answers=2))[0]
 
     assert stated.per_worker is not None
     assert 2 * CHANNELS[1].epsilon == pytest.approx(stated.per_worker.epsilon)
@@ -224,10 +228,10 @@ def test_an_audit_of_a_question_says_that_the_others_add(tmp_path):
 def test_the_statement_of_a_campaign_file_has_the_sum(tmp_path):
     """`statement` on a campaign with its parts states the sum over the questions, and refuses parts that ask more."""
     folder = BUILT.write(tmp_path)
-    stated, facts = statement_of_source(folder / "campaign.json")
+    stated, facts = statement_of_source(read_stated_source(folder / "campaign.json"))
     assert stated.per_worker is not None
     assert (BUILT.campaign.worker_epsilon, 4) == (stated.per_worker.epsilon, stated.cells)
     assert ("Campaign", BUILT.campaign.name) in facts
     (folder / "parts" / "0000.json").write_bytes(b"{}")
     with pytest.raises(CrowdveilError):
-        statement_of_source(folder / "campaign.json")
+        statement_of_source(read_stated_source(folder / "campaign.json"))

@@ -11,6 +11,7 @@ import pytest
 from crowdveil.campaign.folder import CampaignFolder
 from crowdveil.campaign.settings.settings_file import read_settings
 from crowdveil.errors import SettingsError
+from crowdveil.folder.results.stated_source import read_stated_source
 from crowdveil.planning.settings.alternatives import nearest_alternatives
 from crowdveil.planning.settings.creation import create_campaign, write_new_campaign_folder
 from crowdveil.planning.settings.expected_error import planned_campaign
@@ -167,7 +168,7 @@ def test_several_questions_have_an_error_each_and_one_promise(tmp_path):
     assert 7.99 < created.campaign.worker_epsilon <= 8
     assert ["quantized-response", "randomized-response"] == [one["mechanism"] for one in plan["questions"]]
     assert (4, 4) == created.loads
-    facts = dict(statement_of_source(tmp_path / "both" / "campaign.json")[1])
+    facts = dict(statement_of_source(read_stated_source(tmp_path / "both" / "campaign.json"))[1])
     assert "'How good is this essay?'; 'Does it name its sources?'" == facts["Question"]
     for number, one in enumerate(created.questions, start=1):
         text = f"{one.expected.error_name} {one.expected.protected.error:.2g}"

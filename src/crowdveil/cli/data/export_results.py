@@ -36,7 +36,7 @@ def export_results(tool: str, folder: Path, tasks: Path, question: str | None, o
         prediction_outputs,
         write_predictions,
     )
-    from crowdveil.release.result_files import read_results
+    from crowdveil.folder.results.result_files import read_results
 
     replaced = prediction_outputs(out).check_and_list_replaced_files(inputs=[tasks])
     estimate = read_results(folder).estimate

@@ -40,13 +40,14 @@ def statement(
     Exit codes: 0 stated; 1 a claim of the file is false; 2 wrong usage; 3 nothing was stated for another reason.
     """
     from crowdveil.files.atomic_write import Outputs, write_outputs
+    from crowdveil.folder.results.stated_source import read_stated_source
     from crowdveil.privacy.statement import statement_sentences, statement_text
     from crowdveil.release.privacy_statement import statement_of_source
     from crowdveil.release.statement_page import statement_page
 
     outputs = None if out is None else Outputs(folder=out.parent, names=(out.name,), kind="statement of privacy")
     replaced = [] if outputs is None else outputs.check_and_list_replaced_files(inputs=[source])
-    found, facts = statement_of_source(source, answers=answers)
+    found, facts = statement_of_source(read_stated_source(source, answers=answers))
     filed = _date_version_and_responsible_rows(responsible)
     text = statement_text(found, facts, filed)
     if outputs is not None:

@@ -76,17 +76,20 @@ def report(
     worker, and no worker's name unless requested. REPORTS must be those that infer read, with the same options.
     """
     from crowdveil.campaign.folder import read_campaign
-    from crowdveil.folder.campaign.campaign_reports import existing_question_folders
+    from crowdveil.files.atomic_write import write_outputs
+    from crowdveil.folder.campaign.campaign_reports import existing_question_folders, export_folder_per_question
+    from crowdveil.folder.estimate_files import page_outputs
+    from crowdveil.folder.results.stated_source import find_campaign_file
     from crowdveil.privacy.statement import statement_sentences
     from crowdveil.release.privacy_statement import (
-        find_campaign_file,
         joint_statement_of_questions,
         require_every_question,
     )
-    from crowdveil.release.results_page import NO_TITLE, PageText, campaign_text, page_outputs, write_page
+    from crowdveil.release.results_page import NO_TITLE, PageText, campaign_text, results_page
 
     path = out or folder / "report.html"
-    replaced = page_outputs(path).check_and_list_replaced_files()
+    outputs = page_outputs(path)
+    replaced = outputs.check_and_list_replaced_files()
     campaign = campaign or find_campaign_file(folder)
     if campaign is not None and (title, shown_question) != (None, None):
         raise click.UsageError("--title and --question are those of the campaign: leave them out.")
@@ -98,36 +101,35 @@ def report(
     folders = [] if asked is None else existing_question_folders(folder, asked)
     answered = [_results_with_statement(one, reports, asked, text) for one in folders or [folder]]
     if asked is not None and folders:
-        require_every_question(asked, folder, {one: got.evidence for one, got in zip(folders, answered, strict=True)})
+        behind = {one: got.evidence for one, got in zip(folders, answered, strict=True)}
+        wanted = export_folder_per_question(folder, asked)
+        require_every_question(asked, {str(one): behind.get(one) for one in wanted})
     stated = [one.statement for one in answered]
     statement = joint_statement_of_questions(stated)
-    conclusions = write_page(path, answered, statement, text=text if len(answered) > 1 else answered[0].text)
+    page = results_page(answered, statement, text=text if len(answered) > 1 else answered[0].text)
+    write_outputs(outputs, {path.name: page.html})
     rows = [
         *[("privacy", sentence) for sentence in statement_sentences(statement)],
-        *[("conclusion", sentence) for one in conclusions for sentence in one.sentences],
+        *[("conclusion", sentence) for one in page.conclusions for sentence in one.sentences],
         *([("hint", HINT)] if statement.without_reports else []),
     ]
-    print_written(_report_json_members(statement, conclusions), rows, [path], replaced)
+    print_written(_report_json_members(statement, page.conclusions), rows, [path], replaced)
 
 
 def _results_with_statement(
     folder: Path, reports: NamedReports, campaign: Campaign | None, text: PageText
 ) -> QuestionResults:
     """Return the results in a folder, with the statement of their reports; `text` is that of the whole page."""
-    from crowdveil.release.privacy_statement import (
-        find_reports_with_recorded_crowd,
-        question_that_reports_answer,
-        statement_of_results,
-    )
-    from crowdveil.release.result_files import read_results
+    from crowdveil.folder.results.result_files import read_results
+    from crowdveil.folder.results.stated_source import find_reports_with_recorded_crowd, read_stated_reports
+    from crowdveil.release.privacy_statement import question_that_reports_answer, statement_of_results
     from crowdveil.release.results_page import QuestionResults, campaign_text
 
     results = read_results(folder)
     with _opened_reports(folder, reports) as (source, reading):
         found = source or find_reports_with_recorded_crowd(folder)
-        stated, evidence = statement_of_results(
-            results.reports_sha256, found, campaign, reading, text.question, inputs=results.inputs
-        )
+        behind = read_stated_reports(results.reports_sha256, found, reading, text.question)
+        stated, evidence = statement_of_results(behind, campaign, inputs=results.inputs), behind.evidence
         one = None if campaign is None or evidence is None else question_that_reports_answer(evidence, campaign)
         text = text if one is None else campaign_text(one, with_workers=text.with_workers)
         return QuestionResults(results, stated, evidence, text)

@@ -154,7 +154,7 @@ class ReadReports:
         Raises:
             ReportsError: the truths were changed since.
         """
-        from crowdveil.release.result_files import read_results
+        from crowdveil.folder.results.result_files import read_results
 
         return None if self.folder is None else read_results(self.folder).estimate.known_truths
 

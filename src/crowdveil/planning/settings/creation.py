@@ -17,6 +17,7 @@ from crowdveil.campaign.folder import (
     CAMPAIGN_FILE,
     PARTS_FOLDER,
     PICTURES_FOLDER,
+    PLAN_FILE,
     PRIOR_FILE,
     WORKERS_FILE,
 )
@@ -42,7 +43,6 @@ from crowdveil.privacy.largest_posterior import sentences_on_adversary_certainty
 
 PAGE_LANGUAGES = ("de", "en")
 """Languages of the messages on the answering page."""
-PLAN_FILE = "plan.json"
 """What a plan chose for the campaign, and its expected error."""
 TEMPLATE_DAYS = (7, 21)
 """Days from now to the first and the last day in a template."""

@@ -14,15 +14,16 @@ from threading import Lock
 
 from crowdveil.campaign.folder import CAMPAIGN_FILE
 from crowdveil.data.ingest.csv_files import content_digest
+from crowdveil.files.atomic_write import write_outputs
 from crowdveil.files.filesystem import temporary_folder
 from crowdveil.folder.crowd import ASSIGNMENT_FILE, CERTIFICATE_FILE, CROWD_FILE, REPORTS_FILE
-from crowdveil.folder.estimate_files import write_estimate
+from crowdveil.folder.estimate_files import page_outputs, write_estimate
 from crowdveil.folder.evidence import read_evidence
+from crowdveil.folder.results.result_files import Results as InferredResults
 from crowdveil.inference.infer import infer
 from crowdveil.privacy.statement import PrivacyStatement, statement_text
 from crowdveil.release.privacy_statement import joint_statement_of_questions, statement_of_evidence
-from crowdveil.release.result_files import Results as InferredResults
-from crowdveil.release.results_page import QuestionResults, campaign_text, write_page
+from crowdveil.release.results_page import QuestionResults, campaign_text, results_page
 from crowdveil.service.export_and_purge import export_closed_campaign
 from crowdveil.service.store import Store
 
@@ -103,7 +104,7 @@ def _infer_and_render_results(store: Store, digest: bytes, folder: Path) -> Camp
         )
         notes += [note if len(exported) == 1 else f"{one.folder.name}: {note}" for note in inference.notes]
     text, statement = campaign_text(campaign), joint_statement_of_questions([one.statement for one in answered])
-    write_page(folder / PAGE_FILE, answered, statement, text=text)
+    write_outputs(page_outputs(folder / PAGE_FILE), {PAGE_FILE: results_page(answered, statement, text=text).html})
     (folder / STATEMENT_FILE).write_text(statement_text(statement, text.facts), "utf-8")
     (folder / CAMPAIGN_FILE).write_bytes(campaign.to_bytes())
     paths = [path for path in sorted(folder.rglob("*")) if path.is_file() and path.name in DOWNLOADS]

@@ -1,0 +1,1 @@
+"""Folders of results, and the reports, certificates and campaigns that are stated with them."""
