@@ -139,7 +139,7 @@ def test_an_unknown_mechanism_of_an_unstated_collection_is_quoted(collected: Fol
     path = collected() / "crowd.json"
     crowd = json.loads(path.read_text("utf-8"))
     path.write_text(json.dumps({**crowd, "mechanism": named, "edited": True}))
-    statement, _ = statement_of_source(path.parent)
+    statement, _ = statement_of_source(read_stated_source(path.parent))
 
     assert ("none", said) == (statement.status, statement.mechanism)
 

@@ -5,6 +5,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
+from io import BytesIO
 from os import PathLike
 from pathlib import Path
 from unicodedata import normalize
@@ -73,6 +74,15 @@ def write_estimate(
     outputs = replace(estimate_outputs(directory, form), reports_sha256=reports_sha256, reading=reading, gold=gold)
     outputs = replace(outputs, notes=warnings, inputs=inputs_to_json(inputs) if inputs else "")
     write_outputs(outputs, dict(zip(ESTIMATE_FILES[form], writers, strict=True)))
+
+
+def estimate_files_in_memory(estimate: Estimate) -> dict[str, bytes]:
+    """Return truths and workers as CSV, by file name; for estimates that fit into memory."""
+    truths, workers = BytesIO(), BytesIO()
+    schema = next(estimate.parts()).tasks_frame().schema
+    write_tables(truths, schema, lambda: _truth_tables(estimate, None), "csv")
+    write_table(workers, estimate.workers_frame(), "csv")
+    return dict(zip(ESTIMATE_FILES["csv"], (truths.getvalue(), workers.getvalue()), strict=True))
 
 
 def _truth_tables(estimate: Estimate, progress: Callable[[int, int], None] | None) -> Iterator[pa.Table]:

@@ -150,6 +150,14 @@ def read_evidence(
     )
 
 
+def public_inputs_of_collection(certificate: bytes, crowd: Crowd) -> tuple[Input, ...]:
+    """Return the public inputs of a collection in memory: its certificate, and the assignment if there is one."""
+    found = [Input(role="certificate", sha256=sha256_hex(certificate), public=True)]
+    if crowd.assignment_sha256 is not None:
+        found.append(Input(role="assignment", sha256=crowd.assignment_sha256, public=True))
+    return tuple(found)
+
+
 def _public_inputs(certificate: Path | None, crowd: Crowd | None, reading: EvidenceOptions) -> tuple[Input, ...]:
     """Return the public files that say how the reports are read."""
     found: dict[Role, str | None] = {

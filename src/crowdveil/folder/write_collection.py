@@ -7,6 +7,7 @@ whole.
 import dataclasses
 import json
 from collections.abc import Mapping, Sequence
+from io import BytesIO
 from os import PathLike
 from pathlib import Path
 from typing import Any, Literal
@@ -86,6 +87,33 @@ def write_reports(
         file = temporary / REPORTS_FILES[form][0]
         named = crowd_of_blocks(crowd, temporary) if form == "blocks" else crowd_of_file(crowd, file)
         (temporary / CROWD_FILE).write_bytes(named.to_json_bytes())
+
+
+def report_files_in_memory(
+    reports: Reports,
+    certificate: Mapping[str, Any] | None,
+    crowd: Crowd,
+    *,
+    assignment: str | None = None,
+    campaign: bytes | None = None,
+) -> dict[str, bytes]:
+    """Return what `write_reports` writes as CSV, by file name; for collections that fit into memory.
+
+    Raises:
+        SettingsError: the crowd does not belong to the reports or the certificate.
+    """
+    _require_files_belong_together(reports, certificate, crowd)
+    stream = BytesIO()
+    write_tables(stream, report_schema(reports), lambda: block_tables(reports), "csv")
+    written = stream.getvalue()
+    metadata = {
+        CERTIFICATE_FILE: None if certificate is None else json_bytes(certificate),
+        ASSIGNMENT_FILE: None if assignment is None else assignment.encode("utf-8"),
+        CAMPAIGN_FILE: campaign,
+        CROWD_FILE: dataclasses.replace(crowd, reports_sha256=sha256_hex(written)).to_json_bytes(),
+    }
+    present = {name: contents for name, contents in metadata.items() if contents is not None}
+    return {**present, REPORTS_FILES["csv"][0]: written}
 
 
 def collection_outputs(directory: str | PathLike[str], names: Sequence[str], *, replace: bool) -> Outputs:

@@ -10,7 +10,14 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from crowdveil.campaign.document import Campaign
 from crowdveil.errors import SettingsError
-from crowdveil.folder.campaign.campaign_reports import ExportedQuestion, read_accepted_report, write_questions
+from crowdveil.folder.campaign.campaign_reports import (
+    AcceptedReport,
+    CollectedQuestion,
+    ExportedQuestion,
+    collected_questions,
+    read_accepted_report,
+    write_questions,
+)
 from crowdveil.service.problems import Problem
 from crowdveil.service.store import Purged, Store
 
@@ -30,6 +37,16 @@ def export_closed_campaign(
         Problem: `unknown` or `purged`.
         SettingsError: as `Store.reports_under_valid_links` and `write_questions`.
     """
+    return write_questions(directory, *_accepted_reports_of_closed(store, digest), replace=replace)
+
+
+def collect_closed_campaign(store: Store, digest: bytes) -> list[CollectedQuestion]:
+    """Return the collection of each question of a closed campaign in memory; errors as `export_closed_campaign`."""
+    return collected_questions(*_accepted_reports_of_closed(store, digest))
+
+
+def _accepted_reports_of_closed(store: Store, digest: bytes) -> tuple[Campaign, list[AcceptedReport]]:
+    """Return a closed campaign with its reports under valid links."""
     campaign = store.campaign(digest)
     if campaign.relay is not None:
         raise SettingsError(
@@ -41,7 +58,7 @@ def export_closed_campaign(
     for slot, body in store.reports_under_valid_links(digest):
         tasks = store.tasks(digest, slot)
         accepted.append(read_accepted_report(campaign, slot, tasks, body))
-    return write_questions(directory, campaign, accepted, replace=replace)
+    return campaign, accepted
 
 
 def close_and_purge_due_campaigns(store: Store) -> int:

@@ -18,7 +18,12 @@ from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.data.evidence import Evidence
 from crowdveil.errors import CrowdveilError, SettingsError
 from crowdveil.folder.campaign import invitations
-from crowdveil.folder.campaign.campaign_reports import EXPORT_FILES, AcceptedReport, write_campaign_reports
+from crowdveil.folder.campaign.campaign_reports import (
+    EXPORT_FILES,
+    AcceptedReport,
+    collected_question,
+    write_campaign_reports,
+)
 from crowdveil.folder.campaign.invitations import render_link_sheet, replace_link, write_first_link_of_each_worker
 from crowdveil.folder.evidence import read_evidence
 from crowdveil.planning.settings.creation import write_new_campaign_folder
@@ -310,3 +315,19 @@ def test_damaged_names_are_refused(folder):
     Path(folder / "workers.csv").write_text("slot,name\n0,Ann\n2,Bo\n1,Chen\n")
     with pytest.raises(SettingsError, match=r"workers\.csv must name each worker once"):
         write_first_link_of_each_worker(folder)
+
+
+def test_the_collection_in_memory_is_that_of_the_folder(tmp_path):
+    """Evidence made without files is what `infer` reads from the exported folder: reports, cells, facts and inputs."""
+    campaign, reports = accepted("a smaller load", [0, 1])
+    kept = collected_question(campaign, reports)
+    write_campaign_reports(tmp_path, campaign, reports)
+
+    read = read_evidence(tmp_path / "reports.csv")
+
+    assert kept.files == {name: (tmp_path / name).read_bytes() for name in EXPORT_FILES}
+    assert (kept.evidence.sha256, kept.evidence.collection) == (read.sha256, read.collection)
+    assert kept.evidence.every_input == read.every_input
+    assert kept.evidence.assignment is not None
+    assert read.assignment is not None
+    assert kept.evidence.assignment.to_csv() == read.assignment.to_csv()

@@ -4,6 +4,7 @@
 in `crowd.json` and in `assignment.csv`. Workers are named by their slot, w0017, and are in the order of slots.
 """
 
+import dataclasses
 import re
 from collections.abc import Iterable, Sequence
 from os import PathLike
@@ -20,11 +21,21 @@ from crowdveil.channels.alphabet import NULL
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.data.assignment import Assignment
+from crowdveil.data.evidence import Evidence
 from crowdveil.data.facts.asked import STATED
 from crowdveil.data.reports import Reports
 from crowdveil.errors import SettingsError
-from crowdveil.folder.crowd import ASSIGNMENT_FILE, CERTIFICATE_FILE, CROWD_FILE, REPORTS_FILE, crowd_of_reports
-from crowdveil.folder.write_collection import write_reports
+from crowdveil.files.atomic_write import write_outputs
+from crowdveil.folder.crowd import (
+    ASSIGNMENT_FILE,
+    CERTIFICATE_FILE,
+    CROWD_FILE,
+    REPORTS_FILE,
+    crowd_of_reports,
+    json_bytes,
+)
+from crowdveil.folder.evidence import public_inputs_of_collection
+from crowdveil.folder.write_collection import collection_outputs, report_files_in_memory
 
 EXPORT_FILES = (CERTIFICATE_FILE, ASSIGNMENT_FILE, CAMPAIGN_FILE, CROWD_FILE, REPORTS_FILE)
 """Files that `write_campaign_reports` writes."""
@@ -50,6 +61,14 @@ def read_accepted_report(campaign: Campaign, slot: int, tasks: Sequence[int], bo
         CampaignError: length, symbol, level.
     """
     return AcceptedReport(slot, tasks, decode_body(body, campaign, slot, tasks), level_in_body(body, campaign))
+
+
+class CollectedQuestion(NamedTuple):
+    """Collection of a question in memory: the campaign as this question, its evidence, and its files by name."""
+
+    campaign: Campaign
+    evidence: Evidence
+    files: dict[str, bytes]
 
 
 class ExportedQuestion(NamedTuple):
@@ -107,10 +126,25 @@ def write_questions(
     """Write a collection for each question, as `write_campaign_reports`, with the workers that were asked it.
 
     Raises:
-        SettingsError: as `write_campaign_reports` and `refuse_other_collections`, before anything is written if a
+        SettingsError: as `collected_questions` and `refuse_other_collections`, before anything is written if a
             question has too few reports.
     """
     refuse_other_collections(Path(directory), campaign)
+    found = []
+    for folder, one in zip(
+        export_folder_per_question(Path(directory), campaign), collected_questions(campaign, accepted), strict=True
+    ):
+        _write_question(folder, one, replace=replace)
+        found.append(ExportedQuestion(folder, one.campaign, one.evidence.reports))
+    return found
+
+
+def collected_questions(campaign: Campaign, accepted: Iterable[AcceptedReport]) -> list[CollectedQuestion]:
+    """Return the collection of each question in memory, with the workers that were asked it.
+
+    Raises:
+        SettingsError: a question has fewer reports than `campaign.min_reports`, or two of a slot.
+    """
     parts, reports = campaign.by_question, list(accepted)
     starts = [sum(len(part.tasks) for part in parts[:index]) for index in range(len(parts))]
     own = [
@@ -119,15 +153,11 @@ def write_questions(
     ]
     for one in own:
         _require_min_reports(len(one), campaign)
-    found = []
     linked = campaign.relay is None or campaign.relay.unit != "cell"
-    for number, (folder, part, sent) in enumerate(
-        zip(export_folder_per_question(Path(directory), campaign), parts, own, strict=True), start=1
-    ):
-        question = (number, len(parts)) if len(parts) > 1 else None
-        written = write_campaign_reports(folder, part, sent, replace=replace, question=question, linked=linked)
-        found.append(ExportedQuestion(folder, part, written))
-    return found
+    return [
+        collected_question(part, sent, question=(number, len(parts)) if len(parts) > 1 else None, linked=linked)
+        for number, (part, sent) in enumerate(zip(parts, own, strict=True), start=1)
+    ]
 
 
 def _reports_on_tasks(reports: Iterable[AcceptedReport], tasks: range) -> list[AcceptedReport]:
@@ -141,13 +171,7 @@ def _reports_on_tasks(reports: Iterable[AcceptedReport], tasks: range) -> list[A
 
 
 def write_campaign_reports(
-    directory: str | PathLike[str],
-    campaign: Campaign,
-    accepted: Iterable[AcceptedReport],
-    *,
-    replace: bool = False,
-    question: tuple[int, int] | None = None,
-    linked: bool = True,
+    directory: str | PathLike[str], campaign: Campaign, accepted: Iterable[AcceptedReport], *, replace: bool = False
 ) -> Reports:
     """Write `EXPORT_FILES` of one question, through a relay without the assignment, and return the non-NULL reports.
 
@@ -158,10 +182,31 @@ def write_campaign_reports(
         campaign: campaign of the reports; one of several questions is one of `Campaign.by_question`.
         accepted: at most one report per slot, in any order.
         replace: whether an earlier collection in the folder is removed.
-        question, linked: as of `Collection`.
 
     Raises:
-        SettingsError: fewer reports than `campaign.min_reports`, two reports of a slot, or as `write_reports`.
+        SettingsError: as `collected_question` and `collection_outputs`.
+    """
+    one = collected_question(campaign, accepted)
+    _write_question(Path(directory), one, replace=replace)
+    return one.evidence.reports
+
+
+def _write_question(folder: Path, one: CollectedQuestion, *, replace: bool) -> None:
+    """Write the files of a question, the reports last."""
+    write_outputs(collection_outputs(folder, tuple(one.files), replace=replace), one.files)
+
+
+def collected_question(
+    campaign: Campaign,
+    accepted: Iterable[AcceptedReport],
+    *,
+    question: tuple[int, int] | None = None,
+    linked: bool = True,
+) -> CollectedQuestion:
+    """Return the collection of one question in memory; arguments as `write_campaign_reports` and `Collection`.
+
+    Raises:
+        SettingsError: fewer reports than `campaign.min_reports`, or two reports of a slot.
     """
     assert not campaign.questions
     ordered = sorted(accepted, key=lambda report: report.slot)
@@ -172,8 +217,8 @@ def write_campaign_reports(
     channel = channel_or_table_of_campaign(campaign, ordered)
     reports, assignment = _reports_and_assignment(campaign, channel, ordered)
     # Through a relay every worker has every task.
-    text = assignment.to_csv() if campaign.relay is None else None
-    certificate = channel.certificate()
+    assigned = assignment if campaign.relay is None else None
+    text, certificate = None if assigned is None else assigned.to_csv(), channel.certificate()
     crowd = crowd_of_reports(
         reports,
         mechanism=channel.mechanism,
@@ -186,9 +231,15 @@ def write_campaign_reports(
         question=question,
         linked=linked,
     )
-    document = campaign.to_bytes()
-    write_reports(directory, reports, certificate, crowd, assignment=text, campaign=document, replace=replace)
-    return reports
+    evidence = Evidence(
+        observed=reports,
+        channel=channel,
+        asked=dataclasses.replace(crowd.asked, assignment=assigned),
+        collection=crowd.collection.with_channel(channel),
+        inputs=public_inputs_of_collection(json_bytes(certificate), crowd),
+    )
+    files = report_files_in_memory(reports, certificate, crowd, assignment=text, campaign=campaign.to_bytes())
+    return CollectedQuestion(campaign, evidence, files)
 
 
 def channel_or_table_of_campaign(campaign: Campaign, accepted: Iterable[AcceptedReport]) -> Channel | ChannelTable:

@@ -1,30 +1,27 @@
 """Results of a closed campaign: reports, certificate, truths, workers, page and statement, computed in memory.
 
-Files exist in a temporary folder while they are computed. The result is kept in memory until the process ends or
-learns of the purge, within an hour; no session reaches it after the purge. Each process computes its own, with the same
-bytes.
+No file exists while they are computed. The result is kept in memory until the process ends or learns of the purge,
+within an hour; no session reaches it after the purge. Each process computes its own, with the same bytes.
 """
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import gettempdir
 from threading import Lock
 
+from crowdveil.campaign.document import Campaign
 from crowdveil.campaign.folder import CAMPAIGN_FILE
-from crowdveil.data.ingest.csv_files import content_digest
-from crowdveil.files.atomic_write import write_outputs
-from crowdveil.files.filesystem import temporary_folder
+from crowdveil.folder.campaign.campaign_reports import CollectedQuestion, export_folder_per_question
 from crowdveil.folder.crowd import ASSIGNMENT_FILE, CERTIFICATE_FILE, CROWD_FILE, REPORTS_FILE
-from crowdveil.folder.estimate_files import page_outputs, write_estimate
-from crowdveil.folder.evidence import read_evidence
+from crowdveil.folder.estimate_files import estimate_files_in_memory
 from crowdveil.folder.results.result_files import Results as InferredResults
 from crowdveil.inference.infer import infer
 from crowdveil.privacy.statement import PrivacyStatement, statement_text
 from crowdveil.release.privacy_statement import joint_statement_of_questions, statement_of_evidence
 from crowdveil.release.results_page import QuestionResults, campaign_text, results_page
-from crowdveil.service.export_and_purge import export_closed_campaign
+from crowdveil.service.export_and_purge import collect_closed_campaign
 from crowdveil.service.store import Store
 
 PAGE_FILE, STATEMENT_FILE, TRUTHS_FILE = "report.html", "statement.txt", "truths.csv"
@@ -77,8 +74,7 @@ class Results:
         """
         with self._lock:
             if digest not in self._computed:
-                with temporary_folder(Path(gettempdir())) as folder:
-                    self._computed[digest] = _infer_and_render_results(self._store, digest, folder / "results")
+                self._computed[digest] = _infer_and_render_results(self._store, digest)
             return self._computed[digest]
 
     def drop_computed_result(self, digest: bytes) -> None:
@@ -87,26 +83,29 @@ class Results:
             self._computed.pop(digest, None)
 
 
-def _infer_and_render_results(store: Store, digest: bytes, folder: Path) -> CampaignResult:
+def _infer_and_render_results(store: Store, digest: bytes) -> CampaignResult:
     campaign = store.campaign(digest)
-    exported = export_closed_campaign(store, digest, folder)
-    answered, notes = [], list[str]()
-    for one in exported:
-        evidence = read_evidence(one.folder / REPORTS_FILE)
-        inference = infer(evidence)
-        write_estimate(one.folder, inference.estimate, reports_sha256=evidence.sha256, inputs=inference.inputs)
-        digest_of_truths = content_digest(one.folder / TRUTHS_FILE)
-        results = InferredResults(
-            inference.estimate, digest_of_truths, evidence.sha256, inference.notes, inference.inputs
-        )
-        answered.append(
-            QuestionResults(results, statement_of_evidence(evidence, campaign), evidence, campaign_text(one.campaign))
-        )
-        notes += [note if len(exported) == 1 else f"{one.folder.name}: {note}" for note in inference.notes]
+    collected = collect_closed_campaign(store, digest)
+    folders = export_folder_per_question(Path(), campaign)
+    answered, notes, files = list[QuestionResults](), list[str](), dict[str, bytes]()
+    for folder, one in zip(folders, collected, strict=True):
+        found, written = _infer_question(one, campaign)
+        answered.append(found)
+        files |= {(folder / name).as_posix(): contents for name, contents in written.items()}
+        notes += [note if len(collected) == 1 else f"{folder.name}: {note}" for note in found.results.notes]
     text, statement = campaign_text(campaign), joint_statement_of_questions([one.statement for one in answered])
-    write_outputs(page_outputs(folder / PAGE_FILE), {PAGE_FILE: results_page(answered, statement, text=text).html})
-    (folder / STATEMENT_FILE).write_text(statement_text(statement, text.facts), "utf-8")
-    (folder / CAMPAIGN_FILE).write_bytes(campaign.to_bytes())
-    paths = [path for path in sorted(folder.rglob("*")) if path.is_file() and path.name in DOWNLOADS]
-    files = {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
-    return CampaignResult(files, statement, tuple(notes), answered[0].results.reports_sha256)
+    files[PAGE_FILE] = results_page(answered, statement, text=text).html.encode("utf-8")
+    files[STATEMENT_FILE] = statement_text(statement, text.facts).encode("utf-8")
+    files[CAMPAIGN_FILE] = campaign.to_bytes()
+    return CampaignResult(dict(sorted(files.items())), statement, tuple(notes), answered[0].results.reports_sha256)
+
+
+def _infer_question(one: CollectedQuestion, campaign: Campaign) -> tuple[QuestionResults, dict[str, bytes]]:
+    """Return the results of a question, and its files by name."""
+    inference = infer(one.evidence)
+    estimated = estimate_files_in_memory(inference.estimate)
+    digest = hashlib.sha256(estimated[TRUTHS_FILE]).hexdigest()
+    results = InferredResults(inference.estimate, digest, one.evidence.sha256, inference.notes, inference.inputs)
+    stated = statement_of_evidence(one.evidence, campaign)
+    files = {name: contents for name, contents in (one.files | estimated).items() if name in DOWNLOADS}
+    return QuestionResults(results, stated, one.evidence, campaign_text(one.campaign)), files
