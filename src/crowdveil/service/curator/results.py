@@ -13,6 +13,7 @@ from tempfile import gettempdir
 from threading import Lock
 
 from crowdveil.campaign.folder import CAMPAIGN_FILE
+from crowdveil.data.facts.inputs import Input
 from crowdveil.data.ingest.csv_files import content_digest
 from crowdveil.files.atomic_write import write_outputs
 from crowdveil.files.filesystem import temporary_folder
@@ -44,15 +45,16 @@ DOWNLOADS = {
 
 @dataclass(frozen=True, eq=False)
 class CampaignResult:
-    """Files of a result by name, the statement of privacy, warnings of the inference, and digest of the reports.
+    """Files of a result by name, the statement of privacy, warnings of the inference, and what the truths depend on.
 
-    With several questions the names of their files begin with their folder, and the digest is that of the first.
+    With several questions the names of their files begin with their folder; digest and inputs are those of the first.
     """
 
     files: dict[str, bytes]
     statement: PrivacyStatement
     warnings: tuple[str, ...]
     reports_sha256: str
+    inputs: tuple[Input, ...]
 
 
 class Results:
@@ -109,4 +111,5 @@ def _infer_and_render_results(store: Store, digest: bytes, folder: Path) -> Camp
     (folder / CAMPAIGN_FILE).write_bytes(campaign.to_bytes())
     paths = [path for path in sorted(folder.rglob("*")) if path.is_file() and path.name in DOWNLOADS]
     files = {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
-    return CampaignResult(files, statement, tuple(notes), answered[0].results.reports_sha256)
+    first = answered[0].results
+    return CampaignResult(files, statement, tuple(notes), first.reports_sha256, first.inputs)
