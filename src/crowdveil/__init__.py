@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from crowdveil.estimators import OrdinalDawidSkene as OrdinalDawidSkene
     from crowdveil.estimators import StudentT as StudentT
     from crowdveil.estimators import WeightedMean as WeightedMean
+    from crowdveil.inference.infer import Inference as Inference
     from crowdveil.inference.infer import infer as infer
     from crowdveil.mechanisms import Designed as Designed
     from crowdveil.mechanisms import Laplace as Laplace

@@ -196,6 +196,7 @@ PUBLIC_MODULES: Mapping[str, str] = {
     "CrowdveilError": "errors",
     "Estimate": "em.estimate",
     "Guarantee": "channels.guarantee",
+    "Inference": "inference.infer",
     "Reports": "data.reports",
     "Scale": "channels.alphabet",
     "aggregate": "aggregation",

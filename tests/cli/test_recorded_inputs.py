@@ -185,6 +185,19 @@ def test_results_of_the_same_reports_add_nothing(
     assert 0.5 == pytest.approx(stated["epsilon_per_answer"], abs=1e-9)
 
 
+def test_a_chain_of_histories_names_each_release_once(sent: Path, run: Run, run_json: RunJson) -> None:
+    """Histories of histories do not nest: the record of the eighth week has the size of the second, epsilon stays."""
+    sizes = []
+    for week in range(1, 9):
+        run(
+            "infer", "sent/reports.csv", "--history", f"week{week - 1}" if week > 1 else "first", "--out", f"week{week}"
+        )
+        sizes.append(Path(f"week{week}", RECORD_FILE).stat().st_size)
+
+    assert sizes[1] == pytest.approx(sizes[-1], rel=0.05)
+    assert 0.5 == pytest.approx(statement(run_json, "week8")["epsilon_per_answer"], abs=1e-9)
+
+
 def test_gold_ends_the_claim_unless_it_is_stated_to_be_public(sent: Path, run: Run, run_json: RunJson) -> None:
     """Known truths may depend on answers: without a word there is no epsilon, with it the statement says whose word."""
     run("infer", "sent/reports.csv", "--gold", "gold.csv", "--out", "found")

@@ -22,6 +22,7 @@ from crowdveil import (
     Reports,
     WeightedMean,
 )
+from crowdveil.data.facts.asked import LISTED
 from crowdveil.em import loop, memory
 from crowdveil.em.executor import Blocks, BlockWorker, FitTask, Step
 from crowdveil.em.memory import MemoryNeeds, MemoryPlan, PosteriorStore
@@ -158,12 +159,12 @@ def assert_within_limits(
     monkeypatch.setattr(loop, "BLOCK_REPORTS", 1 << 14)
     with in_blocks(1 << 14):
         with pytest.raises(SettingsError) as refused:
-            estimator.fit(Reports.open(crowd_folder), channel=channel, memory=0)
+            estimator.fit(Reports.open(crowd_folder).with_asked(LISTED), channel=channel, memory=0)
         least = int("".join(filter(str.isdigit, refused.value.rule)))
-        estimator.fit(Reports.open(crowd_folder), channel=channel)  # loads what there is to load
+        estimator.fit(Reports.open(crowd_folder).with_asked(LISTED), channel=channel)  # loads what there is to load
         for threads, limit in ((1, least), (2, least), (2, 2 * least), (2, 3 * least)):
             monkeypatch.setenv("CROWDVEIL_THREADS", str(threads))
-            reports = Reports.open(crowd_folder)
+            reports = Reports.open(crowd_folder).with_asked(LISTED)
             tracemalloc.start()
             estimator.fit(reports, channel=channel, memory=limit)
             peak = tracemalloc.get_traced_memory()[1]

@@ -134,8 +134,7 @@ class Evidence:
         own = Input(role="reports", sha256=sha256)
         if collection is not None and channel is not None and _has_guarantee(collection, channel):
             promise = replace(channel.guarantee, claimed=None, reason="")
-            origin = collection.origin or sha256
-            own = replace(own, guarantee=promise, cells=self.largest_cells_of_worker, origin=origin)
+            own = replace(own, guarantee=promise, cells=self.largest_cells_of_worker, origin=sha256)
         return (own, *self.inputs)
 
     @property

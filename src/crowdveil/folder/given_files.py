@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from crowdveil.channels.alphabet import Alphabet
 from crowdveil.data import datasets
-from crowdveil.data.facts.inputs import Input, inputs_of_json
+from crowdveil.data.facts.inputs import Input, derived_input, inputs_of_json
 from crowdveil.data.ingest.column_readers import delimiter_and_roles, match_columns, read_csv_by_role
 from crowdveil.data.ingest.csv_files import content_digest, read_csv_table, read_header, text_source
 from crowdveil.data.ingest.gold_files import load_gold_with_draw_seed
@@ -90,7 +90,7 @@ def read_saved_fit(path: Path) -> Start:
     except OSError as error:
         raise saved_fit_damage_error(source, str(error)[:200]) from error
     fit, sha256 = SavedFit.from_bytes(data, source=source), hashlib.sha256(data).hexdigest()
-    return Start(fit=fit, inputs=(Input(role="start_from", sha256=sha256, inputs=fit.inputs),))
+    return Start(fit=fit, inputs=(derived_input("start_from", sha256, fit.inputs),))
 
 
 def saved_fit_outputs(path: Path) -> Outputs:
@@ -131,7 +131,7 @@ def read_history(path: Path) -> History:
             raise
         raise error.changed(source=str(workers)) from None
     files = [file for file in (workers, truths) if file is not None]
-    own = tuple(Input(role="history", sha256=content_digest(file), inputs=recorded) for file in files)
+    own = tuple(derived_input("history", content_digest(file), recorded) for file in files)
     return History(workers=found, tasks=_tasks_of_truths(truths), source=str(path), inputs=own)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from crowdveil.arguments import require_instance
 from crowdveil.data.facts.inputs import Input, Role
 from crowdveil.data.facts.prior import Prior
 from crowdveil.em.gold import gold_and_seed_of_draw
@@ -100,6 +101,8 @@ def as_start(start: Any) -> Start | None:
     """Return the start from a saved fit; None without one."""
     if start is None or isinstance(start, Start):
         return start
+    hint = "Such as start_from=earlier.saved_fit(), of an earlier Inference."
+    require_instance("start_from", start, SavedFit, what="a saved fit", hint=hint)
     names = [list(map(str, start.tasks.tolist())), start.identity]
     return Start(fit=start, inputs=(_input_in_memory("start_from", names),))
 

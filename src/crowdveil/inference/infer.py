@@ -11,6 +11,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
+from crowdveil.arguments import require_bool
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.data.assignment import Assignment
@@ -52,14 +53,14 @@ from crowdveil.inference.methods import (
 )
 from crowdveil.inference.panel import PanelFit, fit_panel
 from crowdveil.inference.plain_fit import Fit, assumption_behind_confidence, fit, warning_if_unlike_votes
-from crowdveil.presentation.counts import number_of, verb_of
+from crowdveil.presentation.counts import crowd_text, number_of, verb_of
 from crowdveil.presentation.hints import advice, command_advice
 
 HISTORY_OR_FIT = "a history does not go with a saved fit"
 ONE_OF_BOTH = "A saved fit holds what is known of the workers: give one of the two."
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Inference:
     """Truths and workers with what they rest on.
 
@@ -78,6 +79,10 @@ class Inference:
         score: score against known truths that did not guide the fit; None without any.
         steps_before: steps of other fits, which measured the dependence of errors, or which gold combines.
         panel: fit of truths with labels of their own; None for the answers' own labels.
+
+    >>> import crowdveil as cv
+    >>> cv.infer({"task": [1, 1, 2, 2], "worker": [*"abab"], "label": [*"nnyy"]}, "majority-vote")
+    <Inference: majority-vote, 2 workers on 2 tasks; see .estimate>
     """
 
     estimate: Estimate
@@ -94,6 +99,11 @@ class Inference:
     score: Score | None = None
     steps_before: int = 0
     panel: PanelFit | None = None
+
+    def __repr__(self) -> str:
+        """Return the method and the size of the estimate, which holds truths and workers."""
+        made = self.estimate
+        return f"<Inference: {made.method}, {crowd_text(len(made.worker_names), len(made.tasks))}; see .estimate>"
 
     @property
     def inputs(self) -> tuple[Input, ...]:
@@ -195,6 +205,7 @@ def infer(
     >>> cv.infer(answers, "majority-vote").estimate.truth.tolist()
     ['yes', 'no']
     """
+    require_bool("public_gold", public_gold)
     evidence = _as_evidence(answers, method, channel, assignment, options, truths)
     known, public = as_known_truths(gold, public=public_gold), as_prior(prior)
     earlier, start = as_worker_history(history), as_start(start_from)

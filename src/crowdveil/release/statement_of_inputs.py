@@ -21,6 +21,8 @@ ADDED = (
     "The truths also depend on {}, made from other reports of at most epsilon {} per single answer: this is added, as "
     "the same answer may have been reported in both."
 )
+LARGEST_STATED = 600.0
+"""Epsilon above which e to the epsilon is no number that could be stated."""
 PUBLIC_GOLD = "Known truths that guided the fit: who inferred the truths states that they depend on nobody's answers."
 
 
@@ -43,7 +45,7 @@ def statement_of_inputs(statement: PrivacyStatement, inputs: Sequence[Input]) ->
     if not further:
         return statement
     joint = joint_guarantee(further)
-    if joint is None:
+    if joint is None or joint.per_worker.epsilon > LARGEST_STATED:
         return _without_claim(statement, UNCOVERED.format(named))
     cells = 0 if worker is None else statement.cells + sum(one.cells for one in further)
     return replace(
@@ -59,7 +61,7 @@ def statement_of_inputs(statement: PrivacyStatement, inputs: Sequence[Input]) ->
 
 
 def _is_same_release(one: Input, own: Input) -> bool:
-    """Return whether an input is a function of the reports themselves, or of fewer reports of the same campaign."""
+    """Return whether an input is a function of the reports themselves."""
     if one.guarantee is None or own.guarantee is None:
         return one.guarantee is None and one.role == "reports" and one.sha256 == own.sha256
     covered = one.guarantee.epsilon <= own.guarantee.epsilon and one.guarantee.delta <= own.guarantee.delta

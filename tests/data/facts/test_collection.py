@@ -92,11 +92,3 @@ def test_a_marked_certificate_is_no_guarantee(mark: str) -> None:
     with pytest.raises(ReportsError, match="must not state a guarantee"):
         HELD.with_channel(marked)
     assert replace(HELD, simulation=True).with_channel(marked).voided
-
-
-def test_questions_of_a_campaign_are_releases_of_their_own() -> None:
-    """Each question is randomized by itself; without a campaign the reports name the release."""
-    asked = [replace(SENT, question=(number, 2)).origin for number in (1, 2)]
-
-    assert 3 == len({*asked, SENT.origin})
-    assert "" == HELD.origin

@@ -16,6 +16,7 @@ from crowdveil.campaign.report import NOT_ANSWERED
 from crowdveil.campaign.token import Link, Token, token_hash
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.data.evidence import Evidence
+from crowdveil.data.facts.inputs import joint_guarantee
 from crowdveil.errors import CrowdveilError, SettingsError
 from crowdveil.folder.campaign import invitations
 from crowdveil.folder.campaign.campaign_reports import (
@@ -331,3 +332,16 @@ def test_the_collection_in_memory_is_that_of_the_folder(tmp_path):
     assert kept.evidence.assignment is not None
     assert read.assignment is not None
     assert kept.evidence.assignment.to_csv() == read.assignment.to_csv()
+
+
+def test_two_draws_of_a_worker_in_one_campaign_are_two_releases():
+    """Reports that a device drew twice, collected apart, add their epsilons: the campaign's name hides none."""
+    campaign, reports = accepted("a smaller load", [0, 1])
+    other = [reports[0]._replace(codes=[(code + 1) % 2 for code in reports[0].codes]), reports[1]]
+    inputs = [collected_question(campaign, sent).evidence.every_input[0] for sent in (reports, other)]
+
+    joint = joint_guarantee(inputs)
+
+    assert inputs[0].guarantee is not None
+    assert joint is not None
+    assert joint.per_cell.epsilon >= 2 * inputs[0].guarantee.epsilon

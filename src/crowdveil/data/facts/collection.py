@@ -63,12 +63,6 @@ class Collection:
         return self.simulation or self.edited or bool(self.lists_from_answers) or self.stated_none
 
     @property
-    def origin(self) -> str:
-        """Name of the release of these reports: that of the campaign and its question; empty without a campaign."""
-        question = "" if self.question is None else f" question {self.question[0]}"
-        return "" if self.campaign is None else f"{self.campaign}{question}"
-
-    @property
     def guarantee_text(self) -> str:
         """The guarantee with its conditions, or "none: " or "unknown: " with the reason."""
         promise = self._promise

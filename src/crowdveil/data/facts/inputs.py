@@ -48,8 +48,8 @@ class Input:
         guarantee: of one cell, by the randomization that it went through; None if it is public, or has none.
         cells: largest number of cells of one worker under that guarantee.
         public: whether it is stated to be independent of all answers, or no written result depends on it.
-        origin: what was randomized: the name of a campaign, or else the digest of the reports; inputs of one origin
-            are one release. Empty without a guarantee.
+        origin: digest of the reports and their channel; inputs of one origin are one release. Empty without a
+            guarantee.
         inputs: inputs of which it is a function, such as those of an earlier estimate.
     """
 
@@ -93,6 +93,16 @@ class Input:
         promise = Guarantee(**data["guarantee"]) if "guarantee" in data else None
         inner = tuple(cls.from_json(one, depth - 1) for one in data.get("inputs", ()))
         return cls(**{**data, "guarantee": promise, "inputs": inner})
+
+
+def derived_input(role: Role, sha256: str, recorded: Iterable[Input]) -> Input:
+    """Return a file that was made from recorded inputs as an input; its releases stand in it once, not nested.
+
+    Without a record it has no guarantee.
+    """
+    made_from = tuple(recorded)
+    releases = tuple(dict.fromkeys(release for one in made_from for release in one.releases))
+    return Input(role=role, sha256=sha256, inputs=releases, public=bool(made_from) and not releases)
 
 
 def inputs_to_json(inputs: Iterable[Input]) -> str:
