@@ -1,4 +1,4 @@
-"""What a fit is given beside the answers: known truths, prior, history and saved fit, each with its recorded inputs."""
+"""Values given to a fit beside the answers: known truths, prior, history and saved fit, with their recorded inputs."""
 
 import hashlib
 import json
