@@ -185,7 +185,7 @@ def test_names_that_cannot_be_written_are_refused_before_anything_is(folder: Pat
 
 
 def test_names_that_a_spreadsheet_reads_as_formulas_are_named(folder: Path, run_json: RunJson) -> None:
-    """The first such task, worker or label is in a warning of perturb and infer for CSV; numbers are not meant."""
+    """The first such task, worker or label is in a warning of each command that writes CSV; numbers are not meant."""
     Path("odd.csv").write_text("task,worker,label\n=1+1,ann,yes\n-1,bob,no\n")
     Path("odd-tasks.csv").write_text("task\n-1\n=1+1\n")
     Path("odd-workers.csv").write_text("worker\nann\nbob\n")
@@ -197,6 +197,8 @@ def test_names_that_a_spreadsheet_reads_as_formulas_are_named(folder: Path, run_
     assert warning not in run_json("perturb", "odd.csv", *words, "--replace", "--format", "parquet")["warnings"]
     assert warning in run_json("infer", "odd.csv", "--out", "found")["warnings"]
     assert warning not in run_json("infer", "odd.csv", "--out", "found", "--format", "json")["warnings"]
+    assert warning in run_json("share", "odd.csv", "--out", "shares.csv")["warnings"]
+    assert warning not in run_json("share", "odd.csv")["warnings"]
     Path("wide.csv").write_text("task,ann,bob\n=1+1,yes,no\n")
     assert warning in run_json("import", "wide", "wide.csv", "--out", "long.csv")["warnings"]
     assert warning not in run_json("import", "wide", "wide.csv", "--out", "long.jsonl")["warnings"]

@@ -4,16 +4,20 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 
-from crowdveil.data.identifiers import Identifiers, identifiers_as_arrow
-from crowdveil.data.write_reports import write_table
+from crowdveil.data.identifiers import TEXTS, Identifiers, identifiers_as_arrow
+from crowdveil.data.write_reports import NAMES_LOOKED_AT, warning_of_names_read_as_formulas, write_table
 from crowdveil.files.atomic_write import Outputs, write_outputs
 
 
-def write_columns(outputs: Outputs, columns: Mapping[str, Identifiers]) -> None:
+def write_columns(outputs: Outputs, columns: Mapping[str, Identifiers]) -> tuple[str, ...]:
     """Write columns as a CSV file, the only one of the outputs; nan becomes empty.
+
+    Returns a warning of a text that a spreadsheet reads as a formula; empty without any.
 
     Raises:
         SettingsError: a file of that name is not an earlier table of this kind, or the system refuses to write there.
     """
     table = pa.table({name: identifiers_as_arrow(column) for name, column in columns.items()})
     write_outputs(outputs, {outputs.names[0]: lambda stream: write_table(stream, table)})
+    texts = (column[:NAMES_LOOKED_AT].to_pylist() for column in table.columns if column.type in TEXTS)
+    return warning_of_names_read_as_formulas("csv", *texts)

@@ -10,7 +10,9 @@ first false one. This file needs the standard library only.
 """
 
 import base64
+import csv
 import hashlib
+import io
 import json
 import re
 import unicodedata
@@ -209,6 +211,58 @@ def _is_needed(text: str, index: int) -> bool:
         return index > 0 and unicodedata.category(text[index - 1]) == "So"
     around = text[max(index - 1, 0) : index] + text[index + 1 : index + 2]
     return text[index] in "\u200c\u200d" and len(around) == 2 and not any(sign.isascii() for sign in around)
+
+
+# ---- Tables: CSV as spreadsheets save it, read alike wherever a person writes one
+DELIMITERS = ",;\t|"
+SAVE_AGAIN = "In a spreadsheet save it as CSV UTF-8. From western Windows: iconv -f cp1252 -t utf-8."
+
+
+class BadTable(Refused):
+    """Table that cannot be read: its name, the rule, the line that breaks it, counted from 1, and what to do."""
+
+    def __init__(self, name: str, rule: str, line: int, hint: str) -> None:
+        self.rule, self.line, self.hint = rule, line, hint
+        super().__init__("table", f"{name}, line {line}: {rule}. {hint}")
+
+
+def read_table(data: bytes, name: str) -> tuple[list[str], dict[int, list[str]]]:
+    """Return the header, in lower case, and the rows that are not blank by their first line; cells are stripped.
+
+    The text is UTF-8, or UTF-16 with a byte-order mark. The delimiter is that of a first line `sep=`, else the most
+    frequent one of the header.
+
+    Raises:
+        BadTable: another encoding, a quote that is not closed, or a row of another length than the header.
+    """
+    rows, line = dict[int, list[str]](), 1
+    try:
+        text = data.decode("utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig")
+        named = re.match(rf"sep=([{DELIMITERS}])(?=[\r\n])", text, re.IGNORECASE)
+        text = text[named.end() :] if named else text
+        first = next((line for line in text.splitlines() if line.strip(f"{DELIMITERS} ")), "")
+        delimiter = named[1] if named else max(DELIMITERS, key=first.count)
+        reader = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=delimiter)
+        for row in reader:
+            rows |= {line: [cell.strip() for cell in row]} if any(map(str.strip, row)) else {}
+            line = reader.line_num + 1
+    except (UnicodeDecodeError, csv.Error) as error:
+        line = data[: error.start].count(b"\n") + 1 if isinstance(error, UnicodeDecodeError) else line
+        raise BadTable(name, f"the file must be CSV in UTF-8 ({str(error)[:200]})", line, SAVE_AGAIN) from error
+    header = [name.lower() for name in rows.pop(min(rows), [])] if rows else []
+    for line, row in rows.items():
+        if len(row) != len(header):
+            raise BadTable(name, f"every row has {len(header)} columns", line, "Quote texts that hold a delimiter.")
+    return header, rows
+
+
+def find_answer(labels: Iterable[str], text: str) -> str | None:
+    """Return the possible answer that looks like a written one, a decimal comma as a point; for NULL an empty text.
+
+    None if there is no such answer.
+    """
+    by_form, form = {"NULL": "", **{visible_form(label): label for label in labels}}, visible_form(text)
+    return by_form.get(form, by_form.get(form.replace(",", ".")))
 
 
 # ---- Forms of JSON values: a type, a pattern, a range, [form of each element], {field: form}, or (one of)
@@ -424,11 +478,11 @@ def check_certificate(data: Any, claims: Claims) -> CheckedChannel:
     _check_table(data, len(labels) + protected, claims)
     top, bottom = data["ratio"]
     worst = max(Fraction(max(column), min(column)) for column in zip(*rows, strict=True))
-    claims.add(
-        f"No report is more than {-(-1000 * top // bottom) / 1000:,} times as probable for one answer as for another.",
-        "" if worst * bottom <= top else "ratio",
-        f"{ceil(1000 * worst) / 1000:,}, epsilon {shown(epsilon([line_of(worst)]))}",
+    claim = (
+        f"No report is more than {-(-1000 * top // bottom) / 1000:,} times as probable for one answer as for another."
     )
+    found = f"{ceil(1000 * worst) / 1000:,}, epsilon {shown(epsilon([line_of(worst)]))}"
+    claims.add(claim, "" if worst * bottom <= top else "ratio", found)
     return CheckedChannel(labels, outputs, rows, protected, worst)
 
 
@@ -436,12 +490,9 @@ def _check_table(data: Mapping[str, Any], inputs: int, claims: Claims) -> None:
     """Check the size of a table, its rows and that it has no 0."""
     rows, outputs, denominator = data["rows"], len(data["outputs"]), data["denominator"]
     whole = len(rows) == inputs and all(len(row) == outputs for row in rows)
-    few = max(len(rows), outputs) <= MAX_SYMBOLS
-    claims.add(
-        'The table has a row for each answer, and for "no answer" if it is protected, and a column for each report.',
-        "oversize" if not few else "" if whole else "shape",
-        f"{len(rows)} rows for {inputs} answers, {outputs} reports",
-    )
+    defect = "oversize" if max(len(rows), outputs) > MAX_SYMBOLS else "" if whole else "shape"
+    claim = 'The table has a row for each answer, and for "no answer" if it is protected, and a column for each report.'
+    claims.add(claim, defect, f"{len(rows)} rows for {inputs} answers, {outputs} reports")
     signed = any(entry < 0 for row in rows for entry in row)
     sums = "" if all(sum(row) == DENOMINATOR for row in rows) else "row sum"
     defect = "negative entry" if signed else sums if outputs and denominator == DENOMINATOR else "denominator"
@@ -584,8 +635,7 @@ def _parse_campaign(data: bytes, claims: Claims) -> dict[str, Any]:
     claims.add(claim, "")
     asked = fields if isinstance(fields, dict) else {}
     form = CAMPAIGN | {name: form for name, form in OPTIONAL.items() if name in asked}
-    claim = "The campaign has exactly the documented fields."
-    require_form(claims, claim, fields, form)
+    require_form(claims, "The campaign has exactly the documented fields.", fields, form)
     return fields
 
 
@@ -744,8 +794,8 @@ def _is_on_curve(key: str) -> bool:
 def whole_parts(slots: int, tasks: int) -> Iterator[str]:
     """Yield the SHA-256 of each assignment part, hexadecimal, of a campaign in which every slot has every task."""
     for first in range(0, slots, SLOTS_PER_PART):
-        lists = [range(tasks)] * min(SLOTS_PER_PART, slots - first)
-        part = {"first": first, "format": PART_FORMAT, "tasks": [*map(list, lists)]}
+        count = min(SLOTS_PER_PART, slots - first)
+        part = {"first": first, "format": PART_FORMAT, "tasks": [list(range(tasks))] * count}
         yield hashlib.sha256(canonical(part)).hexdigest()
 
 

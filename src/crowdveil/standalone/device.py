@@ -13,7 +13,6 @@ until the service confirms them), receipted (token, report and campaign are dele
 
 import argparse
 import base64
-import csv
 import datetime
 import hashlib
 import http.client
@@ -50,14 +49,17 @@ from crowdveil.standalone.checks import (
     check_part,
     ensure,
     epsilon,
+    find_answer,
     fits,
     parse_canonical,
     parse_link,
     question_of_tasks,
     questions_of,
+    read_table,
     require_first,
     shown,
     sure,
+    visible_form,
 )
 
 if sys.platform == "win32":
@@ -233,11 +235,8 @@ class Device:
         if self.level is not None:
             check_level(self.level, self.levels)
             drawn = f"{self.level:02x}"
-            ensure(
-                self.record.get("body", drawn).startswith(drawn),
-                "level",
-                "The record on this computer was changed: its report has another level. Nothing was sent.",
-            )
+            changed = "The record on this computer was changed: its report has another level. Nothing was sent."
+            ensure(self.record.get("body", drawn).startswith(drawn), "level", changed)
         elif self.record["state"] == "verified" and (chosen := self._chosen_level()) is not None:
             self.choose(chosen)
 
@@ -393,26 +392,24 @@ def foreign(text: str) -> str:
 
 
 def read_answers(path: Path, device: Device) -> dict[int, str]:
-    """Return the label of every cell, empty without one; columns: task, label, and question."""
+    """Return the label of every cell, empty for a task without a row, or with NULL; columns: task, question, label."""
     ids = [device.fields["tasks"][task]["id"] for task in device.tasks]
-    cells = {(str(of + 1), name): cell for cell, (of, name) in enumerate(zip(device.asked, ids, strict=True))}
-    needed = ("task", "question") if "questions" in device.fields else ("task",)
+    cells = {(visible_form(name), str(of + 1)): k for k, (of, name) in enumerate(zip(device.asked, ids, strict=True))}
+    needed = ("task", "question", "label") if "questions" in device.fields else ("task", "label")
     channels = device.channels(device.level or (0 if device.levels else None))  # all levels have the same answers
-    found: dict[int, str] = {}
-    try:
-        with open(path, encoding="utf-8-sig", newline="") as stream:
-            reader = csv.DictReader(stream)
-            rows, names = list(reader), {*(reader.fieldnames or ())}
-    except csv.Error as error:
-        raise Refused("answers", f"{path} is no CSV file: {error}.") from error
-    ensure({*needed, "label"} <= names, "answers", f"{path} needs the columns {' and '.join((*needed, 'label'))}.")
-    for row in rows:
-        cell = cells.get((row["question"] if len(needed) > 1 else "1", row["task"]), -1)
-        yours = f"Your tasks: {', '.join(map(repr, dict.fromkeys(ids[:20])))}."
-        ensure(cell >= 0, "answers", f"{path}: task {row['task']!r} is not yours. {yours}")
-        ensure(cell not in found, "answers", f"{path}: task {row['task']!r} occurs twice. Keep one row.")
-        found[cell] = label = (row["label"] or "").strip()
-        ensure(label in ("", *channels[cell].labels), "label", f"{path}: {label!r} is none of the possible answers.")
+    found: dict[int, Any] = {}
+    header, rows = read_table(path.read_bytes(), str(path))
+    once = all(header.count(name) == 1 for name in needed)
+    ensure(once, "answers", f"{path} needs the columns {' and '.join(needed)}, each once.")
+    for line, row in rows.items():
+        task, *of, label = (row[header.index(name)] for name in needed)
+        cell = cells.get((visible_form(task), *(of or "1")), -1)  # type: ignore[arg-type]
+        where, yours = f"{path}, line {line}", f"Your tasks: {', '.join(map(repr, dict.fromkeys(ids[:20])))}."
+        ensure(cell >= 0, "answers", f"{where}: task {task!r} is not yours. {yours}")
+        ensure(cell not in found, "answers", f"{where}: task {task!r} occurs twice. Keep one row.")
+        ensure(label, "answers", f"{where}: task {task!r} has no label. For no answer leave the row out.")
+        found[cell] = find_answer(channels[cell].labels, label)
+        ensure(found[cell] is not None, "label", f"{where}: {label!r} is none of the possible answers.")
     return {cell: found.get(cell, "") for cell in range(len(device.tasks))}
 
 
@@ -430,10 +427,10 @@ def ask(device: Device) -> None:
         if before is not None:
             show(f"Your answer so far:\n{foreign(labels[before])}")
         prompt = f"Your answer [{'no answer' if before is None else 'as it is'}]: "
-        while (reply := input(prompt).strip()) and reply not in labels:
+        while (reply := input(prompt).strip()) and find_answer(labels, reply) is None:
             print(f"{reply!r} is none of the possible answers.")
         if reply:
-            device.answer(cell, reply)
+            device.answer(cell, find_answer(labels, reply) or "")
 
 
 def promise(device: Device) -> str:
@@ -446,9 +443,7 @@ def promise(device: Device) -> str:
     if device.level is not None:
         notes += f"Your level {device.level + 1} of {device.levels} goes with it, and is not hidden.\n"
     if "relay" in fields:
-        notes += (
-            "It is encrypted for the curator, and goes through a relay. Who runs it, in the words of the curator:\n"
-        )
+        notes += "It is encrypted for the curator, and goes through a relay. Who runs it, in the curator's words:\n"
         notes += f"{foreign(fields['relay']['operator'])}\n"
     if "prior" in fields:
         notes += "The curator says that the chances were chosen for a public expectation of the answers, stated before "

@@ -211,10 +211,21 @@ def test_a_point_beside_a_stated_decimal_comma_is_refused(write: Write) -> None:
 
 
 def test_a_header_below_other_lines_is_found(write: Write) -> None:
-    """Lines of a comment, or of a spreadsheet's separator, are named as what is to be removed."""
-    for above in ("# export of 3 May\n\n", '"by me, and you"\nagain\n', "sep=;\n;\n"):
+    """Lines of a comment are named as what is to be removed."""
+    for above in ("# export of 3 May\n\n", '"by me, and you"\nagain\n'):
         with pytest.raises(ReportsError, match=r"Line 3 has such names: remove the lines above it\."):
             Reports.from_source(write(f'{above}"task";worker;label\na;v;x\n', "utf-8"))
+
+
+@pytest.mark.parametrize("delimiter", [";", "\t", ","])
+def test_a_first_line_that_names_the_delimiter_is_skipped(write: Write, delimiter: str) -> None:
+    """The line sep= of a spreadsheet is no header; defects keep the lines of the file."""
+    table = "Task;Worker;Label\na;v;yes\nb;v;no\n".replace(";", delimiter)
+    reports = Reports.from_source(write(f"sep={delimiter}\n{table}", "utf-8"))
+
+    assert {("a", "v", "yes"), ("b", "v", "no")} == {cell[:3] for cell in cells(reports)}
+    with pytest.raises(ReportsError, match="line 5: every row must have as many cells"):
+        Reports.from_source(write(f"sep={delimiter}\n{table}c{delimiter}v\n", "utf-8"))
 
 
 def test_a_table_without_a_header_is_told_by_its_first_row(write: Write) -> None:

@@ -277,6 +277,19 @@ def test_a_worker_named_like_the_slot_of_another_is_told_apart(tmp_path):
             replace_link(tmp_path / "survey", other)
 
 
+def test_a_list_of_workers_that_a_spreadsheet_saved_is_read(tmp_path):
+    """workers.csv with semicolons in UTF-16 gives the names, which match in another Unicode form."""
+    built = build_campaign(url="https://grades.example.org")
+    write_new_campaign_folder(tmp_path / "survey", built.campaign, built.parts, names=("Zoë", "Bo", "=1+1"))
+    names = tmp_path / "survey" / "workers.csv"
+    names.write_bytes(names.read_text("utf-8").replace(",", ";").encode("utf-16"))
+
+    made = write_first_link_of_each_worker(tmp_path / "survey")
+
+    assert ["A spreadsheet reads '=1+1' in the CSV as a formula: import its columns as text."] == list(made.warnings)
+    assert (0,) == replace_link(tmp_path / "survey", "Zoe\u0308").slots
+
+
 def test_a_second_report_must_be_accepted_without_a_service(tmp_path):
     """Without a service nobody knows whether the old link was used: a second epsilon must be accepted."""
     built = build_campaign(url=None)

@@ -55,7 +55,7 @@ def states(tmp_path: Path) -> dict[str, str]:
 
 
 def test_each_file_has_its_state(built, tmp_path):
-    """Copies count once, one as wrapped text too; two reports for one token or id do not; other files are listed."""
+    """Copies count once, wrapped or with a mark, too; two reports for one token or id do not; others are listed."""
     folder = tmp_path / "in"
     put(built, folder, a=report(built, 0), copy=report(built, 0), b=report(built, 1), b2=report(built, 1, first=3))
     put(built, folder, c=report(built, 2, number=7), d=report(built, 3, number=7), e=report(built, 4))
@@ -67,6 +67,7 @@ def test_each_file_has_its_state(built, tmp_path):
     (folder / "broken.json").write_bytes(report(built, 4).to_bytes(built.campaign)[:-5])
     text = report(built, 4).to_bytes(built.campaign).decode()
     (folder / "text.txt").write_text("\n".join(textwrap.wrap(text, 70)) + "\r\n")
+    (folder / "marked.json").write_bytes(b"\xef\xbb\xbf" + report(built, 4).to_bytes(built.campaign) + b"\r\n")
     (folder / "photo.png").write_bytes(b"\x89PNG")
     (folder / "below").mkdir()
     before = {path: path.read_bytes() for path in folder.glob("*.*")}
@@ -79,6 +80,7 @@ def test_each_file_has_its_state(built, tmp_path):
         "c.json": SAME_ID,
         "d.json": SAME_ID,
         "e.json": ACCEPTED,
+        "marked.json": COPY,
         "text.txt": COPY,
         "foreign.json": "refused (foreign)",
         "stranger.json": "refused (token)",

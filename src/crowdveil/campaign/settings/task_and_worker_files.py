@@ -1,23 +1,29 @@
 """CSV files of tasks and of workers, and the pictures that tasks name."""
 
-import csv
 import re
+import unicodedata
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
 
 from crowdveil.campaign.document import Picture, Task
 from crowdveil.campaign.settings.section import checked_and_normalized_text
 from crowdveil.errors import ReportsError, TextSource
-from crowdveil.standalone.checks import MAX_ALT, MAX_ID, MAX_PICTURE_BYTES, MAX_TEXT, visible_form
+from crowdveil.standalone.checks import (
+    MAX_ALT,
+    MAX_ID,
+    MAX_PICTURE_BYTES,
+    MAX_TEXT,
+    BadTable,
+    read_table,
+    visible_form,
+)
 
 TASK_COLUMNS = ("id", "text", "picture", "alt", "not_for")
 WORKER_COLUMNS = ("name",)
 MAX_FILE_BYTES = 50_000_000
-UTF16_MARKS, DELIMITERS = (b"\xff\xfe", b"\xfe\xff"), ",;\t"
 SEPARATOR = ";"
 """Separator of several workers in `not_for`."""
 SIGNATURES = (
@@ -66,10 +72,8 @@ def read_worker_names_in_slot_order(path: Path) -> tuple[str, ...]:
 def read_rows(path: Path, columns: Sequence[str], required: Sequence[str]) -> dict[int, Mapping[str, str]]:
     """Return the rows of a text file by their first line; missing columns are empty text, blank rows are skipped.
 
-    The text is UTF-8, or UTF-16 with a byte-order mark; the delimiter is the most frequent one in the header.
-
     Raises:
-        ReportsError: an unreadable file, an unknown, repeated or missing column, or a row of another length.
+        ReportsError: an unreadable file, an unknown, repeated or missing column, or as `read_table`.
     """
     source = _text_source_counted_in_lines(path)
     try:
@@ -77,16 +81,11 @@ def read_rows(path: Path, columns: Sequence[str], required: Sequence[str]) -> di
             data = stream.read(MAX_FILE_BYTES + 1)
         if len(data) > MAX_FILE_BYTES:
             raise ReportsError(f"at most {MAX_FILE_BYTES:,} bytes are read", source=source)
-        text = data.decode("utf-16" if data.startswith(UTF16_MARKS) else "utf-8-sig").splitlines(keepends=True)
-        first = next((line for line in text if line.strip(f"{DELIMITERS} \r\n")), "")
-        lines = [*_numbered_nonblank_rows(csv.reader(text, strict=True, delimiter=max(DELIMITERS, key=first.count)))]
+        header, rows = read_table(data, str(path))
     except OSError as error:
         raise ReportsError("the file must be readable", source=source, hint=f"{error.strerror or error}.") from error
-    except (UnicodeDecodeError, csv.Error) as error:
-        rows = (data[: error.start].count(b"\n") + 1,) if isinstance(error, UnicodeDecodeError) else ()
-        hint = f"{str(error)[:200]}. From western Windows: iconv -f cp1252 -t utf-8."
-        raise ReportsError("the file must be CSV in UTF-8", source=source, rows=rows, hint=hint) from error
-    header = [name.strip().lower() for name in lines[0][1]] if lines else []
+    except BadTable as error:
+        raise ReportsError(error.rule, source=source, rows=(error.line,), hint=error.hint) from error
     unknown = sorted(set(header) - set(columns))
     missing = [name for name in required if name not in header]
     if unknown or missing or len(set(header)) != len(header):
@@ -96,11 +95,9 @@ def read_rows(path: Path, columns: Sequence[str], required: Sequence[str]) -> di
             examples=", ".join(header)[:200],
             hint=f"Known columns: {', '.join(columns)}.",
         )
-    ragged = tuple(line for line, row in lines[1:] if len(row) != len(header))
-    if ragged or not lines[1:]:
-        rule = f"every row has {len(header)} columns" if ragged else "the file must have a row"
-        raise ReportsError(rule, source=source, rows=ragged[:3], hint="Quote texts that hold a comma.")
-    return {line: dict.fromkeys(columns, "") | dict(zip(header, row, strict=True)) for line, row in lines[1:]}
+    if not rows:
+        raise ReportsError("the file must have a row", source=source)
+    return {line: dict.fromkeys(columns, "") | dict(zip(header, row, strict=True)) for line, row in rows.items()}
 
 
 def _text_source_counted_in_lines(path: Path) -> TextSource:
@@ -108,19 +105,11 @@ def _text_source_counted_in_lines(path: Path) -> TextSource:
     return TextSource(str(path), tuple)
 
 
-def _numbered_nonblank_rows(reader: Any) -> Iterator[tuple[int, list[str]]]:
-    """Yield the first line, counted from 1, and the cells of each row of a CSV reader that is not blank."""
-    line = 1
-    for row in reader:
-        if any(cell.strip() for cell in row):
-            yield line, row
-        line = reader.line_num + 1
-
-
 def _task_row(path: Path, line: int, row: Mapping[str, str]) -> TaskRow:
     identifier = _readable_cell(path, line, "id", row["id"], MAX_ID)
     text = _readable_cell(path, line, "text", row["text"], MAX_TEXT)
-    not_for = tuple(name.strip() for name in row["not_for"].split(SEPARATOR) if name.strip())
+    excluded = unicodedata.normalize("NFC", row["not_for"]).split(SEPARATOR)
+    not_for = tuple(name.strip() for name in excluded if name.strip())
     if not row["picture"].strip():
         return TaskRow(Task(identifier, text), None, not_for)
     data = _picture_bytes(path, line, row["picture"].strip())

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from crowdveil.cli.campaign.database import report_count_or_fewer_text
-from crowdveil.cli.display import print_result, printable
+from crowdveil.cli.display import print_result, printable, warning_rows
 from crowdveil.cli.options import CAMPAIGN_FILE, FILE_PATH, FOLDER_PATH
 from crowdveil.cli.verb import Verb, wants_json
 from crowdveil.presentation.counts import number_of
+
+if TYPE_CHECKING:
+    from crowdveil.campaign.document import Campaign
+    from crowdveil.folder.campaign.report_files import CollectedFiles
 
 EXAMPLE = """crowdveil campaign collect received --campaign essays/campaign.json
                            --out collected"""
@@ -37,15 +42,14 @@ def collect(folder: Path, campaign: Path | None, key: Path | None, out: Path) ->
     With --key, FOLDER holds the batches of a relay: they are opened, and reports get numbers without meaning.
     """
     from crowdveil.campaign.folder import CampaignFolder
-    from crowdveil.folder.campaign.campaign_reports import EXPORT_FILES, export_folder_per_question
+    from crowdveil.folder.campaign.campaign_reports import (
+        EXPORT_FILES,
+        export_folder_per_question,
+        warning_of_formulas,
+    )
     from crowdveil.folder.campaign.curator_key import require_sealing
     from crowdveil.folder.campaign.relay_batches import read_batches
-    from crowdveil.folder.campaign.report_files import (
-        ACCEPTED,
-        LIST_FILE,
-        read_report_files,
-        write_collections_and_file_states,
-    )
+    from crowdveil.folder.campaign.report_files import LIST_FILE, read_report_files, write_collections_and_file_states
 
     asked = CampaignFolder((campaign or folder / "campaign.json").parent)
     document = asked.campaign
@@ -57,20 +61,13 @@ def collect(folder: Path, campaign: Path | None, key: Path | None, out: Path) ->
         )
     else:
         collected = read_report_files(folder, asked)
-    left = {name: state for name, state in collected.states.items() if state != ACCEPTED}
-    count, least = len(collected.accepted), document.min_reports
-    enough = f"{count:,} of {number_of(document.slots, 'worker')}"
-    rows = [("reports that count", report_count_or_fewer_text(None, least) if count < least else enough)]
-    if collected.refused:
-        rows.append(("refused", f"{collected.refused:,} that cannot be opened, are invalid or came twice"))
-    rows += [(printable(name), state) for name, state in left.items()]
     if not wants_json():
-        print_result({}, rows)
+        print_result({}, _rows_of_states(collected, document))
     folders = export_folder_per_question(out, document)
     files = [*(one / name for one in folders for name in EXPORT_FILES), out / LIST_FILE]
     replaced = [str(path) for path in files if path.exists()]
     exported = write_collections_and_file_states(out, document, collected)
-    data = {
+    data: dict[str, Any] = {
         "campaign": document.name,
         "workers": len(collected.accepted),
         "reports": sum(len(one.reports) for one in exported),
@@ -79,6 +76,19 @@ def collect(folder: Path, campaign: Path | None, key: Path | None, out: Path) ->
         "digest": collected.closing.digest,
         "files": [str(path) for path in files if path.exists()],
         "replaced": replaced,
+        "warnings": list(warning_of_formulas(document)),
     }
-    rows = [("SHA-256 of the reports", collected.closing.digest), *(("written", str(one)) for one in folders)]
-    print_result(data, rows)
+    rows = [*warning_rows(data), ("SHA-256 of the reports", collected.closing.digest)]
+    print_result(data, [*rows, *(("written", str(one)) for one in folders)])
+
+
+def _rows_of_states(collected: CollectedFiles, campaign: Campaign) -> list[tuple[str, str]]:
+    """Return the number of reports that count, and each file that does not, with the reason."""
+    from crowdveil.folder.campaign.report_files import ACCEPTED
+
+    count, least = len(collected.accepted), campaign.min_reports
+    enough = f"{count:,} of {number_of(campaign.slots, 'worker')}"
+    rows = [("reports that count", report_count_or_fewer_text(None, least) if count < least else enough)]
+    if collected.refused:
+        rows.append(("refused", f"{collected.refused:,} that cannot be opened, are invalid or came twice"))
+    return rows + [(printable(name), state) for name, state in collected.states.items() if state != ACCEPTED]

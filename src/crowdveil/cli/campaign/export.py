@@ -32,8 +32,11 @@ def export(file: Path, database: str | None, out: Path, replace: bool) -> None:
     is written. Truths: `crowdveil data export`.
     """
     with open_campaign(file, database) as (store, campaign):
-        from crowdveil.data.write_reports import warning_of_names_read_as_formulas
-        from crowdveil.folder.campaign.campaign_reports import EXPORT_FILES, export_folder_per_question
+        from crowdveil.folder.campaign.campaign_reports import (
+            EXPORT_FILES,
+            export_folder_per_question,
+            warning_of_formulas,
+        )
         from crowdveil.folder.write_collection import collection_outputs
         from crowdveil.service.export_and_purge import export_closed_campaign
 
@@ -41,8 +44,7 @@ def export(file: Path, database: str | None, out: Path, replace: bool) -> None:
         outputs = [collection_outputs(folder, EXPORT_FILES, replace=replace) for folder in folders]
         replaced = [path for one in outputs for path in one.check_and_list_replaced_files(inputs=[file])]
         sent = export_closed_campaign(store, campaign.digest, out, replace=replace)
-        labels = [label for one in campaign.by_question for label in one.labels]
-        warnings = warning_of_names_read_as_formulas("csv", labels, (task.id for task in campaign.tasks))
+        warnings = warning_of_formulas(campaign)
     data = {
         "campaign": campaign.name,
         "workers": len({worker for one in sent for worker in one.reports.workers}),

@@ -173,9 +173,9 @@ class ReadReports:
         """
         from crowdveil.folder.tables import write_columns
 
-        if self.outputs is not None:
-            write_columns(self.outputs, columns())
+        formulas = () if self.outputs is None else write_columns(self.outputs, columns())
         data = {"warnings": list(self.evidence.notes)} | data
+        data["warnings"] = [*data["warnings"], *formulas]
         files = [] if self.outputs is None else self.outputs.paths
         print_written(data, [*warning_rows(data), *rows(data)], files, self.replaced)
 

@@ -1,8 +1,8 @@
 """CSV files: streaming reader with located defects, content digest, and quoting of rows.
 
 Accepted: UTF-8, UTF-16 with byte-order mark or a stated encoding, plain or gzipped (detected by content), any line end,
-quoted commas (or another delimiter), quotes and line ends. Blank rows are skipped. Memory is bounded by row codes and
-distinct values, not by the text.
+quoted commas (or another delimiter), quotes and line ends. Blank rows and a first line `sep=;` are skipped. Memory is
+bounded by row codes and distinct values, not by the text.
 Quotes are checked while the file is read, because the parser accepts text after a closing quote.
 """
 
@@ -98,7 +98,8 @@ class TextStart(NamedTuple):
         # The bytes may end within a character: only the first row is used.
         with self._open_text() as text, _long_cells_allowed():
             rows = enumerate(csv.reader(text, delimiter=delimiter))
-            skipped, names = next(((number, row) for number, row in rows if not _is_blank_row(row, 0)), (0, []))
+            found = ((number, row) for number, row in rows if not (_is_blank_row(row, 0) or _names_delimiter(row)))
+            skipped, names = next(found, (0, []))
             is_last = self.is_whole and next(rows, None) is None
         if not names:
             hint = "It needs a header and at least one row."
@@ -284,7 +285,7 @@ def _rows_of_text(text: io.TextIOWrapper, delimiter: str) -> Iterator[tuple[int,
     try:
         for row in reader:
             lines.length = 0
-            if not _is_blank_row(row, width):
+            if not (_is_blank_row(row, width) or (number == 0 and _names_delimiter(row))):
                 yield number, line, row
                 number, width = number + 1, width or len(row)
             line = reader.line_num + 1
@@ -323,6 +324,11 @@ def find_defects(
 def _is_blank_row(row: list[str], width: int) -> bool:
     """Return whether a row has no cells, or as many empty ones as the header, but for one; `width` 0 is any number."""
     return not row or (width != 1 and len(row) == (width or len(row)) and not any(row))
+
+
+def _names_delimiter(row: list[str]) -> bool:
+    """Return whether a row is the first line `sep=;` of a spreadsheet, split by any delimiter."""
+    return row[0].lower().startswith("sep=") and "".join(row).lower().removeprefix("sep=") in ("", *DELIMITERS)
 
 
 class _TooLongError(Exception):

@@ -24,6 +24,7 @@ from crowdveil.data.assignment import Assignment
 from crowdveil.data.evidence import Evidence
 from crowdveil.data.facts.asked import STATED
 from crowdveil.data.reports import Reports
+from crowdveil.data.write_reports import warning_of_names_read_as_formulas
 from crowdveil.errors import SettingsError
 from crowdveil.files.atomic_write import write_outputs
 from crowdveil.folder.crowd import (
@@ -259,6 +260,12 @@ def channel_or_table_of_campaign(campaign: Campaign, accepted: Iterable[Accepted
         workers={exported_name_of_slot(report.slot): groups.slot_group[report.slot] for report in accepted},
         tasks={task.id: group for task, group in zip(campaign.tasks, groups.task_group, strict=True)},
     )
+
+
+def warning_of_formulas(campaign: Campaign) -> tuple[str, ...]:
+    """Return a warning of a task or label that a spreadsheet reads as a formula; empty without any."""
+    labels = (label for one in campaign.by_question for label in one.labels)
+    return warning_of_names_read_as_formulas("csv", labels, (task.id for task in campaign.tasks))
 
 
 def _require_min_reports(found: int, campaign: Campaign) -> None:

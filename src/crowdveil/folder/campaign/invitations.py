@@ -3,7 +3,7 @@
 Each token comes from `secrets`. The links exist in `links.csv` and `links.html` only (mode 0600).
 """
 
-import csv
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -24,8 +24,10 @@ from crowdveil.campaign.folder import (
     TokenEntry,
     tokens_bytes,
 )
+from crowdveil.campaign.settings.task_and_worker_files import read_rows
 from crowdveil.campaign.token import Link, Token, token_hash
 from crowdveil.data.ingest.csv_files import csv_text
+from crowdveil.data.write_reports import warning_of_names_read_as_formulas
 from crowdveil.errors import SettingsError
 from crowdveil.files.atomic_write import Outputs, write_outputs
 from crowdveil.presentation.hints import advice, command_advice, one_of
@@ -130,7 +132,7 @@ def _slot_of(worker: int | str, names: Sequence[str], slots: int) -> int:
     Raises:
         SettingsError: no such worker, or the name of one that is the slot of another.
     """
-    text = str(worker)
+    text = unicodedata.normalize("NFC", str(worker).strip())
     found = [slot for slot in range(slots) if text in (str(slot), f"slot:{slot}", *names[slot : slot + 1])]
     if len(found) == 1:
         return found[0]
@@ -154,7 +156,7 @@ def _write_links_sheet_and_tokens(
     header = ("slot", "name", "link") if names else ("slot", "link")
     rows = [(link.token.slot, *names[link.token.slot : link.token.slot + 1], link.text) for link in made]
     files: dict[str, bytes | str] = {links: csv_text(header, rows)}
-    warnings = []
+    warnings = [*warning_of_names_read_as_formulas("csv", names)]
     if len(made) <= MAX_SHEET:
         files[sheet] = render_link_sheet(campaign, made, names)
     else:
@@ -197,15 +199,12 @@ def render_link_sheet(campaign: Campaign, links: Sequence[Link], names: Sequence
 
 def _worker_names(folder: CampaignFolder) -> list[str]:
     """Return the names of the workers by slot; empty without `workers.csv`."""
-    try:
-        with open(folder.path / WORKERS_FILE, encoding="utf-8", newline="") as stream:
-            rows = list(csv.reader(stream))[1:]
-    except FileNotFoundError:
-        return []
-    slots = folder.campaign.slots
-    if [row[:1] for row in rows] != [[str(slot)] for slot in range(slots)] or any(len(row) != 2 for row in rows):
+    path, slots = folder.path / WORKERS_FILE, folder.campaign.slots
+    columns = ("slot", "name")
+    rows = list(read_rows(path, columns, required=columns).values()) if path.exists() else []
+    if rows and [row["slot"] for row in rows] != [str(slot) for slot in range(slots)]:
         raise SettingsError(f"{WORKERS_FILE} must name each worker once, in order of the slots", value=len(rows))
-    return [name for _, name in rows]
+    return [row["name"] for row in rows]
 
 
 def _is_versioned(path: Path) -> bool:

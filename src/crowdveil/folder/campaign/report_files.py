@@ -19,7 +19,7 @@ from crowdveil.campaign.document import Campaign
 from crowdveil.campaign.folder import CampaignFolder
 from crowdveil.campaign.report import MAX_OVERHEAD, ReportFile
 from crowdveil.campaign.token import token_hash
-from crowdveil.data.ingest.csv_files import csv_row
+from crowdveil.data.ingest.csv_files import UTF8_MARK, csv_row
 from crowdveil.errors import CampaignError, ReportsError, SettingsError
 from crowdveil.files.atomic_write import Outputs, write_files, write_outputs
 from crowdveil.files.filesystem import open_regular
@@ -218,12 +218,12 @@ class _IssuedLinks:
 def _report_or_refusal(path: Path, issued: _IssuedLinks) -> ReportFile | str:
     """Return the report in a file, or the reason why it is none of this campaign.
 
-    A report has no white space: what copying as text or a mail program adds is left out.
+    A report has no white space: what copying as text, an editor or a mail program adds is left out.
     """
     try:
         with open_regular(path) as stream:
             data = stream.read(3 * issued.campaign.body_bytes + 2 * MAX_OVERHEAD)
-        report = ReportFile.from_bytes(b"".join(data.split()), issued.campaign)
+        report = ReportFile.from_bytes(b"".join(data.removeprefix(UTF8_MARK).split()), issued.campaign)
         issued.checked_report_of_issued_link(report)
     except CampaignError as error:
         return f"refused ({error.defect})"

@@ -26,6 +26,7 @@ from crowdveil.campaign.settings.settings_file import CampaignSettings, read_set
 from crowdveil.channels.guarantee import Guarantee
 from crowdveil.channels.rounding import CERTAIN, percent_rounded_up
 from crowdveil.data.ingest.csv_files import csv_text
+from crowdveil.data.write_reports import warning_of_names_read_as_formulas
 from crowdveil.errors import SettingsError
 from crowdveil.files.atomic_write import PRIVATE_FILE, PRIVATE_FOLDER, folder_errors
 from crowdveil.files.filesystem import temporary_folder
@@ -285,6 +286,7 @@ def _warnings(campaign: Campaign, asked: Sequence[CreatedQuestion], today: date)
         found.append(f"The campaign closed on {campaign.closes.isoformat()}: no report will be accepted.")
     if campaign.language.partition("-")[0] not in PAGE_LANGUAGES:
         found.append(f"The page has no messages in {campaign.language!r}: they are shown in English.")
+    found += warning_of_names_read_as_formulas("csv", asked[0].source.names)
     if campaign.min_reports == 1:
         found.append("With min_reports = 1 results of a single worker are released.")
     if campaign.participation == "public":

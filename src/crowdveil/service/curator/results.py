@@ -14,7 +14,11 @@ from threading import Lock
 from crowdveil.campaign.document import Campaign
 from crowdveil.campaign.folder import CAMPAIGN_FILE
 from crowdveil.data.facts.inputs import Input
-from crowdveil.folder.campaign.campaign_reports import CollectedQuestion, export_folder_per_question
+from crowdveil.folder.campaign.campaign_reports import (
+    CollectedQuestion,
+    export_folder_per_question,
+    warning_of_formulas,
+)
 from crowdveil.folder.crowd import ASSIGNMENT_FILE, CERTIFICATE_FILE, CROWD_FILE, REPORTS_FILE
 from crowdveil.folder.estimate_files import estimate_files_in_memory
 from crowdveil.folder.results.result_files import Results as InferredResults
@@ -94,7 +98,8 @@ def _infer_and_render_results(store: Store, digest: bytes) -> CampaignResult:
         found, written = _infer_question(one, campaign)
         answered.append(found)
         files |= {(folder / name).as_posix(): contents for name, contents in written.items()}
-        notes += [note if len(collected) == 1 else f"{folder.name}: {note}" for note in found.results.notes]
+        said = [*found.results.notes, *warning_of_formulas(one.campaign)]
+        notes += [note if len(collected) == 1 else f"{folder.name}: {note}" for note in said]
     text, statement = campaign_text(campaign), joint_statement_of_questions([one.statement for one in answered])
     files[PAGE_FILE] = results_page(answered, statement, text=text).html.encode("utf-8")
     files[STATEMENT_FILE] = statement_text(statement, text.facts).encode("utf-8")
