@@ -36,7 +36,7 @@ def plan(
     target: float | None = None,
     epsilons: Sequence[float] = EPSILONS,
     participation: Participation = "protected",
-    participation_rate: float,
+    participation_rate: float = 1.0,
     ability: float | None = None,
     sigmas: Sequence[float] = (),
     prior: Mapping[str, float] | Prior | None = None,
@@ -56,7 +56,7 @@ def plan(
         target: error wanted: share of wrong labels, or mean absolute error; by default .9 of the best constant's.
         epsilons: in nats per cell, one answer of one worker to one task.
         participation: "protected" or "public".
-        participation_rate: share of the cells that are answered.
+        participation_rate: share of the cells that are answered; by default all.
         ability: probability that a worker's answer is right; by default .75.
         sigmas: instead, for a scale: standard deviations of equal shares of the workers.
         prior: probability of each label as truth, which inference is then given; by default uniform and not given.

@@ -1,15 +1,18 @@
 """`crowdveil plan`: its table, JSON document, files and commands."""
 
+import json
 import re
 import shlex
 import shutil
 from pathlib import Path
 
+import jsonschema
 import pytest
 
 from tests.cli.conftest import Refusal, Run, RunJson
 
 SAMPLES = Path(__file__).parents[2] / "docs" / "samples"
+SCHEMA = Path(__file__).parents[2] / "docs" / "reference" / "schemas" / "crowdveil-json-1.json"
 SIZE = ("plan", "--tasks", 40, "--workers", 30, "--participation-rate", 0.5)
 LABELS = (*SIZE, "--labels", "no,yes,maybe", "--target-error", 0.2)
 
@@ -248,6 +251,36 @@ def test_a_settings_file_gives_the_size_and_the_budget(run: Run, run_json: RunJs
     assert "'--workers' (or '--campaign'" in run("plan", "--tasks", 3, code=2).stderr
 
 
+@pytest.mark.slow
+def test_several_questions_are_planned_one_by_one(run: Run, run_json: RunJson) -> None:
+    """Each question has its part of the budget, of the file or given, and a plan of its own; the sum is printed."""
+    for name in ("questions.toml", "essays.csv", "students.csv"):
+        shutil.copy(SAMPLES / name, name)
+    words = ("plan", "--campaign", "questions.toml")
+    planned = run_json(*words, "--budget", 6, "--out", "planned")
+    jsonschema.validate(planned, json.loads(SCHEMA.read_text("utf-8")))
+    shares = [
+        [one["budget"] for one in json.loads(Path(f"planned/question-{k}/plan.json").read_text("utf-8"))["candidates"]]
+        for k in (1, 2)
+    ]
+
+    assert ["How good is this essay?", "Does it name its sources?"] == [one["question"] for one in planned["questions"]]
+    assert [[pytest.approx(3.0)]] * 2 == shares
+    assert pytest.approx(8.0) == planned["epsilon_per_worker"]
+    assert ["crowdveil campaign new questions.toml --out questions-asked"] == planned["commands"]
+    assert "--ability goes with one question" in run(*words, "--ability", 0.8, code=2).stderr
+
+
+def test_every_worker_is_expected_to_answer_every_task(run_json: RunJson) -> None:
+    """Without a rate of participation it is 1, and said to be the default."""
+    words = ("--tasks", 10, "--workers", 9, "--labels", "no,yes", "--target-error", 0.3, "--epsilon", 2)
+    planned = run_json("plan", *words)
+
+    assert {"name": "participation_rate", "value": 1.0, "source": "default"} in planned["assumptions"]
+    assert planned["candidates"] == run_json("plan", *words, "--participation-rate", 1)["candidates"]
+
+
+@pytest.mark.slow
 def test_a_pilot_gives_ability_labels_and_shared_mistakes(run: Run, run_json: RunJson, refusal: Refusal) -> None:
     """`--pilot` replaces ability and labels; `--gold` narrows the interval; each is refused where it does not fit."""
     cells = [(task, worker) for task in range(20) for worker in range(5)]

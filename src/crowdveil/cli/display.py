@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -84,11 +85,20 @@ def _two_column_table(rows: Sequence[tuple[str, str]]) -> str:
 
 
 def print_written(
-    data: Mapping[str, Any], rows: Sequence[tuple[str, str]], files: Sequence[Path], replaced: Sequence[Path]
+    data: Mapping[str, Any],
+    rows: Sequence[tuple[str, str]],
+    files: Sequence[Path],
+    replaced: Sequence[Path],
+    following: Sequence[tuple[str, str]] = (),
 ) -> None:
-    """Print a result as `print_result`, with the replaced and the written files; its table ends with them."""
-    written = [("written", str(path)) for path in files]
-    print_result({**data, "files": files, "replaced": replaced}, [*rows, *row_of_replaced_files(replaced), *written])
+    """Print a result as `print_result`; its table ends with the replaced and written files, and `following` rows."""
+    ends = [*row_of_replaced_files(replaced), *(("written", str(path)) for path in files), *following]
+    print_result({**data, "files": files, "replaced": replaced}, [*rows, *ends])
+
+
+def next_row(*words: object) -> tuple[str, str]:
+    """Return the row with the command that comes next, with its words after `crowdveil`."""
+    return "next", shlex.join(["crowdveil", *map(str, words)])
 
 
 def warning_rows(data: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,6 +27,7 @@ from crowdveil.cli.infer_display import (
     inference_rows,
     question_rows,
     questions_data,
+    rows_of_next_report,
 )
 from crowdveil.cli.options import (
     COUNT,
@@ -213,8 +215,9 @@ def infer(asked: InferOptions) -> None:
 
     \f
     Exports are recognised as by crowdveil import. A table with a column question is inferred question by question, into
-    FOLDER/QUESTION. certificate.json (the channel, with the epsilon of a cell, which is a single answer, and
-    participation) and crowd.json (all tasks and workers) are checked.
+    FOLDER/QUESTION; so is the folder of a campaign of several questions, as it was collected. certificate.json (the
+    channel, with the epsilon of a cell, which is a single answer, and participation) and crowd.json (all tasks and
+    workers) are checked.
 
     Default methods: hierarchical-dawid-skene for labels, ordered or not; for numbers gaussian with a certificate and
     student-t without one; factorization-mean for sums.
@@ -225,12 +228,17 @@ def infer(asked: InferOptions) -> None:
     With --truths (scores of judges, grades) a fit of its own runs in memory: methods, priors, histories, saved fits,
     --memory and --engine do not go with it.
     """
+    from crowdveil.folder.campaign.campaign_reports import collections_of_questions
     from crowdveil.folder.crowd import is_sums_file
     from crowdveil.inference.infer import infer as infer_truths
 
     sources = asked.reports.sources
     if len(sources) == 1 and is_sums_file(Path(sources[0])):
         _infer_from_sums(Path(sources[0]), asked)
+        return
+    collected = collections_of_questions(Path(sources[0])) if len(sources) == 1 else {}
+    if collected:
+        _infer_collected_questions(collected, asked)
         return
     with open_sources(sources, asked.reports.layout) as source:
         with progress_bar("reading", unit="bytes") as bar:
@@ -318,24 +326,47 @@ def _progress_over_fits(bar: Bar, steps: int | None) -> Callable[[int, float], N
 
 
 def _infer_questions(sources: dict[str, AnswerSource], asked: InferOptions) -> None:
+    """Infer all questions of a source, as `_infer_each`."""
+    from crowdveil.folder.answers import default_output_folder
+    from crowdveil.folder.estimate_files import folder_name_of_each_question
+
+    _refuse_options_for_one_question("choose it with --question")
+    folder = asked.out or default_output_folder(next(iter(sources.values())))
+    sources = _questions_with_labels(sources, asked.reports.options)
+    names = folder_name_of_each_question(sources)
+    options = {name: _options_of_question(asked, name, folder / names[name]) for name in sources}
+    _infer_each(sources, options, folder)
+
+
+def _infer_collected_questions(collected: dict[str, Path], asked: InferOptions) -> None:
+    """Infer the collection of each question of a campaign, as `_infer_each`."""
+    _refuse_options_for_one_question("give the folder of that question")
+    folder = asked.out or Path(asked.reports.sources[0])
+    with ExitStack() as stack:
+        sources: dict[str, AnswerSource] = {}
+        options: dict[str, InferOptions] = {}
+        for question, path in collected.items():
+            reports = replace(asked.reports, sources=(str(path),))
+            sources[question] = stack.enter_context(open_sources(reports.sources, reports.layout))
+            options[question] = replace(asked, reports=reports, out=folder / path.name)
+        _infer_each(sources, options, folder)
+
+
+def _refuse_options_for_one_question(hint: str) -> None:
+    if stated_options().intersection(FOR_ONE_QUESTION):
+        raise click.UsageError(f"{', '.join(map(flag_of, FOR_ONE_QUESTION))} go with one question of several: {hint}.")
+
+
+def _infer_each(sources: dict[str, AnswerSource], options: dict[str, InferOptions], folder: Path) -> None:
     """Read all questions, infer each by itself, write each to a folder of its own, print one table."""
     from crowdveil.data.facts.label_notes import hint_if_labels_look_like_grades
     from crowdveil.folder.answers import default_output_folder
-    from crowdveil.folder.estimate_files import folder_name_of_each_question, warning_of_earlier_truths_kept
+    from crowdveil.folder.estimate_files import warning_of_earlier_truths_kept
     from crowdveil.inference.infer import infer as infer_truths
     from crowdveil.release.conclusion import verdict
 
-    if stated_options().intersection(FOR_ONE_QUESTION):
-        raise click.UsageError(
-            f"{', '.join(map(flag_of, FOR_ONE_QUESTION))} go with one question of several: choose it with --question."
-        )
-    folder = asked.out or default_output_folder(next(iter(sources.values())))
-    sources = _questions_with_labels(sources, asked.reports.options)
-    folders = {name: folder / safe for name, safe in folder_name_of_each_question(sources).items()}
-    ready = {
-        name: _read_evidence_and_check_files(source, _options_of_question(asked, name, folders[name]))
-        for name, source in sources.items()
-    }
+    ready = {name: _read_evidence_and_check_files(source, options[name]) for name, source in sources.items()}
+    folders = {name: one.out or default_output_folder(sources[name]) for name, one in options.items()}
     inferred = {}
     for name, one in ready.items():
         with progress_bar("inferring") as bar:
@@ -343,13 +374,14 @@ def _infer_questions(sources: dict[str, AnswerSource], asked: InferOptions) -> N
     summaries = []
     for name, one in ready.items():
         inference = _score_decide_and_write(inferred[name], one.files.outputs, one.asked, one.score)
-        summary = inference_as_json_data(inference, form=asked.form) | one.files.paths
+        summary = inference_as_json_data(inference, form=one.asked.form) | one.files.paths
         summary["warnings"] += hint_if_labels_look_like_grades(one.evidence.reports)
         named = {"question": name, "folder": str(folders[name])}
         summaries.append(named | summary | {"verdict": verdict(inference.estimate, one.evidence)})
     data = questions_data(summaries, warning_of_earlier_truths_kept(folder, folders.values()))
     rows = [*warning_rows(data), *(row for one in data["questions"] for row in question_rows(one))]
-    print_result(data, [*rows, *row_of_replaced_files(data["replaced"])])
+    following = rows_of_next_report([one.evidence for one in ready.values()], folder)
+    print_result(data, [*rows, *row_of_replaced_files(data["replaced"]), *following])
 
 
 def _options_of_question(asked: InferOptions, question: str, out: Path) -> InferOptions:
@@ -455,7 +487,8 @@ def _score_write_and_print_inference(
     )
     data = inference_as_json_data(inference, form=asked.form) | {"decisions": decisions}
     data["warnings"] += warning_of_earlier_truths_kept(files.outputs.folder)
-    print_written(data, inference_rows(data, announced), **files.paths)
+    following = rows_of_next_report([inference.evidence], files.outputs.folder)
+    print_written(data, inference_rows(data, announced), **files.paths, following=following)
 
 
 def _score_decide_and_write(

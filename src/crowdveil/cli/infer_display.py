@@ -8,10 +8,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from crowdveil.cli.display import number_with_six_digits, shown_items_with_full_count
+from crowdveil.cli.display import next_row, number_with_six_digits, shown_items_with_full_count
 from crowdveil.presentation.counts import crowd_text, number_of, verb_of
 
 if TYPE_CHECKING:
+    from crowdveil.data.evidence import Evidence
     from crowdveil.em.estimate import Estimate
     from crowdveil.inference.infer import Inference
 
@@ -125,6 +126,13 @@ def question_rows(one: dict[str, Any]) -> list[tuple[str, str]]:
     crowd = f"{number_of(one['reports'], 'report')} from {crowd_text(one['workers'], one['tasks'])}"
     fit = f"{one['method']}; {number_of(one['steps'], 'step')}, {ENDS[one['stopped']]}; written to {one['folder']}"
     return [(one["question"], f"{crowd}; {fit}"), ("", f"{one['baseline']['sentence']} Verdict: {one['verdict']}")]
+
+
+def rows_of_next_report(reports: Sequence[Evidence], folder: Path) -> list[tuple[str, str]]:
+    """Return the command that shows the results of a campaign; no row for reports of none."""
+    collections = (one.collection for one in reports)
+    asked = any(one is not None and one.campaign is not None for one in collections)
+    return [next_row("report", folder)] if asked else []
 
 
 def inference_rows(data: dict[str, Any], announced: str | None) -> list[tuple[str, str]]:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import nextafter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from crowdveil.channels.rounding import format_bound
+from crowdveil.channels.rounding import format_bound, format_three_decimals, sum_rounded_up
 from crowdveil.cli.display import (
     document_of_running_command,
     json_text,
     print_result,
+    printable,
     progress_bar,
     row_of_replaced_files,
     settings_error_if_stdout_fails,
@@ -39,6 +42,7 @@ if TYPE_CHECKING:
     from crowdveil.channels.alphabet import Alphabet
     from crowdveil.channels.guarantee import Participation
     from crowdveil.cli.display import Bar
+    from crowdveil.files.atomic_write import Outputs
     from crowdveil.planning import Campaign, Pilot, Plan
     from crowdveil.privacy.mechanism_from_settings import Expectation
 
@@ -46,6 +50,10 @@ EXAMPLE = """crowdveil plan --labels no,yes --tasks 500 --workers 100
           --participation-rate 0.3 --target-error 0.05"""
 FILE, PICTURE, PRIOR = "plan.json", "plan.svg", "prior.csv"
 """Names of the files; the last one is the prior of merged labels."""
+FOR_ONE_QUESTION = ("labels", "scale", "ordered", "prior", "ability", "sigmas", "pilot", "gold", "target", "method")
+"""Options that do not go with several questions."""
+OF_A_QUESTION = ("campaign", "error_name", "target_error", "constant_error", "verdict", "recommended")
+"""What JSON has of each of several questions; its plan.json has all."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,7 +124,9 @@ def _with_settings(asked: PlanOptions, source: CampaignSettings) -> PlanOptions:
 
 
 expectation_options = option_group(
-    click.option("--participation-rate", type=float, metavar="S", help="Share of all tasks a worker answers."),
+    click.option(
+        "--participation-rate", type=float, metavar="S", help="Share of all tasks a worker answers. [default: 1]"
+    ),
     click.option(
         "--prior",
         type=FILE_PATH,
@@ -184,46 +194,130 @@ def plan(asked: PlanOptions) -> None:
     \f
     --campaign reads what `crowdveil campaign new` reads: answers, tasks, workers, participation, epsilon or budget, and
     what is expected, and says what it would expect. Options that are given replace its settings in the plan; without a
-    target or budget the target is .9 of the error of the best public constant, which a campaign must meet.
+    target or budget the target is .9 of the error of the best public constant, which a campaign must meet. Several
+    questions are planned one by one, each with its part of the budgets; --out has a folder for each.
 
     Campaigns are simulated with assumed workers and truths, and inferred as infer does. Each expected error has an
     interval for real crowds. The commands that carry out the plan are printed.
 
     --out writes plan.json and plan.svg, and prior.csv if a long scale was merged.
     """
-    source = None if asked.settings is None else _single_question_settings(asked.settings)
-    asked = asked if source is None else _with_settings(asked, source)
-    _check_usage(asked, for_campaign=source is not None)
-    from crowdveil.cli.plan_commands import next_commands
-    from crowdveil.files.atomic_write import Outputs, write_outputs
-    from crowdveil.planning.plan_document import plan_data, prior_csv
-    from crowdveil.presentation.svg_pictures import svg_file
+    if asked.settings is None:
+        _print_plan(_checked_plan(asked, None))
+        return
+    from crowdveil.campaign.settings.settings_file import read_settings
 
+    sources = read_settings(asked.settings).by_question
+    if len(sources) == 1:
+        _print_plan(_checked_plan(_with_settings(asked, sources[0]), sources[0]))
+    else:
+        _print_plans([_checked_plan(one, source) for one, source in _options_by_question(asked, sources)])
+
+
+@dataclass(frozen=True, kw_only=True)
+class _CheckedPlan:
+    """A plan to be made: options, settings of a campaign or None, expectation, campaign, and its outputs or None."""
+
+    asked: PlanOptions
+    source: CampaignSettings | None
+    expected: Expectation
+    campaign: Campaign
+    outputs: Outputs | None
+    replaced: list[Path]
+
+
+def _options_by_question(
+    asked: PlanOptions, sources: Sequence[CampaignSettings]
+) -> list[tuple[PlanOptions, CampaignSettings]]:
+    """Return the options of each question with its settings: its part of the budgets, and a folder of its own."""
+    given = stated_options().intersection(FOR_ONE_QUESTION)
+    if given:
+        raise click.UsageError(
+            f"{flag_of(min(given))} goes with one question, and the settings have {len(sources)}: leave it out."
+        )
+    budget = tuple(nextafter(one / len(sources), 0.0) for one in asked.budget)
+    folders = [None if asked.out is None else asked.out / f"question-{k}" for k in range(1, len(sources) + 1)]
+    return [
+        (_with_settings(replace(asked, budget=budget, out=out), source), source)
+        for out, source in zip(folders, sources, strict=True)
+    ]
+
+
+def _checked_plan(asked: PlanOptions, source: CampaignSettings | None) -> _CheckedPlan:
+    """Return a plan to be made after a check of its options, and of the files that it replaces."""
+    from crowdveil.files.atomic_write import Outputs
+
+    _check_usage(asked, for_campaign=source is not None)
     expected, campaign = _expected(asked)
     merged = campaign.crowd.alphabet != asked.alphabet
-    prior = asked.prior if not merged or None in (asked.prior, asked.out) else asked.out / PRIOR  # type: ignore[operator]
     names = (FILE, PICTURE, *([PRIOR] if merged and asked.prior is not None else []))
     outputs = None if asked.out is None else Outputs(folder=asked.out, names=names, kind="plan", remove_stale=True)
     replaced = [] if outputs is None else outputs.check_and_list_replaced_files(inputs=[asked.prior])
+    return _CheckedPlan(
+        asked=asked, source=source, expected=expected, campaign=campaign, outputs=outputs, replaced=replaced
+    )
+
+
+def _made_plan(checked: _CheckedPlan) -> tuple[Plan, dict[str, Any], list[tuple[str, str]]]:
+    """Make a plan and write its files; return it with its JSON data and its lines."""
+    from crowdveil.cli.plan_commands import campaign_command, next_commands
+    from crowdveil.files.atomic_write import write_outputs
+    from crowdveil.planning.plan_document import plan_data, prior_csv
+    from crowdveil.presentation.svg_pictures import svg_file
+
+    asked, source, expected, campaign = checked.asked, checked.source, checked.expected, checked.campaign
+    merged, outputs = campaign.crowd.alphabet != asked.alphabet, checked.outputs
+    prior = asked.prior if not merged or None in (asked.prior, asked.out) else asked.out / PRIOR  # type: ignore[operator]
     given = source is not None or "participation" in stated_options()
     with progress_bar("simulating") as bar:
         made = _make_plan(campaign, asked, bar, participation_given=given)
-    data, stated = plan_data(made, expected, participation_given=given), list[tuple[str, str]]()
+    stated, rate_given = list[tuple[str, str]](), asked.participation_rate is not None
+    data = plan_data(made, expected, participation_given=given, rate_given=rate_given)
     named = None if prior is None else str(prior)
     data["commands"] = [] if made.recommended is None else next_commands(made.recommended, expected, named)
-    if source is not None:
+    if source is not None and asked.settings is not None:
         data["campaign"], stated = expected_by_settings(source)
+        data["commands"] = [campaign_command(asked.settings)] if data["campaign"]["worth_asking"] else []
     data["merged_labels"] = asked.alphabet.size if merged and asked.alphabet is not None else None
     data["files"] = [] if outputs is None else list(map(str, outputs.paths))
-    data["replaced"] = list(map(str, replaced))
+    data["replaced"] = list(map(str, checked.replaced))
     if outputs is not None:
         files = {FILE: json_text(document_of_running_command(data)) + "\n", PICTURE: svg_file(made.picture())}
         write_outputs(outputs, files | {PRIOR: prior_csv(campaign.crowd)})
+    return made, data, [*stated, *plan_lines(made, data)]
+
+
+def _print_plan(checked: _CheckedPlan) -> None:
+    """Make a plan, write its files, print it."""
+    made, data, rows = _made_plan(checked)
     written = [("written", path) for path in data["files"]]
-    rows = [*stated, *plan_lines(made, data), *written, *row_of_replaced_files(data["replaced"])]
-    print_result(data, rows)
+    print_result(data, [*rows, *written, *row_of_replaced_files(data["replaced"])])
     if not wants_json():
         print_candidates(made)
+
+
+def _print_plans(questions: Sequence[_CheckedPlan]) -> None:
+    """Make the plan of each question, write its files, print all."""
+    answered: dict[str, Any] = {"questions": [], "files": [], "replaced": []}
+    commands = list[list[str]]()
+    for checked in questions:
+        assert checked.source is not None
+        made, data, rows = _made_plan(checked)
+        if not wants_json():
+            shown = [row for row in rows if row[0] != "next"]
+            print_result({}, [("question", printable(checked.source.question)), *shown])
+            print_candidates(made)
+            click.echo()
+        commands.append(data["commands"])
+        named = {"question": checked.source.question, **{name: data[name] for name in OF_A_QUESTION}}
+        answered["questions"].append(named)
+        answered = answered | {name: [*answered[name], *data[name]] for name in ("files", "replaced")}
+    total = sum_rounded_up((one["campaign"]["epsilon_per_worker"], 1) for one in answered["questions"])
+    loss = f"epsilon {format_three_decimals(total)} per worker for all questions together, as the settings are"
+    written = [("written", path) for path in answered["files"]]
+    answered |= {"epsilon_per_worker": total, "commands": commands[0] if all(commands) else []}
+    following = [("next", line) for line in answered["commands"]]
+    print_result(answered, [("in all", loss), *following, *written, *row_of_replaced_files(answered["replaced"])])
 
 
 def _expected(asked: PlanOptions) -> tuple[Expectation, Campaign]:
@@ -232,9 +326,9 @@ def _expected(asked: PlanOptions) -> tuple[Expectation, Campaign]:
     from crowdveil.planning.expected_campaign import expected_campaign
     from crowdveil.privacy.mechanism_from_settings import Expectation
 
-    shown: Any = {name: getattr(asked, name) for name in ("participation_rate", "ability")}
+    rate = 1.0 if asked.participation_rate is None else asked.participation_rate
     prior = None if asked.prior is None else load_prior(asked.prior)
-    expected = Expectation(prior=prior, sigmas=asked.sigmas or (), **shown)
+    expected = Expectation(prior=prior, participation_rate=rate, ability=asked.ability, sigmas=asked.sigmas or ())
     alphabet: Any = asked.alphabet
     sizes: Any = {name: getattr(asked, name) for name in ("tasks", "workers", "assigned_per_task")}
     pilot = _pilot(asked.pilot, asked.gold, alphabet)
@@ -273,18 +367,9 @@ def _pilot(answers: Path | None, gold: Path | None, alphabet: Alphabet) -> Pilot
     return Pilot.of(read, None if gold is None else read_known_truths(str(gold), "categorical").truths)
 
 
-def _single_question_settings(path: Path) -> CampaignSettings:
-    from crowdveil.campaign.settings.settings_file import read_settings
-
-    source = read_settings(path)
-    if source.others:
-        raise click.UsageError("A plan is of one question: give a settings file of each, with its part of the budget.")
-    return source
-
-
 def _check_usage(asked: PlanOptions, *, for_campaign: bool) -> None:
     """Refuse a plan without answers, a size or an aim, and options that a plan by budgets chooses itself."""
-    for name in ("tasks", "workers", "participation_rate"):
+    for name in ("tasks", "workers"):
         if getattr(asked, name) is None:
             raise click.UsageError(f"Missing option '{flag_of(name)}' (or '--campaign', a settings file).")
     if asked.target is None and not asked.budget and not for_campaign:
@@ -421,8 +506,9 @@ def assumption_text(data: dict[str, Any]) -> str:
         workers = f"normal errors of standard deviation {' and '.join(f'{one:.3g}' for one in sigmas)} ({source})"
     usual = "labels as in the pilot" if found["prior"][1] == "pilot" else "every label equally likely"
     truths = "the prior of --prior" if data["prior_known_to_inference"] else usual
+    share = "all" if rate[0] == 1 else f"{rate[0]:.3g}"
     return (
-        f"{workers}; each worker answers {rate[0]:.3g} of the tasks ({rate[1]}), participation {hidden[0]} "
+        f"{workers}; each worker answers {share} of the tasks ({rate[1]}), participation {hidden[0]} "
         f"({hidden[1]}); {truths} ({found['prior'][1]})."
     )
 
@@ -439,7 +525,6 @@ def merged_scale_text(data: dict[str, Any]) -> str:
 
 def expected_by_settings(source: CampaignSettings) -> tuple[dict[str, Any], list[tuple[str, str]]]:
     """Return the expected error of a campaign as its settings are, as JSON data and as lines."""
-    from crowdveil.channels.rounding import format_three_decimals
     from crowdveil.planning.plan_sentences import error_with_interval_text
     from crowdveil.planning.settings.alternatives import is_error_well_below_constant
     from crowdveil.planning.settings.chosen_mechanism import mechanism_of_campaign_settings

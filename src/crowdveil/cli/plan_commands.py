@@ -1,6 +1,7 @@
 """Command lines that carry out a campaign with a candidate of a plan."""
 
 import shlex
+from pathlib import Path
 
 from crowdveil.channels.alphabet import Alphabet, Scale
 from crowdveil.data.ingest.csv_files import csv_row
@@ -29,6 +30,11 @@ def next_commands(result: PlanRow, expected: Expectation, prior: str | None) -> 
     ]
     lines = _assign_perturb_and_infer_commands(result.campaign, mechanism, infer)
     return [shlex.join(["crowdveil", *line]) for line in lines]
+
+
+def campaign_command(settings: Path) -> str:
+    """Return the command line that makes the campaign of a settings file."""
+    return shlex.join(["crowdveil", "campaign", "new", str(settings), "--out", settings.stem + "-asked"])
 
 
 def _assign_perturb_and_infer_commands(campaign: Campaign, mechanism: list[str], infer: list[str]) -> list[list[str]]:

@@ -15,12 +15,20 @@ from crowdveil.planning.prediction import Prediction, sentence_on_predictions_fo
 from crowdveil.privacy.mechanism_from_settings import Expectation, mechanism_parameters_by_name
 
 
-def plan_data(plan: Plan, expected: Expectation, *, participation_given: bool) -> dict[str, Any]:
-    """Return a plan as JSON data, see `docs/reference/json-output.md`."""
+def plan_data(plan: Plan, expected: Expectation, *, participation_given: bool, rate_given: bool) -> dict[str, Any]:
+    """Return a plan as JSON data, see `docs/reference/json-output.md`.
+
+    Args:
+        plan: the plan.
+        expected: public expectation.
+        participation_given, rate_given: whether somebody stated the participation, and its rate.
+    """
     campaign, crowd = plan.campaign, plan.campaign.crowd
     compared = " and ".join(dict.fromkeys(one.campaign.participation for one in plan.results))
     return {
-        "assumptions": _assumptions_with_value_and_source(campaign, expected, compared, participation_given),
+        "assumptions": _assumptions_with_value_and_source(
+            campaign, expected, compared, participation_given, rate_given
+        ),
         "error_name": crowd.error_name,
         "labels": list(crowd.alphabet.names),
         "tasks": campaign.tasks,
@@ -60,7 +68,7 @@ def prior_csv(crowd: LabelCrowd | NumberCrowd) -> str:
 
 
 def _assumptions_with_value_and_source(
-    campaign: Campaign, expected: Expectation, participation: str, participation_given: bool
+    campaign: Campaign, expected: Expectation, participation: str, participation_given: bool, rate_given: bool
 ) -> list[dict[str, Any]]:
     """Return the assumptions, each with its value and its source: "given" or "default"."""
     crowd, piloted = campaign.crowd, campaign.shared_mistakes is not None
@@ -71,7 +79,7 @@ def _assumptions_with_value_and_source(
         workers = _assumption("sigmas", list(crowd.sigmas), bool(expected.sigmas))
     return [
         workers,
-        _assumption("participation_rate", campaign.objective.participation_rate, True),
+        _assumption("participation_rate", campaign.objective.participation_rate, rate_given),
         _assumption("participation", participation, participation_given),
         _assumption("prior", crowd.prior.tolist(), campaign.prior_public, piloted=piloted),
     ]

@@ -403,7 +403,7 @@ def read_answers(path: Path, device: Device) -> dict[int, str]:
     ensure(once, "answers", f"{path} needs the columns {' and '.join(needed)}, each once.")
     for line, row in rows.items():
         task, *of, label = (row[header.index(name)] for name in needed)
-        cell = cells.get((visible_form(task), *(of or "1")), -1)  # type: ignore[arg-type]
+        cell = cells.get((visible_form(task), *(of or "1")), -1)
         where, yours = f"{path}, line {line}", f"Your tasks: {', '.join(map(repr, dict.fromkeys(ids[:20])))}."
         ensure(cell >= 0, "answers", f"{where}: task {task!r} is not yours. {yours}")
         ensure(cell not in found, "answers", f"{where}: task {task!r} occurs twice. Keep one row.")

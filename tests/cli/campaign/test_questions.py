@@ -94,6 +94,23 @@ def test_two_questions_are_reported_on_one_page(tmp_path: Path) -> None:
     assert ["epsilon per worker, at most" in text for text in (page, other, alone)] == [True, True, False]
 
 
+def test_the_collected_folder_is_inferred_and_reported_whole(tmp_path: Path) -> None:
+    """`infer` of the folder gives each question what it gives by itself; `report` finds all, and takes the folder."""
+    built = asked_in(tmp_path, CHANNELS, [3, 2])
+    collect(tmp_path)
+    infer(tmp_path)
+    whole = run("infer", tmp_path / "c", "--out", tmp_path / "g")
+    page = run("report", tmp_path / "g", "--reports", tmp_path / "c", "--out", tmp_path / "page.html")
+
+    assert ["Question 1?", "Question 2?"] == [one["question"] for one in whole["questions"]]  # type: ignore
+    for name in ("question-1/truths.csv", "question-1/workers.csv", "question-2/truths.csv", "question-2/workers.csv"):
+        assert (tmp_path / "f" / name).read_bytes() == (tmp_path / "g" / name).read_bytes()
+    assert 2 == len(page["questions"])  # type: ignore[arg-type]
+    assert built.campaign.worker_epsilon == page["epsilon_per_worker"]
+    shutil.rmtree(tmp_path / "c" / "question-2")
+    assert "has the reports to each" in refused("infer", tmp_path / "c", "--out", tmp_path / "h")
+
+
 def copied(folder: Path, place: Path, *, number: int) -> None:
     """Copy the exported folder of a question, and call it another one in its crowd.json."""
     shutil.rmtree(place)

@@ -216,7 +216,7 @@ REFUSED: dict[str, tuple[tuple[str, ...], str]] = {
     "no match": (("*.nothing",), "must match at least one file"),
     "a mixed folder": (("mixed",), r"files of one form.*1 of \.parquet, 1 of \.csv"),
     "an empty folder": (("empty",), "files of one form.*none of them"),
-    "a folder of reports": (("sent",), "must hold encoded blocks.*reports.csv"),
+    "a folder of two reports": (("both",), "one file of reports.*reports.csv, both/reports.parquet"),
     "collections": (("sent/reports.csv", "mixed/a.csv"), "read one by one.*Infer each collection by itself"),
     "two layouts": (("mixed/a.csv", "export.jsonl"), "same layout.*plain columns, Prodigy"),
     "a dataset among files": (("dataset:dog", "mixed/a.csv"), "must be files of answers"),
@@ -234,6 +234,8 @@ def test_sources_that_do_not_go_together_are_refused(
     write(TABLE, Path("mixed/b.parquet"))
     write(TABLE, Path("sent/reports.csv"))
     Path("sent/crowd.json").write_text("{}")
+    write(TABLE, Path("both/reports.csv"))
+    write(TABLE, Path("both/reports.parquet"))
     Path("empty").mkdir()
     Path("export.jsonl").write_text('{"_task_hash": 1, "answer": "accept", "_annotator_id": "ann"}\n')
     sources, message = REFUSED[case]

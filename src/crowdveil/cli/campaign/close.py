@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from crowdveil.cli.campaign.database import campaign_argument, open_campaign, report_count_or_fewer_text
-from crowdveil.cli.campaign.serve import database_option
-from crowdveil.cli.display import print_result
+from crowdveil.cli.campaign.serve import database_option, database_words
+from crowdveil.cli.display import next_row, print_result
 from crowdveil.cli.options import FOLDER_PATH
 from crowdveil.cli.verb import Verb
 
@@ -43,7 +43,11 @@ def close(file: Path, database: str | None, reports: Path | None) -> None:
     data = {"campaign": campaign.name, "reports": count, "min_reports": campaign.min_reports, "digest": digest}
     rows = [("closed", campaign.name), ("reports", report_count_or_fewer_text(count, campaign.min_reports))]
     rows += [] if digest is None else [("SHA-256 of the reports", digest)]
-    print_result(data, rows)
+    if reports is None:
+        following = next_row("campaign", "export", file, *database_words(database), "--out", "collected")
+    else:
+        following = next_row("campaign", "collect", reports, "--campaign", file, "--out", "collected")
+    print_result(data, [*rows, following])
 
 
 def _close_by_report_files(file: Path, reports: Path) -> tuple[int | None, str, Campaign]:

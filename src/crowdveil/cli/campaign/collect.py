@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from crowdveil.cli.campaign.database import report_count_or_fewer_text
-from crowdveil.cli.display import print_result, printable, warning_rows
+from crowdveil.cli.display import next_row, print_result, printable, warning_rows
 from crowdveil.cli.options import CAMPAIGN_FILE, FILE_PATH, FOLDER_PATH
 from crowdveil.cli.verb import Verb, wants_json
 from crowdveil.presentation.counts import number_of
@@ -79,7 +79,7 @@ def collect(folder: Path, campaign: Path | None, key: Path | None, out: Path) ->
         "warnings": list(warning_of_formulas(document)),
     }
     rows = [*warning_rows(data), ("SHA-256 of the reports", collected.closing.digest)]
-    print_result(data, [*rows, *(("written", str(one)) for one in folders)])
+    print_result(data, [*rows, *(("written", str(one)) for one in folders), next_row("infer", out)])
 
 
 def _rows_of_states(collected: CollectedFiles, campaign: Campaign) -> list[tuple[str, str]]:

@@ -8,7 +8,7 @@ import click
 
 from crowdveil.cli.campaign.database import campaign_argument, open_campaign
 from crowdveil.cli.campaign.serve import database_option
-from crowdveil.cli.display import print_written, warning_rows
+from crowdveil.cli.display import next_row, print_written, warning_rows
 from crowdveil.cli.options import FOLDER_PATH, replace_option
 from crowdveil.cli.verb import Verb
 
@@ -57,4 +57,4 @@ def export(file: Path, database: str | None, out: Path, replace: bool) -> None:
         ("rows", f"{data['rows']:,} reports that are not NULL"),
         *warning_rows(data),
     ]
-    print_written(data, rows, [path for one in outputs for path in one.paths], replaced)
+    print_written(data, rows, [path for one in outputs for path in one.paths], replaced, [next_row("infer", out)])

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from crowdveil.cli.display import print_result
+from crowdveil.cli.display import next_row, print_result
 from crowdveil.cli.options import CAMPAIGN_FOLDER
 from crowdveil.cli.verb import Verb
+
+if TYPE_CHECKING:
+    from crowdveil.campaign.document import Campaign
 
 NEXT_START = "reads the new link at its next start, and keeps the old one if that has stored a report"
 
@@ -62,5 +66,15 @@ def invite(folder: Path, replace: str | None, accept_second_report: bool) -> Non
         *([] if replace is None else [("revoked", f"the old link of worker {replace}")]),
         *([] if replace is None or made.campaign.url is None else [("service", NEXT_START)]),
         *(("written", str(path)) for path in made.files),
+        *([] if replace is not None else [_next_row(made.campaign, folder)]),
     ]
     print_result(data, rows)
+
+
+def _next_row(campaign: Campaign, folder: Path) -> tuple[str, str]:
+    """Return the command that collects reports: of the service, of a relay, or the page that workers get as a file."""
+    if campaign.url is None:
+        return next_row("campaign", "page", folder, "--out", "device.html")
+    if campaign.relay is not None:
+        return next_row("campaign", "receive", folder / "campaign.json", "--out", "batches")
+    return next_row("campaign", "serve", folder / "campaign.json")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from crowdveil.channels.rounding import format_three_decimals
-from crowdveil.cli.display import print_result, progress_bar
+from crowdveil.cli.display import next_row, print_result, progress_bar
 from crowdveil.cli.options import FILE_PATH, FOLDER_PATH
 from crowdveil.cli.verb import Verb
 
@@ -124,6 +124,7 @@ def _rows_to_print(created: CreatedCampaign) -> list[tuple[str, str]]:
         ("results", PURPOSES),
         ("written", f"{created.folder}"),
         *([("curator's key", f"{created.key}: keep it; the relay gets the folder only")] if created.key else []),
+        next_row("campaign", "invite", created.folder),
     ]
 
 

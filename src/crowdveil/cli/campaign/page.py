@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from crowdveil.cli.display import print_written
+from crowdveil.cli.display import next_row, print_written
 from crowdveil.cli.options import CAMPAIGN_FOLDER, FILE_PATH
 from crowdveil.cli.verb import Verb
 
@@ -65,7 +65,9 @@ def _write_one_file_page(folder: Path, out: Path) -> None:
         ("sha256", digest),
         ("size", f"{len(html):,} bytes"),
     ]
-    print_written(data, rows, [out], replaced)
+    collect = ("campaign", "collect", "received", "--campaign", folder / "campaign.json", "--out", "collected")
+    following = [] if campaign_folder.campaign.url else [next_row(*collect)]
+    print_written(data, rows, [out], replaced, following)
 
 
 def _write_program(program: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from crowdveil.cli.campaign.serve import require_service_packages, server_options
-from crowdveil.cli.display import print_result
+from crowdveil.cli.display import next_row, print_result
 from crowdveil.cli.options import CAMPAIGN_FILE, FOLDER_PATH
 from crowdveil.cli.verb import Verb
 
@@ -31,11 +31,13 @@ def receive(campaign: Path, out: Path, **listening_options: Any) -> None:
     """
     require_service_packages()
     from crowdveil.campaign.report import relay_of
+    from crowdveil.folder.campaign.curator_key import key_path
     from crowdveil.service import server
     from crowdveil.service.campaign_registration import folder_of_campaign_json, read_or_make_token
     from crowdveil.service.relay import receiver as processes
 
     settings = server.ServerSettings(database="", **listening_options)
+    key = key_path(campaign.parent)
     asked = folder_of_campaign_json(campaign).campaign
     relay_of(asked)  # refuses a campaign without one
     with server.open_listening_socket(settings) as listening:
@@ -48,6 +50,7 @@ def receive(campaign: Path, out: Path, **listening_options: Any) -> None:
             ("campaign", asked.name),
             ("for the relay", f"--to {url}, token in {token}"),
             ("batches", str(out)),
+            next_row("campaign", "collect", out, "--campaign", campaign, "--key", key, "--out", "collected"),
         ]
         print_result(data, rows)
         processes.run_receiver(settings, listening, asked, folder)

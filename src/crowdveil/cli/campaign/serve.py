@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from crowdveil.cli.display import print_result
+from crowdveil.cli.display import next_row, print_result
 from crowdveil.cli.options import CAMPAIGN_FILE, FILE_PATH, option_group
 from crowdveil.cli.verb import Verb
 from crowdveil.errors import SettingsError
@@ -66,6 +66,11 @@ def database_errors_as_refusals() -> Iterator[None]:
 def database_url(campaign: Path, given: str | None) -> str:
     """Return the URL of the database: the given one, or that of the file beside the campaign."""
     return given or f"sqlite:///{campaign.absolute().parent / 'reports.sqlite'}"
+
+
+def database_words(given: str | None) -> tuple[str, ...]:
+    """Return the option of a database in a printed command; its address may hold a password, and is not shown."""
+    return () if given is None else ("--database", given if given.startswith("sqlite:") else "URL")
 
 
 @click.command(
@@ -141,6 +146,7 @@ def serve(
             ("curator's page", f"{data['curator_page']}, token in {data['curator_token']}"),
             *([("reports deleted", f"by this service from {data['purge_day']} (UTC) on")] if data["purge_day"] else []),
             *([("links left out", f"slots {slots}: their old links have reports")] if left_out else []),
+            next_row("campaign", "close", campaign, *database_words(database)),
         ]
         print_result(data, rows)
         run(settings, listening)

@@ -99,7 +99,10 @@ def report(
         asked = read_campaign(campaign)
         text = campaign_text(asked, with_workers=workers)
     folders = [] if asked is None else existing_question_folders(folder, asked)
-    answered = [_results_with_statement(one, reports, asked, text) for one in folders or [folder]]
+    answered = [
+        _results_with_statement(one, _reports_of_question(reports, one) if folders else reports, asked, text)
+        for one in folders or [folder]
+    ]
     if asked is not None and folders:
         behind = {one: got.evidence for one, got in zip(folders, answered, strict=True)}
         wanted = export_folder_per_question(folder, asked)
@@ -114,6 +117,17 @@ def report(
         *([("hint", HINT)] if statement.without_reports else []),
     ]
     print_written(_report_json_members(statement, page.conclusions), rows, [path], replaced)
+
+
+def _reports_of_question(reports: NamedReports, results: Path) -> NamedReports:
+    """Return the reports of a question, of a named folder those in the folder of the same name as that of results."""
+    return replace(
+        reports,
+        sources=tuple(
+            str(Path(source) / results.name) if (Path(source) / results.name).is_dir() else source
+            for source in reports.sources
+        ),
+    )
 
 
 def _results_with_statement(

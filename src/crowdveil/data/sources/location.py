@@ -118,7 +118,7 @@ def local_files(source: str) -> list[Path]:
     """Return the files of a path: itself, those of a folder, or those that match a glob.
 
     Raises:
-        ReportsError: no file, or a folder whose files have different forms or belong to a collection.
+        ReportsError: no file, or a folder whose files have different forms, or two files of reports.
     """
     path = Path(source)
     if not path.exists() and glob.has_magic(source):
@@ -131,11 +131,13 @@ def local_files(source: str) -> list[Path]:
 
 
 def data_files_of_folder(folder: Path) -> list[Path]:
-    """Return the files of a folder in the order of names; errors as `local_files`."""
-    for name in REPORT_FOLDER_FILES:
-        if (folder / name).is_file():
-            rule = "a folder with a file of reports must hold encoded blocks"
-            raise ReportsError(rule, source=str(folder), hint=f"Give the file {folder / name}.")
+    """Return the files of a folder in the order of names, of a collection its reports; errors as `local_files`."""
+    reports = [folder / name for name in REPORT_FOLDER_FILES if (folder / name).is_file()]
+    if len(reports) > 1:
+        rule = "a folder of a collection must have one file of reports"
+        raise ReportsError(rule, source=str(folder), hint=f"Give one of them: {', '.join(map(str, reports))}.")
+    if reports:
+        return reports
     visible = [
         path
         for path in sorted(folder.rglob("*"))

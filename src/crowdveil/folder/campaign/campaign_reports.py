@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.campaign.document import Campaign
-from crowdveil.campaign.folder import CAMPAIGN_FILE
+from crowdveil.campaign.folder import CAMPAIGN_FILE, read_campaign
 from crowdveil.campaign.report import decode_body, level_in_body
 from crowdveil.channels.alphabet import NULL
 from crowdveil.channels.channel import Channel
@@ -38,6 +38,7 @@ from crowdveil.folder.crowd import (
 from crowdveil.folder.evidence import public_inputs_of_collection
 from crowdveil.folder.write_collection import collection_outputs, report_files_in_memory
 
+FIRST_QUESTION = "question-1"
 EXPORT_FILES = (CERTIFICATE_FILE, ASSIGNMENT_FILE, CAMPAIGN_FILE, CROWD_FILE, REPORTS_FILE)
 """Files that `write_campaign_reports` writes."""
 
@@ -100,6 +101,27 @@ def existing_question_folders(directory: Path, campaign: Campaign) -> list[Path]
     if found:
         refuse_other_collections(directory, campaign)
     return found
+
+
+def collections_of_questions(directory: Path) -> dict[str, Path]:
+    """Return the folder of each of several questions by its text, of a folder that was exported; empty for others.
+
+    Raises:
+        SettingsError: a question is absent, or as `refuse_other_collections`.
+    """
+    document = directory / FIRST_QUESTION / CAMPAIGN_FILE
+    if not (document.is_file() and (document.parent / CROWD_FILE).is_file()):
+        return {}
+    campaign = read_campaign(document)
+    wanted, found = export_folder_per_question(directory, campaign), existing_question_folders(directory, campaign)
+    absent = [folder for folder in wanted if folder not in found]
+    if absent or not campaign.questions:
+        raise SettingsError(
+            "a folder of several questions has the reports to each",
+            value=", ".join(map(str, absent)),
+            hint="Export them again, or give the folder of one question.",
+        )
+    return dict(zip((question.text for question in campaign.questions), wanted, strict=True))
 
 
 def refuse_other_collections(directory: Path, campaign: Campaign) -> None:

@@ -16,7 +16,7 @@ from crowdveil.data.facts.inputs import Input
 from crowdveil.data.ingest.csv_files import content_digest
 from crowdveil.data.sources.answer_source import AnswerSource, local_source, open_source
 from crowdveil.errors import ClaimError, CrowdveilError, ReportsError, SettingsError
-from crowdveil.folder.campaign.campaign_reports import existing_question_folders
+from crowdveil.folder.campaign.campaign_reports import FIRST_QUESTION, existing_question_folders
 from crowdveil.folder.crowd import SUMS_FILE, find_crowd, is_sums_file, read_crowd, report_directory
 from crowdveil.folder.estimate_files import estimate_names
 from crowdveil.folder.evidence import NO_OPTIONS, EvidenceOptions, is_certificate_of_question, read_evidence
@@ -26,8 +26,6 @@ from crowdveil.folder.write_collection import REPORTS_FILES
 from crowdveil.presentation.hints import advice, command_advice, one_of
 from crowdveil.standalone.checks import CAMPAIGN_FORMAT
 from crowdveil.standalone.verification import parse_json, read_bounded, read_parts, read_prior, verify
-
-FIRST_QUESTION = "question-1"
 
 
 class StatedReports(NamedTuple):

@@ -1,0 +1,94 @@
+"""Each command of a campaign prints the one that comes next, and that one works as it is printed."""
+
+import secrets
+import shlex
+from pathlib import Path
+
+import pytest
+
+import crowdveil.service.server
+from crowdveil.campaign.report import ReportFile
+from crowdveil.campaign.token import Token
+from crowdveil.channels.alphabet import Categories, Scale
+from crowdveil.mechanisms import Laplace
+from crowdveil.planning.settings.creation import write_new_campaign_folder
+from crowdveil.service.store import Store
+from tests.campaign.builders import BuiltCampaign, body_of, build_questions, response
+from tests.cli.conftest import Run, rows
+
+SLOTS = 8
+CHANNELS = [
+    response(Categories(("no", "yes")), 1.0),
+    Laplace(alphabet=Scale(0, 4), epsilon=2.0, participation="protected").channel(),
+]
+
+
+def asked(url: str | None) -> BuiltCampaign:
+    """Write the folder of a campaign of two questions, whose workers are asked all tasks."""
+    built = build_questions(CHANNELS, [3, 2], [range(5)] * SLOTS, url=url)
+    write_new_campaign_folder(Path("essays"), built.campaign, built.parts)
+    return built
+
+
+def tokens() -> list[Token]:
+    """Return the tokens of the links that were written."""
+    return [Token.from_text(row["link"].rpartition(".")[2]) for row in rows("essays/links.csv")]
+
+
+def body(slot: int, built: BuiltCampaign) -> bytes:
+    """Return a body with some symbols."""
+    return body_of([(slot >> task) % 2 for task in range(5)], built.campaign)
+
+
+def following(run: Run, command: list[str]) -> list[str]:
+    """Run a command and return the words of the next one that it prints; empty without one."""
+    lines = run(*command).stdout.splitlines()
+    found = [line.partition("crowdveil ")[2] for line in lines if line.startswith("next ")]
+    assert len(found) <= 1
+    return shlex.split(found[0]) if found else []
+
+
+def followed(run: Run, command: list[str]) -> list[list[str]]:
+    """Run a command and all that are printed as next; return the commands."""
+    done = [command]
+    while command := following(run, command):
+        done.append(command)
+    return done
+
+
+def test_the_commands_without_a_service_lead_to_the_page_of_results(run: Run) -> None:
+    """From the links to the page of both questions, with no word of our own but the folder of the files handed in."""
+    built = asked(None)
+    invite = ["campaign", "invite", "essays"]
+    page = following(run, invite)
+    collect = following(run, page)
+    Path("received").mkdir()
+    for token in tokens():
+        report = ReportFile(token, secrets.token_hex(16), body(token.slot, built))
+        Path(f"received/{token.slot}.json").write_bytes(report.to_bytes(built.campaign))
+    done = followed(run, collect)
+
+    assert ["campaign page", "campaign collect", "infer collected", "report collected"] == [
+        " ".join(words[:2]) for words in (page, *done)
+    ]
+    assert all(f"Question {number} of 2" in Path("collected/report.html").read_text("utf-8") for number in (1, 2))
+
+
+def test_the_commands_of_a_service_lead_to_the_page_of_results(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From the links over the end of the collection to the page; a database that was named stays named."""
+    monkeypatch.setattr(crowdveil.service.server, "run", lambda *_: None)
+    built = asked("https://grades.example.org")
+    serve = following(run, ["campaign", "invite", "essays"])
+    database = ["--database", "sqlite:///other.sqlite"]
+    close = following(run, [*serve, "--port", "0", *database])
+    store = Store.open("sqlite:///other.sqlite")
+    for token in tokens():
+        store.store_report(built.campaign.digest, token, secrets.token_hex(16), body(token.slot, built))
+    store.close()
+    done = followed(run, close)
+
+    assert ["campaign close", "campaign export", "infer collected", "report collected"] == [
+        " ".join(words[:2]) for words in done
+    ]
+    assert [database] * 2 == [[word for word in words if word in database] for words in done[:2]]
+    assert Path("collected/report.html").is_file()
