@@ -139,20 +139,27 @@ def share_histogram(name: str | None, title: str, counts: Sequence[int], unit: s
     return svg(name, title, f"Number of {unit} by class. {'; '.join(classes)}", 144, drawn)
 
 
-def interval_chart(name: str | None, title: str, rows: Sequence[tuple[str, float, float, float]]) -> Html:
+def interval_chart(
+    name: str | None,
+    title: str,
+    rows: Sequence[tuple[str, float, float, float]],
+    *,
+    ends: tuple[float, float] | None = None,
+) -> Html:
     """Return numbers with their intervals.
 
     Args:
         name, title: as for `bar_chart`.
         rows: name, number, and both ends of its interval.
+        ends: both ends of the axis, at which intervals are cut; by default those of the intervals.
     """
     first, last = min((row[2] for row in rows), default=0.0), max((row[3] for row in rows), default=1.0)
-
+    first, last = ends or (first, last)
     names = list(_row_tops_and_label_places([row[0] for row in rows], LINE, 13))
     left = 12 if any(above for _, above, _ in names) else 112
 
     def at(value: float) -> float:
-        return left + (348 - left) * (value - first) / ((last - first) or 1.0)
+        return left + (348 - left) * (min(max(value, first), last) - first) / ((last - first) or 1.0)
 
     drawn, bottom = [], 20
     for (top, above, beside), (_, value, low, high) in zip(names, rows, strict=True):

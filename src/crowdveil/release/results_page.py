@@ -19,6 +19,7 @@ from markupsafe import Markup, escape
 from numpy.typing import NDArray
 
 from crowdveil.campaign.document import Campaign
+from crowdveil.channels.alphabet import Scale
 from crowdveil.channels.channel import MAX_DRAWN, Channel
 from crowdveil.data.evidence import Evidence
 from crowdveil.em.estimate import Estimate, error_text
@@ -123,6 +124,15 @@ class QuestionResults(NamedTuple):
         place = None if self.evidence is None else self.evidence.question
         return "" if place is None else f"Question {place[0]} of {place[1]}"
 
+    @property
+    def scale(self) -> Scale | None:
+        """Scale of the answers, if they are numbers on one."""
+        if self.evidence is None:
+            return None
+        channel = self.evidence.channel
+        alphabet = self.evidence.reports.alphabet if channel is None else channel.alphabet
+        return alphabet if isinstance(alphabet, Scale) else None
+
     def verdict_on_use_of_truths(self) -> Conclusion:
         """Return whether the truths can be used."""
         return conclude(self.results.estimate, self.statement, self.evidence)
@@ -203,11 +213,11 @@ def _question_section(one: QuestionResults, conclusion: Conclusion, number: int 
         "conclusion": conclusion,
         "warnings": one.results.notes,
         "summary": _expected_error_and_constant_sentences(estimate) if inferred else ALL_GOLD,
-        "pictures": list(_captioned_pictures(estimate, suffix)) if inferred else [],
+        "pictures": list(_captioned_pictures(estimate, suffix, one.scale)) if inferred else [],
         "channel_picture": None if channel is None else channel_table(f"channel{suffix}", channel),
         "rows": list(
             _task_rows(
-                estimate, text, _campaign_then_natural_task_order(list(map(str, estimate.tasks)), text)[:MAX_TASKS]
+                estimate, text, campaign_then_natural_task_order(list(map(str, estimate.tasks)), text)[:MAX_TASKS]
             )
         ),
         "doubtful": list(_task_rows(rest, text, _most_doubtful_tasks(rest))) if _tasks_differ_in_doubt(rest) else [],
@@ -218,7 +228,7 @@ def _question_section(one: QuestionResults, conclusion: Conclusion, number: int 
     }
 
 
-def _campaign_then_natural_task_order(tasks: Sequence[str], text: PageText) -> list[int]:
+def campaign_then_natural_task_order(tasks: Sequence[str], text: PageText) -> list[int]:
     """Return the tasks in the order of the campaign; others in alphabetical order, numbers in names by their size."""
     place = {name: index for index, name in enumerate(text.task_texts)}
     return sorted(
@@ -302,8 +312,11 @@ def _expected_error_and_constant_sentences(estimate: Estimate) -> str:
     )
 
 
-def _captioned_pictures(estimate: Estimate, suffix: str) -> Iterator[tuple[str, Html]]:
-    """Yield pictures of the tasks without gold with their captions; `suffix` ends their names."""
+def _captioned_pictures(estimate: Estimate, suffix: str, scale: Scale | None) -> Iterator[tuple[str, Html]]:
+    """Yield pictures of the tasks without gold with their captions; `suffix` ends their names.
+
+    The axis of numbers is the scale, if there is one.
+    """
     base, own = estimate.baseline, expected_error_without_gold(estimate)
     without, estimate = "" if estimate.gold is None else ", without gold", estimate.without_gold
     if not estimate.categorical or estimate.alphabet is None:
@@ -311,7 +324,7 @@ def _captioned_pictures(estimate: Estimate, suffix: str) -> Iterator[tuple[str, 
             tasks = list(map(str, estimate.tasks))
             yield (
                 f"Numbers{without}",
-                numbers_chart(f"numbers{suffix}", tasks, estimate.truth, estimate.low, estimate.high),
+                numbers_chart(f"numbers{suffix}", tasks, estimate.truth, estimate.low, estimate.high, scale),
             )
         return
     truths = estimate.decisions[has_truth(estimate)]
@@ -415,7 +428,8 @@ def _worker_picture(estimate: Estimate, suffix: str) -> Html | None:
     return histogram(f"abilities{suffix}", "Workers by ability", workers.quality, "workers")
 
 
-MAX_INTERVALS = 24
+MAX_INTERVALS = 200
+"""Most tasks in a chart of numbers: a class, or several."""
 BINS = 10
 CONFIDENCE_CLASSES = {
     "below 60 %": 0.6,
@@ -464,8 +478,9 @@ def numbers_chart(
     truth: NDArray[np.float64],
     low: NDArray[np.float64] | None,
     high: NDArray[np.float64] | None,
+    scale: Scale | None,
 ) -> Html:
-    """Return numeric truths with their 90 % intervals, in ascending order; evenly chosen ones of more than 24."""
+    """Return numeric truths with their 90 % intervals, in ascending order; evenly chosen ones of more than 200."""
     order = [int(task) for task in np.argsort(truth, kind="stable") if np.isfinite(truth[task])]
     chosen = [
         order[i] for i in np.unique(np.linspace(0, max(len(order) - 1, 0), MAX_INTERVALS).astype(int))[: len(order)]
@@ -473,7 +488,7 @@ def numbers_chart(
     lows, highs = (truth if low is None else low), (truth if high is None else high)
     title = "Inferred numbers with 90 % intervals" if low is not None else "Inferred numbers"
     rows = [(quoted(tasks[task]), float(truth[task]), float(lows[task]), float(highs[task])) for task in chosen]
-    return interval_chart(name, title, rows)
+    return interval_chart(name, title, rows, ends=None if scale is None else (scale.low, scale.high))
 
 
 def channel_table(name: str, channel: Channel) -> Html | None:

@@ -16,6 +16,7 @@ from crowdveil.cli import main
 from crowdveil.mechanisms import Laplace
 from crowdveil.privacy.campaign_sentences import OTHERS
 from tests.campaign.builders import BuiltCampaign, body_of, build_questions, response
+from tests.cli.conftest import rows
 
 SLOTS = 8
 CHANNELS = [
@@ -57,10 +58,10 @@ def infer(tmp_path: Path) -> None:
         run("infer", tmp_path / "c" / name / "reports.csv", "--out", tmp_path / "f" / name)
 
 
-def refused(*words: object) -> str:
+def refused(*words: object, code: int | None = None) -> str:
     """Return what a command says that must be refused."""
     result = CliRunner().invoke(main, list(map(str, words)))
-    assert result.exit_code in {1, 3}, result.output
+    assert result.exit_code in ({1, 3} if code is None else {code}), result.output
     return " ".join(result.output.split())
 
 
@@ -109,6 +110,35 @@ def test_the_collected_folder_is_inferred_and_reported_whole(tmp_path: Path) -> 
     assert built.campaign.worker_epsilon == page["epsilon_per_worker"]
     shutil.rmtree(tmp_path / "c" / "question-2")
     assert "has the reports to each" in refused("infer", tmp_path / "c", "--out", tmp_path / "h")
+
+
+def test_grades_are_on_the_scale_and_joined_to_names(tmp_path: Path) -> None:
+    """Each task has its questions together, its name from a file, a point of the scale, and an interval around it."""
+    asked_in(tmp_path, CHANNELS, [3, 2])
+    collect(tmp_path)
+    run("infer", tmp_path / "c")
+    (tmp_path / "names.csv").write_bytes("id;text;Name\nt0;x;=Zoë\nt1;y;Bo\nt7;z;Cy\n".encode("utf-16"))
+    words = ("report", tmp_path / "c", "--grades", tmp_path / "grades.csv", "--names", tmp_path / "names.csv")
+    said = run(*words)
+    found = rows(tmp_path / "grades.csv")
+    refusal = refused(*words[:2], "--names", tmp_path / "names.csv", code=2)
+
+    assert [("t0", "=Zoë"), ("t0", "=Zoë"), ("t1", "Bo"), ("t1", "Bo"), ("t2", "")] == [
+        (row["task"], row["name"]) for row in found
+    ]
+    assert ["Question 1?", "Question 2?", "Question 1?", "Question 2?", "Question 1?"] == [
+        row["question"] for row in found
+    ]
+    for row in (found[1], found[3]):
+        assert 0 <= int(row["low"]) <= int(row["grade"]) <= int(row["high"]) <= 4
+        assert "" == row["confidence"]
+    assert {row["grade"] for row in found[::2]} <= {"no", "yes"}
+    assert all(0.5 <= float(row["confidence"]) <= 1 for row in found[::2])
+    assert ["1 task without a name: t2.", "1 task without a result: t7."] == said["warnings"][:2]  # type: ignore[index]
+    assert "'=Zoë' in the CSV as a formula" in said["warnings"][2]  # type: ignore[index]
+    assert "--names goes with --grades" in refusal
+    (tmp_path / "names.csv").write_text("task,name\nt0,Ann\nt0,Bo\n")
+    assert "line 3: a task has one name" in refused(*words)
 
 
 def copied(folder: Path, place: Path, *, number: int) -> None:

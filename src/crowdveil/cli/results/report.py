@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +24,7 @@ from crowdveil.cli.verb import Verb
 if TYPE_CHECKING:
     from crowdveil.campaign.document import Campaign
     from crowdveil.data.sources.answer_source import AnswerSource
+    from crowdveil.files.atomic_write import Outputs
     from crowdveil.folder.evidence import EvidenceOptions
     from crowdveil.folder.recorded_reading_options import NamedReports
     from crowdveil.privacy.statement import PrivacyStatement
@@ -39,7 +40,7 @@ HINT = "If the reports were protected, name them: --reports collected/reports.cs
     cls=Verb,
     values=REPORTS,
     example='crowdveil report found --title "Cats and dogs" --out cats.html',
-    main_options=("out", "reports", "campaign", "title", "shown_question", "workers"),
+    main_options=("out", "grades", "names", "reports", "campaign", "title", "shown_question", "workers"),
     short_help="Write the results as one HTML page.",
 )
 @click.argument("folder", type=FOLDER)
@@ -57,6 +58,8 @@ HINT = "If the reports were protected, name them: --reports collected/reports.cs
 )
 @click.option("--title", metavar="TEXT", help="Heading of the page.")
 @click.option("--question", "shown_question", metavar="TEXT", help="Question that the workers were asked.")
+@click.option("--grades", type=FILE_PATH, help="CSV file: task, name, grade on the scale, low, high, reports.")
+@click.option("--names", type=FILE_PATH, help="With --grades: CSV file with the columns task (or id) and name.")
 @click.option("--workers", is_flag=True, help="Name workers and their quality: only where they agreed to it.")
 @release_options
 def report(
@@ -67,6 +70,8 @@ def report(
     title: str | None,
     shown_question: str | None,
     workers: bool,
+    grades: Path | None,
+    names: Path | None,
 ) -> None:
     """Write the results in FOLDER, as infer wrote them, as one HTML page that can be mailed or filed.
 
@@ -74,49 +79,111 @@ def report(
     constant, the statement of privacy, and a conclusion in words. It states epsilon of a single answer (cell) and of a
     worker, and participation, only with a certificate that was checked against the reports. It has no report of any
     worker, and no worker's name unless requested. REPORTS must be those that infer read, with the same options.
+
+    --grades also writes a table: numbers rounded to the scale, with 90 % intervals rounded outwards, the questions of a
+    task together, and the name that --names has for each task.
     """
-    from crowdveil.campaign.folder import read_campaign
     from crowdveil.files.atomic_write import write_outputs
-    from crowdveil.folder.campaign.campaign_reports import existing_question_folders, export_folder_per_question
     from crowdveil.folder.estimate_files import page_outputs
     from crowdveil.folder.results.stated_source import find_campaign_file
     from crowdveil.privacy.statement import statement_sentences
-    from crowdveil.release.privacy_statement import (
-        joint_statement_of_questions,
-        require_every_question,
-    )
-    from crowdveil.release.results_page import NO_TITLE, PageText, campaign_text, results_page
+    from crowdveil.release.privacy_statement import joint_statement_of_questions
+    from crowdveil.release.results_page import results_page
 
     path = out or folder / "report.html"
     outputs = page_outputs(path)
     replaced = outputs.check_and_list_replaced_files()
+    table = _checked_table_of_grades(grades, names)
+    replaced += [] if table is None else table.replaced
     campaign = campaign or find_campaign_file(folder)
     if campaign is not None and (title, shown_question) != (None, None):
         raise click.UsageError("--title and --question are those of the campaign: leave them out.")
-    if campaign is None:
-        asked, text = None, PageText(title=title or NO_TITLE, question=shown_question or "", with_workers=workers)
-    else:
-        asked = read_campaign(campaign)
-        text = campaign_text(asked, with_workers=workers)
-    folders = [] if asked is None else existing_question_folders(folder, asked)
-    answered = [
-        _results_with_statement(one, _reports_of_question(reports, one) if folders else reports, asked, text)
-        for one in folders or [folder]
-    ]
-    if asked is not None and folders:
-        behind = {one: got.evidence for one, got in zip(folders, answered, strict=True)}
-        wanted = export_folder_per_question(folder, asked)
-        require_every_question(asked, {str(one): behind.get(one) for one in wanted})
-    stated = [one.statement for one in answered]
-    statement = joint_statement_of_questions(stated)
+    asked, text = _campaign_and_text(campaign, title, shown_question, with_workers=workers)
+    answered = _results_of_each_question(folder, reports, asked, text)
+    statement = joint_statement_of_questions([one.statement for one in answered])
     page = results_page(answered, statement, text=text if len(answered) > 1 else answered[0].text)
+    written = None if table is None else table.columns_of(answered)
     write_outputs(outputs, {path.name: page.html})
+    warnings = [] if table is None or written is None else [*table.warnings(answered), *table.write(written)]
     rows = [
+        *[("warning", text) for text in warnings],
         *[("privacy", sentence) for sentence in statement_sentences(statement)],
         *[("conclusion", sentence) for one in page.conclusions for sentence in one.sentences],
         *([("hint", HINT)] if statement.without_reports else []),
     ]
-    print_written(_report_json_members(statement, page.conclusions), rows, [path], replaced)
+    data = _report_json_members(statement, page.conclusions) | {"warnings": warnings}
+    print_written(data, rows, [path, *([] if table is None else table.outputs.paths)], replaced)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _GradeTable:
+    """Table of grades to be written: its outputs, the earlier file that is replaced, and names by task or None."""
+
+    outputs: Outputs
+    replaced: list[Path]
+    names: dict[str, str] | None
+
+    def columns_of(self, answered: Sequence[QuestionResults]) -> dict[str, Any]:
+        """Return the columns."""
+        from crowdveil.release.grades import grade_columns
+
+        return grade_columns(answered, self.names)
+
+    def warnings(self, answered: Sequence[QuestionResults]) -> list[str]:
+        """Return warnings of names that do not go with the tasks."""
+        from crowdveil.release.grades import warnings_of_names
+
+        return [] if self.names is None else warnings_of_names(answered, self.names)
+
+    def write(self, columns: dict[str, Any]) -> tuple[str, ...]:
+        """Write the table; return a warning of formulas."""
+        from crowdveil.folder.tables import write_columns
+
+        return write_columns(self.outputs, columns)
+
+
+def _checked_table_of_grades(grades: Path | None, names: Path | None) -> _GradeTable | None:
+    """Return the table of grades that will be written; None for none."""
+    from crowdveil.files.atomic_write import Outputs
+    from crowdveil.release.grades import read_names_of_tasks
+
+    if grades is None:
+        if names is not None:
+            raise click.UsageError("--names goes with --grades.")
+        return None
+    outputs = Outputs(folder=grades.parent, names=(grades.name,), kind="grades")
+    replaced = outputs.check_and_list_replaced_files(inputs=[names])
+    return _GradeTable(outputs=outputs, replaced=replaced, names=None if names is None else read_names_of_tasks(names))
+
+
+def _campaign_and_text(
+    campaign: Path | None, title: str | None, question: str | None, *, with_workers: bool
+) -> tuple[Campaign | None, PageText]:
+    """Return the campaign, if there is one, and the text of the page."""
+    from crowdveil.campaign.folder import read_campaign
+    from crowdveil.release.results_page import NO_TITLE, PageText, campaign_text
+
+    if campaign is None:
+        return None, PageText(title=title or NO_TITLE, question=question or "", with_workers=with_workers)
+    asked = read_campaign(campaign)
+    return asked, campaign_text(asked, with_workers=with_workers)
+
+
+def _results_of_each_question(
+    folder: Path, reports: NamedReports, asked: Campaign | None, text: PageText
+) -> list[QuestionResults]:
+    """Return the results of each question with the statement of its reports; `text` is that of the whole page."""
+    from crowdveil.folder.campaign.campaign_reports import existing_question_folders, export_folder_per_question
+    from crowdveil.release.privacy_statement import require_every_question
+
+    folders = [] if asked is None else existing_question_folders(folder, asked)
+    if asked is None or not folders:
+        return [_results_with_statement(folder, reports, asked, text)]
+    answered = [_results_with_statement(one, _reports_of_question(reports, one), asked, text) for one in folders]
+    behind = {one: got.evidence for one, got in zip(folders, answered, strict=True)}
+    wanted = export_folder_per_question(folder, asked)
+    require_every_question(asked, {str(one): behind.get(one) for one in wanted})
+    return answered
 
 
 def _reports_of_question(reports: NamedReports, results: Path) -> NamedReports:
