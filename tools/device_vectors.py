@@ -98,6 +98,7 @@ def campaigns() -> dict[str, tuple[tuple[Vector, list[Vector]], int]]:
         ],
     }
     groups = {"choice": [[0, 1], [1, 0]], "task_group": [0, 1, 1], "slot_group": [0, 1, 1]}
+    links = [None, "https://a.example", "http://127.0.0.1:8000/?a=\"<b>'#c", "https://xn--mnchen-3ya.example/%C3%A4"]
     tables: Vector = {"levels": 3, "prior": "cd" * 32}
     dealt = {"choice": [[0], [1]], "task_group": [0, 0], "slot_group": [0, 1, 0]}
     return {
@@ -120,6 +121,7 @@ def campaigns() -> dict[str, tuple[tuple[Vector, list[Vector]], int]]:
             campaign([blocks(0.5, (5,)), blocks(1.0, (3, 7)), scaled(Scale(0, 10), 2.0)], [[1, 0]] * 3, **tables),
             2,
         ),
+        "links of tasks": (campaign([small], [[0, 1, 2, 3]] * 2, links=links), 1),
         "cuts dealt to slots": (campaign([blocks(1.0, (3,)), blocks(1.0, (4, 7))], [[0, 1]] * 3, groups=dealt), 1),
         "three questions": (asked(), 1),
         "two questions, two bytes a symbol, public": (

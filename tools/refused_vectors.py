@@ -70,10 +70,47 @@ def refused_campaigns() -> list[Vector]:
             for name, (changed, defects) in changed_questions().items()
         ]
         + [
+            {"name": f"links: {name}", "campaign": canonical({**base, "links": links}), "defects": ["format", "links"]}
+            for name, links in wrong_links(len(base["tasks"])).items()
+        ]
+        + [
             {"name": f"a later round: {name}", "campaign": canonical({**base, "earlier": one}), "defects": ["format"]}
             for name, one in earlier_rounds().items()
         ]
     )
+
+
+def wrong_links(tasks: int) -> dict[str, object]:
+    """Return links that no page may open, or that are not one for each task."""
+    others = [None] * (tasks - 1)
+    texts = {
+        "a program": "javascript:alert(1)",
+        "a program after an address": "javascript://a.example/%0Aalert(1)",
+        "data": "data:text/html,<script>alert(1)</script>",
+        "a file": "file:///etc/passwd",
+        "another scheme": "ftp://a.example/1",
+        "no scheme": "//a.example/1",
+        "a path": "/a/#1.x",
+        "a user": "https://school.example@a.example/",
+        "a host in capital letters": "https://A.example/",
+        "a scheme in capital letters": "HTTPS://a.example/",
+        "another script": "https://a.example/\u00e4",
+        "a space": "https://a.example/1 2",
+        "a line end": "https://a.example/1\n",
+        "a backslash for a slash": "https:\\\\a.example\\1",
+        "a change of direction": "https://a.example/\u202e1",
+        "no host": "https:///1",
+        "too long a text": "https://a.example/" + "1" * 1983,
+        "an empty text": "",
+    }
+    return {
+        **{name: [text, *others] for name, text in texts.items()},
+        "a number": [1, *others],
+        "one too few": others,
+        "one too many": [None, None, *others],
+        "a text alone": "https://a.example/",
+        "null": None,
+    }
 
 
 def changed_questions() -> dict[str, tuple[Vector, set[str]]]:

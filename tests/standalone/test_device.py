@@ -18,6 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from crowdveil.campaign.document import Task
 from crowdveil.standalone import device as one_file
 from crowdveil.standalone.checks import (
     CheckedChannel,
@@ -426,6 +427,21 @@ def test_pictures_are_fetched_before_the_first_question(service, tmp_path, monke
         one_file.run(device, None, tmp_path, None)
 
     assert [*(f"fetch {cell}" for cell in range(4)), *["question"] * 5] == seen
+
+
+def test_the_terminal_shows_the_link_of_a_task(tmp_path, monkeypatch, capsys):
+    """The address of what is judged stands below its task, with who sees that it is opened; others have none."""
+    tasks = tuple(
+        Task(f"t{number}", f"Essay {number}", link=link) for number, link in enumerate((None, "https://a.example/1"))
+    )
+    built = build_campaign(url=None, tasks=2, content={"tasks": tasks})
+    monkeypatch.setattr("builtins.input", lambda asked: "yes" * ("Send" in asked))
+    with Device(built.link(0).text, tmp_path, built.write(tmp_path / "files")) as device:
+        one_file.run(device, None, tmp_path / "out", None)
+    first, second = capsys.readouterr().out.split("Essay 0")[1].split("Essay 1")
+
+    assert "Link" not in first
+    assert "Link (its host sees that you open it): https://a.example/1\n" in second
 
 
 def test_a_task_that_the_file_leaves_out_has_no_answer(service, tmp_path):

@@ -298,8 +298,8 @@ def written(folder, text):
 
 
 def test_the_terminal_shows_each_question_before_its_tasks(device, monkeypatch, capsys):
-    """Each question stands once, with its possible answers, before its tasks; the promise is the sum over all."""
-    replies = iter(["yes", "", "3"])
+    """A question stands, with its possible answers, before its tasks; the promise is the sum over all."""
+    replies = iter(["yes", "3", ""])
     monkeypatch.setattr("builtins.input", lambda _: next(replies))
     one_file.show(one_file.promise(device))
     one_file.ask(device)
@@ -307,10 +307,27 @@ def test_the_terminal_shows_each_question_before_its_tasks(device, monkeypatch, 
     first, second = "Question 1?", "Question 2?"
 
     assert [1, None, 3] == device.record["answers"]
-    assert [1, 1] == [asked.count(text) for text in (first, second)]
+    assert [2, 1] == [asked.count(text) for text in (first, second)]
     assert asked.index("no, yes") < asked.index(second) < asked.index("0, 1, 2, 3, 4")
     assert "epsilon 1.500 for a single answer, 2.500 for all of yours" in promise
     assert all(text in promise.split("One random symbol")[0] for text in (first, second))
+
+
+def test_the_terminal_asks_all_questions_about_one_task_together(tmp_path, monkeypatch, capsys):
+    """Each task has its questions before the next task, and an answer is that of its own question."""
+    channels = [response(Categories(("no", "yes")), 1.0), response(Categories(("bad", "good")), 1.0)]
+    built = build_questions(channels, [2, 2], [range(4)] * 2, url=None)
+    replies = iter(["yes", "good", "", "bad"])
+    monkeypatch.setattr("builtins.input", lambda _: next(replies))
+    with Device(built.link(0).text, tmp_path, built.write(tmp_path / "files")) as device:
+        device.open()
+        one_file.ask(device)
+        asked = [line for line in capsys.readouterr().out.splitlines() if "Question" in line or "Thing" in line]
+
+        assert [1, None, 1, 0] == device.record["answers"]
+    assert ["Question 1?", "Thing 0", "Question 2?", "Thing 0", "Question 1?", "Thing 1", "Question 2?", "Thing 1"] == [
+        line.removeprefix("  | ") for line in asked if line.startswith("  | ")
+    ]
 
 
 def test_a_file_of_answers_names_the_question(device, tmp_path):

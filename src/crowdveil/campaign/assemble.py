@@ -67,6 +67,8 @@ def assemble_campaign(
     asked = [{"text": text, "cells": load} for text, load in zip(content.questions, loads, strict=False)]
     chosen: dict[str, Any] = {"levels": content.levels, "prior": content.prior, "questions": asked or None}
     chosen["relay"] = content.relay and asdict(content.relay)
+    links = [task.link for task in content.tasks]
+    chosen["links"] = links if any(links) else None
     document |= {name: value for name, value in chosen.items() if value is not None}
     return Campaign.from_bytes(canonical_bytes(document)), parts
 

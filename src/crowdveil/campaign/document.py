@@ -61,11 +61,12 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """Task of a campaign: identifier, text, and a picture or None."""
+    """Task of a campaign: identifier, text, a picture or None, and the link of what is judged or None."""
 
     id: str
     text: str
     picture: Picture | None = None
+    link: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +188,7 @@ class Campaign(CampaignTerms):
         converted = {
             "opens": date.fromisoformat(found["opens"]),
             "closes": date.fromisoformat(found["closes"]),
-            "tasks": tuple(map(_task, found["tasks"])),
+            "tasks": tuple(map(_task, found["tasks"], found.pop("links", [None] * len(found["tasks"])))),
             "groups": _channel_groups_from_json(found["groups"]),
             "relay": Relay(**found["relay"]) if "relay" in found else None,
             "sent_bytes": sealed_bytes(found) if "relay" in found else found["body_bytes"],
@@ -307,11 +308,9 @@ class Campaign(CampaignTerms):
         return "open" if day <= self.closes else "closed"
 
 
-def _task(data: Mapping[str, Any]) -> Task:
+def _task(data: Mapping[str, Any], link: str | None) -> Task:
     picture = data["picture"]
-    if picture is None:
-        return Task(data["id"], data["text"])
-    return Task(data["id"], data["text"], Picture(*map(picture.get, PICTURE)))
+    return Task(data["id"], data["text"], picture and Picture(*map(picture.get, PICTURE)), link)
 
 
 def _channel_groups_from_json(data: Mapping[str, Any] | None) -> Groups | None:

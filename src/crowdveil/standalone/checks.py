@@ -146,10 +146,8 @@ def text_defect(text: str) -> str:
     """Return why a text is not printable, empty if it is."""
     if text.isascii() and text.isprintable():
         return ""
-    for index, sign in enumerate(text):
-        if _is_invisible(sign) and not _is_needed(text, index):
-            return f"character U+{ord(sign):04X} is not printable"
-    return ""
+    odd = (sign for index, sign in enumerate(text) if _is_invisible(sign) and not _is_needed(text, index))
+    return next((f"character U+{ord(sign):04X} is not printable" for sign in odd), "")
 
 
 def name_defect(name: str) -> str:
@@ -177,11 +175,8 @@ def visible_form(name: str) -> str:
 def first_confusable_pair(names: Iterable[str]) -> tuple[str, str] | None:
     """Return the first two of the distinct texts that have the same `visible_form`, or None."""
     seen: dict[str, str] = {}
-    for name in names:
-        other = seen.setdefault(visible_form(name), name)
-        if other != name:
-            return other, name
-    return None
+    pairs = ((seen.setdefault(visible_form(name), name), name) for name in names)
+    return next((pair for pair in pairs if pair[0] != pair[1]), None)
 
 
 def first_fault(names: Iterable[str]) -> str:
@@ -343,6 +338,8 @@ _HOST = r"[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*"
 _PORT = "(:[1-9][0-9]{0,4})?"
 URL = rf"(?=.{{1,200}}\Z)(https://{_HOST}|http://(127\.0\.0\.1|localhost)){_PORT}(/[A-Za-z0-9._~-]+)*"
 """Address of a service without a final slash; plain http is for this computer only."""
+LINK = rf"(?=.{{1,2000}}\Z)https?://{_HOST}{_PORT}([/?#][!-~]*)?"
+"""Address of what is judged, in ASCII, without a user; the worker opens it."""
 PICTURE = {
     "sha256": HEX,
     "type": "image/(png|jpeg|webp)",
@@ -392,9 +389,9 @@ DEFECTS = {
 """Defects by the path of a value of another form; those of other fields have the name of the field."""
 LOSS = ("cells", "numerator", "denominator")
 QUESTIONS = [{"cells": range(1, MAX_BYTES), "text": CAMPAIGN["question"]}]
-OPTIONAL = {"relay": RELAY, "levels": range(2, 5), "prior": HEX, "questions": QUESTIONS}
-"""Fields that a campaign may have: relay, number of levels that a worker chooses from, SHA-256 of a public prior, and
-several questions with the most tasks of a worker for each."""
+OPTIONAL = {"relay": RELAY, "levels": range(2, 5), "prior": HEX, "questions": QUESTIONS, "links": [(None, LINK)]}
+"""Fields that a campaign may have: relay, number of levels that a worker chooses from, SHA-256 of a public prior,
+several questions with the most tasks of a worker for each, and the link of each task or null."""
 
 
 # ---- Certificates
@@ -774,7 +771,12 @@ def _check_relay(fields: Mapping[str, Any], channels: Sequence[CheckedChannel], 
     claims.add(EVERY_TASK, "" if whole else "relay")
 
 
-CHECKS = {"levels": _check_levels, "questions": _check_questions, "relay": _check_relay}
+def _check_links(fields: Mapping[str, Any], _: Sequence[CheckedChannel], claims: Claims) -> None:
+    """Check that there is a link, or none, for each task."""
+    claims.add("Each task has a link, or none.", "links" if len(fields["links"]) != len(fields["tasks"]) else "")
+
+
+CHECKS = {"links": _check_links, "levels": _check_levels, "questions": _check_questions, "relay": _check_relay}
 """Checks of fields that a campaign may have."""
 
 
@@ -794,8 +796,8 @@ def _is_on_curve(key: str) -> bool:
 def whole_parts(slots: int, tasks: int) -> Iterator[str]:
     """Yield the SHA-256 of each assignment part, hexadecimal, of a campaign in which every slot has every task."""
     for first in range(0, slots, SLOTS_PER_PART):
-        count = min(SLOTS_PER_PART, slots - first)
-        part = {"first": first, "format": PART_FORMAT, "tasks": [list(range(tasks))] * count}
+        whole = [list(range(tasks))] * min(SLOTS_PER_PART, slots - first)
+        part = {"first": first, "format": PART_FORMAT, "tasks": whole}
         yield hashlib.sha256(canonical(part)).hexdigest()
 
 

@@ -282,13 +282,15 @@ class Device:
         return data
 
     def picture(self, cell: int) -> str:
-        """Return the stored file and the description of the picture of a cell's task; empty without one."""
-        picture = self.fields["tasks"][self.tasks[cell]]["picture"]
+        """Return the link of a cell's task, and the stored file and the description of its picture; empty without."""
+        task = self.tasks[cell]
+        picture, address = self.fields["tasks"][task]["picture"], self.fields.get("links", {task: None})[task]
+        link = f"\nLink (its host sees that you open it): {address}" if address else ""
         if picture is None:
-            return ""
+            return link
         name = f"pictures/{picture['sha256']}"
         self._document(name, f"/{name}", picture["sha256"])
-        return f"\nPicture: {self.folder / name.replace('/', '-')}\n{foreign(picture['alt'])}"
+        return f"{link}\nPicture: {self.folder / name.replace('/', '-')}\n{foreign(picture['alt'])}"
 
     def require_open(self) -> None:
         """Refuse a used or revoked link, a second report, and a campaign that is not open today (in UTC)."""
@@ -335,8 +337,7 @@ class Device:
         level, chosen = (b"", {}) if self.level is None else (bytes([self.level]), {"level": self.level})
         body = level + draw(channels, self.record["answers"], self.fields["symbol_bytes"], self.source)
         body = body.ljust(self.fields["body_bytes"], b"\0")
-        if self.seal and "relay" in self.fields:
-            body = self.seal(body)
+        body = self.seal(body) if self.seal and "relay" in self.fields else body
         add_to_ledger(self.home, self.ledger_lines())
         drawn = {"state": "sampled", "report": self.record["report"], "body": body.hex(), "tries": 0}
         self._keep(link=self.link, **drawn, **chosen)
@@ -414,16 +415,17 @@ def read_answers(path: Path, device: Device) -> dict[int, str]:
 
 
 def ask(device: Device) -> None:
-    """Ask every task in the terminal; each answer is kept at once."""
+    """Ask every task in the terminal, all questions about one together; each answer is kept at once."""
     pictures = [device.picture(cell) for cell in range(len(device.tasks))]  # all first: the service sees no pauses
     questions, channels = questions_of(device.fields), device.channels(device.level)
-    for cell, (of, task) in enumerate(zip(device.asked, device.tasks, strict=True)):
-        labels = channels[cell].labels
-        if device.asked[cell - 1 : cell] != [of]:
+    ids, last = [device.fields["tasks"][task]["id"] for task in device.tasks], -1
+    for number, cell in enumerate(sorted(range(len(ids)), key=lambda cell: ids.index(ids[cell]))):
+        labels, of, task = channels[cell].labels, device.asked[cell], device.tasks[cell]
+        if last != (last := of):
             show(f"\nQuestion {of + 1} of {len(questions)}:\n{foreign(questions[of]['text'])}")
             show(f"Enter alone keeps what stands in brackets. Possible answers:\n{foreign(', '.join(labels))}")
         before = device.record["answers"][cell]
-        show(f"\n{cell + 1} of {len(device.tasks)}:\n{foreign(device.fields['tasks'][task]['text'])}{pictures[cell]}")
+        show(f"\n{number + 1} of {len(device.tasks)}:\n{foreign(device.fields['tasks'][task]['text'])}{pictures[cell]}")
         if before is not None:
             show(f"Your answer so far:\n{foreign(labels[before])}")
         prompt = f"Your answer [{'no answer' if before is None else 'as it is'}]: "

@@ -271,6 +271,23 @@ def test_tasks_have_texts_pictures_and_exclusions(table):
     assert (Task("p", "Plain"), None, ()) == (second.task, second.picture, second.not_for)
 
 
+def test_a_task_has_the_link_of_what_is_judged(table):
+    """The host gets lower case, letters beyond ASCII and spaces are percent-encoded, and the rest stays."""
+    first, second = read_tasks(table("id,text,link\na,A, HTTPS://Docs.Example/Größe%20 1?q=B#c \nb,B,\n"))
+
+    assert "https://docs.example/Gr%C3%B6%C3%9Fe%20%201?q=B#c" == first.task.link
+    assert None is second.task.link
+
+
+@pytest.mark.parametrize(
+    "link", ["javascript:alert(1)", "file:///a", "//a.example", "https://me@a.example/", "a.example"]
+)
+def test_a_link_that_is_no_web_address_is_refused(table, link):
+    """Other schemes, users and texts without a scheme are refused with their line."""
+    with pytest.raises(ReportsError, match=r"line 2: a link begins with https:// or http://"):
+        read_tasks(table(f"id,text,link\na,A,{link}\n"))
+
+
 def test_workers_are_names_in_order(table):
     """The order of the names gives the slots."""
     assert ("Bo", "Ann") == read_worker_names_in_slot_order(table("name\nBo\nAnn\n"))

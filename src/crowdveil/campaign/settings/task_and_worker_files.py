@@ -7,23 +7,28 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
+from urllib.parse import quote
 
 from crowdveil.campaign.document import Picture, Task
 from crowdveil.campaign.settings.section import checked_and_normalized_text
 from crowdveil.errors import ReportsError, TextSource
 from crowdveil.standalone.checks import (
+    LINK,
     MAX_ALT,
     MAX_ID,
     MAX_PICTURE_BYTES,
     MAX_TEXT,
     BadTable,
+    fits,
     read_table,
     visible_form,
 )
 
-TASK_COLUMNS = ("id", "text", "picture", "alt", "not_for")
+TASK_COLUMNS = ("id", "text", "picture", "alt", "link", "not_for")
 WORKER_COLUMNS = ("name",)
 MAX_FILE_BYTES = 50_000_000
+SAFE = "".join(map(chr, range(33, 127)))
+"""Printable ASCII, which stays as it is in an address."""
 SEPARATOR = ";"
 """Separator of several workers in `not_for`."""
 SIGNATURES = (
@@ -44,7 +49,7 @@ class TaskRow:
 
 
 def read_tasks(path: Path) -> tuple[TaskRow, ...]:
-    """Return the tasks of a CSV file with columns id, text and, where needed, picture, alt and not_for.
+    """Return the tasks of a CSV file with columns id, text and, where needed, picture, alt, link and not_for.
 
     Pictures are named relative to the folder of the file.
 
@@ -110,8 +115,9 @@ def _task_row(path: Path, line: int, row: Mapping[str, str]) -> TaskRow:
     text = _readable_cell(path, line, "text", row["text"], MAX_TEXT)
     excluded = unicodedata.normalize("NFC", row["not_for"]).split(SEPARATOR)
     not_for = tuple(name.strip() for name in excluded if name.strip())
+    link = _link(path, line, row["link"])
     if not row["picture"].strip():
-        return TaskRow(Task(identifier, text), None, not_for)
+        return TaskRow(Task(identifier, text, link=link), None, not_for)
     data = _picture_bytes(path, line, row["picture"].strip())
     kind = next((kind for kind, signature in SIGNATURES if signature.match(data)), None)
     if kind is None:
@@ -123,7 +129,23 @@ def _task_row(path: Path, line: int, row: Mapping[str, str]) -> TaskRow:
             hint="SVG files can hold programs and are refused. Convert it.",
         )
     alt = _readable_cell(path, line, "alt", row["alt"], MAX_ALT, "Describe the picture for those who cannot see it.")
-    return TaskRow(Task(identifier, text, Picture(sha256(data).hexdigest(), kind, len(data), alt)), data, not_for)
+    return TaskRow(Task(identifier, text, Picture(sha256(data).hexdigest(), kind, len(data), alt), link), data, not_for)
+
+
+def _link(path: Path, line: int, text: str) -> str | None:
+    """Return the address of a cell, its host in lower case and other letters percent-encoded; None for an empty one."""
+    if not text:
+        return None
+    address = quote(re.sub(r"[^/]*//[^/?#]*", lambda start: start[0].lower(), text, count=1), safe=SAFE)
+    if not fits(address, LINK):
+        raise ReportsError(
+            "a link begins with https:// or http:// and a host, without a user",
+            source=_text_source_counted_in_lines(path),
+            rows=(line,),
+            examples=text[:200],
+            hint="Copy the address of what is judged from the browser.",
+        )
+    return address
 
 
 def _picture_bytes(path: Path, line: int, name: str) -> bytes:

@@ -185,7 +185,7 @@ const commonDivisor = (a, b) => (b ? commonDivisor(b, a % b) : a);
 
 // Campaign ------------------------------------------------------------------------------------------------------------
 const NO_SERVICE = "curators without a service";
-const OPTIONAL = ["levels", "prior", "questions", "relay"];
+const OPTIONAL = ["levels", "links", "prior", "questions", "relay"];
 const CAMPAIGN_FIELDS = (
   "assignment_parts body_bytes cells certificates closes consent format groups labels language min_reports opens " +
   "purge_after_days question salt slots symbol_bytes tasks title url"
@@ -194,6 +194,7 @@ const HOST = "[a-z0-9]([a-z0-9-]*[a-z0-9])?(\\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*";
 const PORT = "(:[1-9][0-9]{0,4})?";
 const ORIGIN = `(https://${HOST}|http://(127\\.0\\.0\\.1|localhost))${PORT}`;
 const HOST_FORM = new RegExp(`^(${HOST}${PORT}|${NO_SERVICE})$`);
+const LINK_FORM = new RegExp(`^(?=.{1,2000}$)https?://${HOST}${PORT}([/?#][!-~]*)?$`);
 const URL_FORM = new RegExp(`^(?=.{1,200}$)${ORIGIN}(/[A-Za-z0-9._~-]+)*$`);
 
 function checkFields(data) {
@@ -209,6 +210,8 @@ function checkFields(data) {
   const isPicture = (picture) =>
     hasFields(picture, "alt bytes sha256 type") && isHash(picture.sha256) && areLines(picture.alt, 2000) &&
     isMatch(picture.type, /^image\/(png|jpeg|webp)$/) && isInteger(picture.bytes, 1, 5_000_000);
+  const isLink = (link) => link === null || isMatch(link, LINK_FORM);
+  check(data.links === undefined || isListOf(data.links, isLink, tasks.length), "links", "not one, or null, for each task");
   check(tasks.every(({ picture }) => picture === null || isPicture(picture)), "picture", "other fields");
   check(isInteger(slots, 1, 1_000_000) && isInteger(data.min_reports, 1, slots), "number", "slots or min_reports");
   check(isInteger(cells, 1, tasks.length) && isInteger(data.symbol_bytes, 1, 2), "number", "cells or symbol_bytes");

@@ -176,12 +176,15 @@ function chancesTable({ labels, isProtected, outputs, rows }) {
 
 const countAnswers = () => ({ given: Object.values(page.device.record.answers ?? {}).filter(Number.isInteger).length });
 
-/** Show the tasks, those of several questions below each of them. */
+/** Show the tasks; of several questions those about one task together, each below its question. */
 function showTasks() {
   const { campaign, tasks } = page.device;
-  const isFirst = (of, index) => campaign.questions && (index === 0 || of !== questionOf(campaign, tasks[index - 1]));
+  const nameOf = (task) => campaign.tasks[task].id;
+  const places = new Map(tasks.map((task, index) => [nameOf(task), index]).reverse());
+  const shown = Array.from(tasks).sort((one, other) => places.get(nameOf(one)) - places.get(nameOf(other)));
+  const isFirst = (of, index) => campaign.questions && (index === 0 || of !== questionOf(campaign, shown[index - 1]));
   const heading = (of, index) => (isFirst(of, index) ? [questionText("h3", of)] : []);
-  const fields = tasks.flatMap((task, index) => [...heading(questionOf(campaign, task), index), taskField(task, index)]);
+  const fields = shown.flatMap((task, index) => [...heading(questionOf(campaign, task), index), taskField(task, index)]);
   $("task-list").replaceChildren(...fields);
   show("tasks", { ...countAnswers(), isAsked: !campaign.questions });
 }
@@ -214,7 +217,18 @@ function taskField(task, index) {
       ? element("select", { onchange }, ...choices.reverse().map(option))
       : element("div", { className: isShort ? "options grid" : "options" }, ...choices.map(radio));
   if (names.length > MOST_BUTTONS) input.setAttribute("aria-labelledby", legend.id);
-  return element("fieldset", { className: "card" }, legend, ...(picture ? [pictureOf(picture)] : []), input);
+  const shownFirst = [...linkOf(campaign, task), ...(picture ? [pictureOf(picture)] : [])];
+  return element("fieldset", { className: "card" }, legend, ...shownFirst, input);
+}
+
+/** Return the link of a task, which the worker opens, and that its host sees that; nothing without one. */
+function linkOf({ links = [] }, task) {
+  const href = links[task];
+  if (!href) return [];
+  const secret = { target: "_blank", rel: "noopener noreferrer", referrerPolicy: "no-referrer" };
+  const link = element("a", { href, ...secret, textContent: href });
+  const note = element("span", { className: "small", text: "tasks.link", places: { host: href.split(/[/?#]+/)[1] } });
+  return [element("p", { className: "judged" }, link, element("br"), note)];
 }
 
 function pictureOf(picture) {
