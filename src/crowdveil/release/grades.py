@@ -1,7 +1,6 @@
 """Grades: one row for each task and question, rounded to the scale, with an interval, joined to names by a file."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,37 +9,11 @@ from crowdveil.channels.alphabet import Scale
 from crowdveil.errors import ReportsError
 from crowdveil.presentation.counts import number_of
 from crowdveil.release.results_page import QuestionResults, campaign_then_natural_task_order
-from crowdveil.standalone.checks import BadTable, read_table, visible_form
+from crowdveil.standalone.checks import visible_form
 
-TASK_NAMES = ("task", "id")
-"""Names of the column of tasks in a file of names: a file of tasks has the second one."""
 SCALE_HINT = "Without a certificate, give the scale with which the answers were read."
 NEAREST, START, END = 0.5 + 1e-9, 1e-9, 1 - 1e-9
 """Shares of a step that are added before a number is rounded down; it may miss a point by rounding."""
-
-
-def read_names_of_tasks(path: Path) -> dict[str, str]:
-    """Return whose each task is, by the visible form of its name, from the columns task (or id) and name of a CSV file.
-
-    Raises:
-        ReportsError: an unreadable file, no such columns, or a task twice.
-    """
-    try:
-        header, rows = read_table(path.read_bytes(), str(path))
-    except OSError as error:
-        raise ReportsError("the file must be readable", source=str(path), hint=f"{error.strerror or error}.") from error
-    except BadTable as error:
-        raise ReportsError(f"line {error.line}: {error.rule}", source=str(path), hint=error.hint) from error
-    tasks = [name for name in header if name in TASK_NAMES]
-    if len(tasks) != 1 or header.count("name") != 1:
-        rule = "a file of names has one column task (or id) and one column name"
-        raise ReportsError(rule, source=str(path), examples=", ".join(header)[:200])
-    found: dict[str, str] = {}
-    for line, row in rows.items():
-        task = row[header.index(tasks[0])]
-        if found.setdefault(visible_form(task), name := row[header.index("name")]) != name:
-            raise ReportsError(f"line {line}: a task has one name", source=str(path), examples=task)
-    return found
 
 
 def grade_columns(answered: Sequence[QuestionResults], names: Mapping[str, str] | None) -> dict[str, Any]:
@@ -51,7 +24,7 @@ def grade_columns(answered: Sequence[QuestionResults], names: Mapping[str, str] 
 
     Args:
         answered: results of each question.
-        names: as of `read_names_of_tasks`; None without.
+        names: name for each task, by the visible form of the task; None without.
 
     Raises:
         ReportsError: numbers without a scale.

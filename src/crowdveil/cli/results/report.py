@@ -145,7 +145,7 @@ class _GradeTable:
 def _checked_table_of_grades(grades: Path | None, names: Path | None) -> _GradeTable | None:
     """Return the table of grades that will be written; None for none."""
     from crowdveil.files.atomic_write import Outputs
-    from crowdveil.release.grades import read_names_of_tasks
+    from crowdveil.folder.results.task_names import read_names_of_tasks
 
     if grades is None:
         if names is not None:
