@@ -164,8 +164,10 @@ def test_a_vote_without_probabilities_leaves_confidence_empty(run: Run, run_json
 
 
 def test_mistakes_in_names_of_files_and_methods_are_explained(sent: Path, run: Run, refusal: Refusal) -> None:
-    """A folder in place of its file says what to give, and a name like no method has no suggestion."""
-    assert "Give the file sent/reports.csv." in refusal("infer", "sent")
+    """The folder of a collection is its file, two files of reports are refused, and no method like a name suggested."""
+    run("infer", "sent")
+    Path("sent/reports.parquet").write_bytes(b"")
+    assert "Give one of them: sent/reports.csv, sent/reports.parquet." in refusal("infer", "sent")
     assert "Did you mean" not in run("infer", *SENT, "--method", "xyz", code=2).stderr
 
 

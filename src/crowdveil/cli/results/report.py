@@ -40,7 +40,7 @@ HINT = "If the reports were protected, name them: --reports collected/reports.cs
     cls=Verb,
     values=REPORTS,
     example='crowdveil report found --title "Cats and dogs" --out cats.html',
-    main_options=("out", "grades", "names", "reports", "campaign", "title", "shown_question", "workers"),
+    main_options=("out", "grades", "reports", "campaign", "title", "shown_question", "workers"),
     short_help="Write the results as one HTML page.",
 )
 @click.argument("folder", type=FOLDER)
@@ -80,6 +80,7 @@ def report(
     worker, and participation, only with a certificate that was checked against the reports. It has no report of any
     worker, and no worker's name unless requested. REPORTS must be those that infer read, with the same options.
 
+    \f
     --grades also writes a table: numbers rounded to the scale, with 90 % intervals rounded outwards, the questions of a
     task together, and the name that --names has for each task.
     """
