@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from crowdveil.data.importers.export_file import integers_if_whole
 from crowdveil.data.ingest.column_readers import ColumnNames, ReportColumns, encode_arrow_column, encode_columns
 from crowdveil.data.ingest.gold_files import DrawnGold, gold_of_columns, gold_roles
 from crowdveil.errors import ReportsError, SettingsError
@@ -134,19 +135,8 @@ def read_gold_frame(frame: Any) -> DrawnGold:
     """
     with _errors_as_report_errors(frame):
         roles, table = _arrow_by_role(frame, lambda columns: gold_roles(columns, "gold"))
-        columns = {role: _integers_if_whole(table[name]) for role, name in roles.items()}
+        columns = {role: integers_if_whole(table[name]) for role, name in roles.items()}
         return gold_of_columns({role: encode_arrow_column(column, "gold") for role, column in columns.items()}, "gold")
-
-
-def _integers_if_whole(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return whole numbers as integers: with an empty cell among them, pandas reads a column of them as floats."""
-    if not pa.types.is_floating(column.type):
-        return column
-    known = pc.if_else(pc.is_finite(column), column, None)
-    try:
-        return known.cast(pa.int64()) if known.null_count else column
-    except pa.ArrowInvalid:
-        return column
 
 
 def _answer_roles(names: ColumnNames, columns: list[str]) -> dict[str, str]:

@@ -11,9 +11,15 @@ from crowdveil.data import datasets
 from crowdveil.data.assignment import Assignment
 from crowdveil.data.facts.asked import Asked
 from crowdveil.data.facts.label_notes import spelling_notes, warnings_of_labels_meaning_no_answer
-from crowdveil.data.ingest.checked_column_codes import EXAMPLES_SHOWN, Duplicates
-from crowdveil.data.ingest.column_readers import ReportColumns, read_csv_by_role
-from crowdveil.data.ingest.csv_files import Progress, text_source
+from crowdveil.data.importers.export_file import read_given_columns
+from crowdveil.data.ingest.checked_column_codes import (
+    EXAMPLES_SHOWN,
+    Duplicates,
+    refuse_if_rows_empty_or_marked,
+    with_sorted_distinct_numbers,
+)
+from crowdveil.data.ingest.column_readers import ReportColumns
+from crowdveil.data.ingest.csv_files import Progress
 from crowdveil.data.read_options import IdentifierList, Kind, ReadOptions
 from crowdveil.data.reports import Reports
 from crowdveil.data.sources.answer_source import AnswerSource, local_source
@@ -203,23 +209,21 @@ def default_output_folder(source: AnswerSource) -> Path:
 
 
 def read_task_or_worker_column(path: Path, name: str) -> list[str]:
-    """Return the column `task` or `worker` of a CSV file, in file order.
+    """Return the column `task` or `worker` of a table of any form, in file order.
 
     Raises:
         ReportsError: the file is damaged, lacks the column, or a name is empty.
     """
     if not path.exists():
-        hint = f"Give a CSV file with the column {name}, one in each row."
+        hint = f"Give a file with the column {name}, one in each row."
         raise ReportsError(f"a list of {name}s must be a file", source=str(path), hint=hint)
-    names: list[str] = read_csv_by_role(path, {name: (name,)})[1][name].cells.tolist()
-    if "" in names:
-        raise ReportsError(
-            f"every row needs a {name}",
-            source=text_source(path),
-            rows=(names.index("") + 1,),
-            hint="Name it, or leave the row out.",
-        )
-    return names
+    read = read_given_columns(path, {name: (name,)})
+    column = with_sorted_distinct_numbers(read.coded[name])
+    hint = "Name it, or leave the row out."
+    refuse_if_rows_empty_or_marked(
+        column, column.names == "", f"every row needs a {name}", source=read.source, hint=hint
+    )
+    return [str(cell) for cell in column.cells.tolist()]
 
 
 def _answers_of_dataset(
