@@ -396,6 +396,7 @@ class Reports:
         decimal: str = ".",
         question: str | None = None,
         tool: str | None = None,
+        transpose: bool = False,
         **options: Unpack[ReadKeywords],
     ) -> Self:
         """Return the answers of sources as the command line names them; NULL is "no answer".
@@ -408,6 +409,7 @@ class Reports:
             decimal: decimal mark of the answers, a point or comma.
             question: question of an export, or of a column `question`, with several.
             tool: tool whose export it is; by default the one that is recognised.
+            transpose: whether a wide table has one row for each respondent, and one column for each task.
             options: as in `from_csv`.
 
         Raises:
@@ -426,6 +428,7 @@ class Reports:
             decimal=decimal,
             question=question,
             tool=tool,
+            transpose=transpose,
             multiple=options.get("multiple"),
             nothing_ticked=options.get("nothing_ticked", "no"),
         )

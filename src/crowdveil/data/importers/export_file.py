@@ -102,6 +102,7 @@ class ExportFile:
         encoding: encoding of a text without byte-order mark; None for UTF-8.
         names: columns that a user states.
         delimiters: delimiters that a text file may have.
+        transposed: whether a wide table has one row for each worker, and one column for each task.
     """
 
     path: Path
@@ -110,6 +111,7 @@ class ExportFile:
     encoding: str | None = None
     names: ColumnNames = NO_NAMES
     delimiters: tuple[str, ...] = tuple(DELIMITERS)
+    transposed: bool = False
 
     @cached_property
     def sniffed(self) -> Sniffed:

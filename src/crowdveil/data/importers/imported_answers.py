@@ -285,8 +285,8 @@ def _submissions_of_file(importer: Importer, export: ExportFile) -> list[Submiss
 
 
 def _personal_columns(importer: Importer, exports: Sequence[ExportFile], questions: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the names of the columns with personal data, over all files, questions and columns of names apart."""
-    kept = {*importer.kept, *(name for export in exports for name in (export.names.task, export.names.worker))}
+    """Return the names of the columns with personal data, over all files; questions and what is kept apart."""
+    kept = {name for export in exports for name in importer.kept_columns(export)}
     found = dict.fromkeys(
         name
         for export in exports
@@ -294,7 +294,12 @@ def _personal_columns(importer: Importer, exports: Sequence[ExportFile], questio
             export.columns, export.rows_as_mappings if export.form == "json" else ()
         )
     )
-    return tuple(name for name in found if name not in kept and not name.endswith(questions))
+    return tuple(name for name in found if name not in kept and not any(_is_part_of(name, one) for one in questions))
+
+
+def _is_part_of(path: str, question: str) -> bool:
+    """Return whether a column or path of keys is a question (`Answer.stars`, `OUTPUT:stars`), or inside its answers."""
+    return path == question or path.endswith((f".{question}", f":{question}")) or path.startswith(f"{question}.")
 
 
 def _given_or_only_question(question: str | None, found: Sequence[Submission], importer: Importer, source: str) -> str:

@@ -1,4 +1,4 @@
-"""Files of known truths (gold) in every form that truths are written in, with the seed of their draw where they have one."""
+"""Files of known truths (gold), in every form in which truths are written, and the seed of their draw."""
 
 from collections.abc import Mapping, Sequence
 from os import PathLike

@@ -526,6 +526,7 @@ def local_source(path: Path, layout: Layout | None = None, copied: str | None = 
     found = local_files(str(path))
     names = [str(file) if copied is None else _user_facing_name_of_copy(file, path, copied) for file in found]
     stated: Any = {"encoding": layout.encoding, "names": layout.names, "delimiters": layout.delimiters}
+    stated["transposed"] = layout.transpose
     files = tuple(ExportFile(file, name, **stated) for file, name in zip(found, names, strict=True))
     if len(found) > 1:
         refuse_files_beside_companions(found)
