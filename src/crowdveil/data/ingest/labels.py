@@ -208,7 +208,7 @@ def alphabet_and_label_codes(
         column, has_lone_surrogate(column.names), TEXT_RULE, source=source, hint="Correct the rows."
     )
     if alphabet is None:
-        _require_alphabet_size(len(texts), source)
+        _require_alphabet_size(texts, source)
         alphabet = Categories(_sorted_labels(texts))
     place = {name: code for code, name in enumerate(alphabet.names)}
     codes = np.array([place.get(text, MISSING) for text in texts], dtype=np.int16)
@@ -258,7 +258,8 @@ def refuse_if_numbers_of_unstated_kind(column: CodedColumn, source: str) -> None
         )
 
 
-def _require_alphabet_size(size: int, source: str) -> None:
+def _require_alphabet_size(texts: Sequence[str], source: str) -> None:
+    size = len(texts)
     if not 2 <= size <= MAX_LABELS:
         raise ReportsError(
             f"there must be 2 to {MAX_LABELS} different labels",
@@ -269,6 +270,8 @@ def _require_alphabet_size(size: int, source: str) -> None:
                 advice("state {kind} if these are numbers", advice("state {numeric}", numeric=True), kind="numeric"),
                 advice("choose another question, if there are several ({question})"),
             ),
+            code="one label" if size == 1 else "",
+            values={"label": texts[0]} if size == 1 else None,
         )
 
 
