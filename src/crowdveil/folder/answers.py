@@ -20,6 +20,7 @@ from crowdveil.data.ingest.checked_column_codes import (
 )
 from crowdveil.data.ingest.column_readers import ReportColumns
 from crowdveil.data.ingest.csv_files import Progress
+from crowdveil.data.ingest.labels import labels_with_counts
 from crowdveil.data.read_options import IdentifierList, Kind, ReadOptions
 from crowdveil.data.reports import Reports
 from crowdveil.data.sources.answer_source import AnswerSource, local_source
@@ -186,7 +187,11 @@ def change_notes(columns: ReportColumns, reports: Reports, options: ReadOptions)
     if options.merge_labels and reports.alphabet is not None:
         spellings = len(np.unique(columns.without_null()[0].value.codes))
         if spellings > reports.alphabet.size:
-            notes.append(f"{spellings:,} spellings were merged into {reports.alphabet.size:,} labels.")
+            counts = np.zeros(reports.alphabet.size, dtype=np.int64)
+            for block in reports.blocks():
+                counts += np.bincount(block.value, minlength=len(counts))
+            labels = labels_with_counts(reports.alphabet.names, counts)
+            notes.append(f"{spellings:,} spellings were merged into {reports.alphabet.size:,} labels: {labels}.")
     return tuple(notes)
 
 

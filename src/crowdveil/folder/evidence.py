@@ -146,6 +146,7 @@ def read_evidence(
         notes=notes,
         skipped=skipped,
         merge_labels=reading.merge_labels,
+        label_map=dict(opened.layout.label_map),
         inputs=_public_inputs(certificate_path, crowd, reading),
     )
 

@@ -33,7 +33,7 @@ from crowdveil.data.importers.registry import (
     with_recognised_delimiter,
 )
 from crowdveil.data.ingest.checked_column_codes import with_decimal_points
-from crowdveil.data.ingest.choices import NothingTicked, choice_notes, columns_by_choice, notes_on_shared_separators
+from crowdveil.data.ingest.choices import NothingTicked, choice_notes
 from crowdveil.data.ingest.column_readers import (
     NO_NAMES,
     QUESTION,
@@ -44,7 +44,7 @@ from crowdveil.data.ingest.column_readers import (
     read_parquet_columns,
 )
 from crowdveil.data.ingest.csv_files import Progress, refuse_encoding_of_utf8, text_source
-from crowdveil.data.ingest.labels import map_labels, notes_on_similar_names, refuse_if_numbers_of_unstated_kind
+from crowdveil.data.ingest.labels import columns_as_stated, map_labels, refuse_if_numbers_of_unstated_kind
 from crowdveil.data.ingest.questions import answers_by_question_if_tasks_have_several, answers_to
 from crowdveil.data.sources.local_copies_of_sources import copy_duckdb_table_as_parquet, copy_remote_files, copy_stdin
 from crowdveil.data.sources.location import (
@@ -229,15 +229,11 @@ class AnswerSource:
         """
         with whole_file_progress(self.files, progress):
             columns, notes = self._columns_with_numbers_unchanged(progress, digested)
-            if self.layout.label_map:
-                value, mapped = map_labels(columns.value, self.layout.label_map)
-                columns, notes = replace(columns, value=value), notes + (() if self.private else mapped)
             if not self.private:
-                notes += notes_on_similar_names(columns.task, columns.worker)
-            if not self.private and (self.layout.multiple is not None or columns.may_have_choices):
-                columns, more = columns_by_choice(columns, self.layout.choices)
-                shared = () if columns.value_name == "value" else notes_on_shared_separators(columns.value.names)
-                notes += more + (shared if self.layout.multiple is None else ())
+                columns, more = columns_as_stated(columns, self.layout)
+                notes += more
+            elif self.layout.label_map:
+                columns = replace(columns, value=map_labels(columns.value, self.layout.label_map)[0])
         if self.layout.decimal == ",":
             columns = replace(columns, value=with_decimal_points(columns.value, columns.source))
         return columns, notes
