@@ -6,7 +6,7 @@ Integers, truth values, categories and enumerations are text inside; `OriginalCo
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal
@@ -36,6 +36,7 @@ class OriginalColumns:
         task_type, worker_type: Arrow types of their cells.
         label: the column of labels or numbers with no row; its type holds the values of a dictionary.
         label_name: its name.
+        others: names of the columns that are not read.
     """
 
     task: str
@@ -44,6 +45,7 @@ class OriginalColumns:
     worker_type: Any
     label: Any
     label_name: str
+    others: tuple[str, ...] = ()
 
     @property
     def ordered_labels(self) -> tuple[str, ...] | None:
@@ -122,8 +124,15 @@ def coded_and_original_columns(frame: Any, names: ColumnNames) -> tuple[ReportCo
         ReportsError: not a frame, a missing column, or a column of mixed kinds.
     """
     with _errors_as_report_errors(frame):
-        roles, table = _arrow_by_role(frame, lambda columns: _answer_roles(names, columns))
-        original = _original_columns(table, roles)
+        columns = list[str]()
+
+        def choose(found: list[str]) -> dict[str, str]:
+            columns.extend(found)
+            return _answer_roles(names, found)
+
+        roles, table = _arrow_by_role(frame, choose)
+        others = tuple(name for name in columns if name not in roles.values())
+        original = replace(_original_columns(table, roles), others=others)
         return encode_columns(roles, table, SOURCE, value_name=names.answer_name([roles["value"]])), original
 
 

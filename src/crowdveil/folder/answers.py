@@ -10,7 +10,11 @@ from crowdveil.channels.alphabet import Alphabet, Categories, Scale
 from crowdveil.data import datasets
 from crowdveil.data.assignment import Assignment
 from crowdveil.data.facts.asked import Asked
-from crowdveil.data.facts.label_notes import spelling_notes, warnings_of_labels_meaning_no_answer
+from crowdveil.data.facts.label_notes import (
+    notes_on_unread_columns,
+    spelling_notes,
+    warnings_of_labels_meaning_no_answer,
+)
 from crowdveil.data.importers.export_file import read_given_columns
 from crowdveil.data.ingest.checked_column_codes import (
     EXAMPLES_SHOWN,
@@ -37,10 +41,6 @@ MERGED = (
     "Spellings of a label that differ only in spaces, invisible characters, case, Unicode form or the way a number is "
     "written are one."
 )
-
-
-WEIGHT_NAMES = frozenset({"count", "counts", "votes", "weight", "weights", "n", "frequency"})
-"""Lower-case names of columns that often hold repeated votes or weights."""
 
 
 class AnswersRead(NamedTuple):
@@ -140,7 +140,7 @@ def read_answers(
     )
     read = numbers_put_on_scale(opened.name, found, alphabet)
     rules = (*read.rules, *((MERGED,) if merge_labels else ()))
-    unread = warning_of_unread_weight_columns(opened)
+    unread = notes_on_unread_columns(opened.unread_columns)
     notes += spelling_notes(found) + warnings_of_labels_meaning_no_answer(found)
     return read._replace(rules=rules + unread, counts=read.counts + notes + unread)
 
@@ -290,15 +290,3 @@ def numbers_put_on_scale(source: str, found: Reports, scale: Alphabet | None) ->
 def kind_of_truths(alphabet: Alphabet | None) -> Kind:
     """Return whether truths in this alphabet are labels or numbers."""
     return "categorical" if isinstance(alphabet, Categories) else "numeric"
-
-
-def warning_of_unread_weight_columns(source: AnswerSource) -> tuple[str, ...]:
-    """Return a warning that names unread columns of weights in a table; empty without any.
-
-    Raises:
-        ReportsError: the table cannot be read.
-    """
-    found = [repr(name) for name in source.column_names if name.strip().lower() in WEIGHT_NAMES]
-    if not found:
-        return ()
-    return (f"Not read: {', '.join(found)}. Each row counts as one answer of one worker.",)

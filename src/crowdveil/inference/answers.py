@@ -11,6 +11,7 @@ from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.data.assignment import Assignment
 from crowdveil.data.evidence import Evidence
 from crowdveil.data.facts.label_notes import (
+    notes_on_unread_columns,
     refuse_numbers_outside,
     spelling_notes,
     warnings_of_labels_meaning_no_answer,
@@ -148,7 +149,8 @@ def read_answers_with_notes(answers: Any, options: ColumnKeywords) -> tuple[Repo
     stated: Any = {name: options.get(name) for name in ROLES}
     reading: Any = {name: value for name, value in options.items() if name not in ROLES}
     columns, original = coded_and_original_columns(answers, ColumnNames(**stated))
-    return Reports.from_coded_frame(columns, original, ReadOptions(**reading))
+    reports, notes = Reports.from_coded_frame(columns, original, ReadOptions(**reading))
+    return reports, (*notes, *notes_on_unread_columns(original.others))
 
 
 def column_keyword_names() -> tuple[str, ...]:

@@ -116,17 +116,17 @@ class AnswerSource:
         return [file.path for file in self.files] if self.files else [self.path]
 
     @property
-    def column_names(self) -> list[str]:
-        """Names of the columns of a table, of one plain file; empty for other sources."""
-        file = self.files[0] if self.is_single_file else None
-        if (
-            file is None
-            or file.form not in ("text", "parquet")
-            or file.is_blank_or_empty_json_list
-            or self.importer is not None
-        ):
+    def unread_columns(self) -> list[str]:
+        """Names of the columns of plain tables that are not read; empty for exports, blocks and data sets."""
+        if self.importer is not None:
             return []
-        return file.with_delimiter(file.delimiter_and_column_roles()[0]).columns
+        found = dict[str, None]()
+        for file in self.files:
+            if not file.is_blank_or_empty_json_list:
+                delimiter, roles = file.delimiter_and_column_roles()
+                names = file.with_delimiter(delimiter).columns
+                found |= dict.fromkeys(name for name in names if name not in roles.values())
+        return list(found)
 
     @cached_property
     def importer(self) -> Importer | None:
