@@ -60,7 +60,7 @@ def import_answers(files: tuple[str, ...], layout: Layout, out: Path, form: Tabl
     with open_sources(files, layout) as source:
         replaced = outputs.check_and_list_replaced_files(inputs=source.inputs)
         with progress_bar("reading", unit="bytes") as bar:
-            imported = source.answers_of_tool_export(bar)
+            imported = source.answers_of_tool_export(bar).with_mapped_labels(layout.label_map)
         with progress_bar("writing"):
             table = imported.table
             write_outputs(outputs, {out.name: lambda stream: write_table(stream, table, written_form)})

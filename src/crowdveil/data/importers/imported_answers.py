@@ -30,6 +30,8 @@ from crowdveil.data.ingest.choices import (
     parsed_cell,
     refuse_equal_choice_tasks,
 )
+from crowdveil.data.ingest.dictionary_encoding import encode_text
+from crowdveil.data.ingest.labels import LabelMap, map_labels
 from crowdveil.errors import ReportsError
 from crowdveil.presentation.hints import advice, one_of
 
@@ -74,6 +76,17 @@ class ImportedAnswers:
     not_read: tuple[str, ...] = ()
     data: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
+
+    def with_mapped_labels(self, label_map: LabelMap) -> "ImportedAnswers":
+        """Return the answers with labels that are replaced by a map, which `columns` says; NULL stays."""
+        if not label_map:
+            return self
+        labels = encode_text(self.table["label"])
+        known = tuple(pair for pair in label_map if pair[0] != NULL)
+        mapped, notes = map_labels(labels, known)
+        place = self.table.column_names.index("label")
+        table = self.table.set_column(place, "label", pa.array(mapped.cells.tolist(), pa.string()))
+        return replace(self, table=table, columns=(*self.columns, *notes))
 
 
 def answers_to_one_question(

@@ -70,10 +70,10 @@ def map_labels(column: CodedColumn, given: LabelMap) -> tuple[CodedColumn, tuple
 
 
 def labels_with_counts(names: Sequence[Any], counts: NDArray[np.integer]) -> str:
-    """Return the first labels with their numbers of answers, and how many more there are."""
-    shown = list(zip(names, counts.tolist(), strict=True))[:LABELS_SHOWN]
-    more = f" and {len(names) - LABELS_SHOWN} more" if len(names) > LABELS_SHOWN else ""
-    return ", ".join(f"{str(name)!r} ({number_of(count, 'answer')})" for name, count in shown) + more
+    """Return the first labels with their numbers of answers, and how many more there are; without NULL."""
+    given = [(name, count) for name, count in zip(names, counts.tolist(), strict=True) if name != NULL]
+    more = f" and {len(given) - LABELS_SHOWN} more" if len(given) > LABELS_SHOWN else ""
+    return ", ".join(f"{str(name)!r} ({number_of(count, 'answer')})" for name, count in given[:LABELS_SHOWN]) + more
 
 
 class StatedReading(Protocol):
