@@ -117,6 +117,8 @@ class Evidence:
 
     def in_label_spelling(self, gold: Mapping[Any, Any]) -> Mapping[Any, Any]:
         """Return known truths by task as the answers are read: with labels mapped, and in one spelling."""
+        if not (self.merge_labels or self.label_map):
+            return gold
         names = self.truths or (self.alphabet.names if isinstance(self.alphabet, Categories) else ())
         if self.label_map and names and not self.truths:
             gold = {task: mapped_label(str(truth), self.label_map) for task, truth in gold.items()}

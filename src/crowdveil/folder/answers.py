@@ -220,7 +220,7 @@ def read_task_or_worker_column(path: Path, name: str) -> list[str]:
         ReportsError: the file is damaged, lacks the column, or a name is empty.
     """
     if not path.exists():
-        hint = f"Give a file with the column {name}, one in each row."
+        hint = f"Give a CSV file with the column {name}, one in each row."
         raise ReportsError(f"a list of {name}s must be a file", source=str(path), hint=hint)
     read = read_given_columns(path, {name: (name,)})
     column = with_sorted_distinct_numbers(read.coded[name])
