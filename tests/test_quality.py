@@ -68,7 +68,9 @@ def test_reports_through_a_channel_are_corrected_for_it() -> None:
     answers = Reports.from_frame(ROWS, alphabet=mechanism.alphabet)
     found = columns(crowdveil.agreement(answers, channel=mechanism.channel()))
 
-    assert columns(crowdveil.agreement(ROWS))["value"] == pytest.approx(found["value"], abs=1e-4)
+    without = columns(crowdveil.agreement(ROWS))
+    assert ["alpha, nominal", "kappa, Fleiss", "agreement"] == without["measure"]
+    assert without["value"][::2] == pytest.approx(found["value"], abs=1e-4)
     with pytest.raises(SettingsError, match="workers are not compared"):
         crowdveil.agreement(answers, channel=mechanism.channel(), with_workers=True)
 
@@ -133,3 +135,32 @@ def test_an_empty_list_of_answers_says_why() -> None:
         found = crowdveil.next_answers(votes, budget=1000)
 
     assert [] == list(found["task"])
+
+
+@pytest.mark.parametrize("kind", ["dict", "pandas", "polars", "arrow"])
+def test_answers_of_one_label_agree(kind: str) -> None:
+    """One label in all answers is no error: nothing is compared with chance, and workers agree fully."""
+    cells = {"task": ["a", "a", "b", "b"], "worker": [*"vwvw"], "label": ["yes", "yes", "Yes ", "yes"]}
+    frames = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "arrow": pa.table, "dict": dict}
+    found, workers = crowdveil.agreement(frames[kind](cells), with_workers=True, merge_labels=True)
+
+    assert 1.0 == columns(found)["value"][-1]
+    assert all(value is None or value != value for value in columns(found)["value"][:-1])
+    assert [1.0, 1.0] == list(columns(workers)["agreement"])
+
+
+def test_level_of_agreement_is_checked() -> None:
+    """A level is a number between 0 and 1; another one is refused."""
+    many = {"task": [*range(12)] * 2, "worker": ["v"] * 12 + ["w"] * 12, "label": [*"abbabbabbabb", *"abababababab"]}
+    wide, usual = (columns(crowdveil.agreement(many, level=level)) for level in (0.99, 0.9))
+
+    assert wide["low"][0] < usual["low"][0]
+    for level in (0, 1, 95, "0.95"):
+        with pytest.raises(SettingsError, match="level"):
+            crowdveil.agreement(ROWS, level=level)
+
+
+def test_alpha_of_one_task_is_explained() -> None:
+    """A warning says why alpha is 0."""
+    with pytest.warns(UserWarning, match="Alpha of one task is 0 whenever its answers differ"):
+        crowdveil.agreement({"task": [1, 1], "worker": [1, 2], "label": ["a", "b"]})

@@ -1,11 +1,12 @@
 """Exceptions of crowdveil, each with the rule, the value found and a hint."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Literal, Self
 
 from crowdveil.presentation.hints import advice
 
-Code = Literal["", "no worker or answer column", "unknown label"]
+Code = Literal["", "no worker or answer column", "one label", "unknown label"]
 """Short names of errors on which code decides; no code decides on the text of an error."""
 
 
@@ -142,7 +143,10 @@ class ReportsError(CrowdveilError, ValueError):
         examples: values found there.
         hint: suggested remedy.
         code: short name, if code decides on the error.
+        values: values that this code needs, by name.
     """
+
+    values: Mapping[str, Any] = MappingProxyType({})
 
     def __init__(
         self,
@@ -153,11 +157,14 @@ class ReportsError(CrowdveilError, ValueError):
         examples: str = "",
         hint: str = "",
         code: Code = "",
+        values: Mapping[str, Any] | None = None,
     ) -> None:
         self.rule, self.value, self.hint = rule, examples or None, hint
         self.source, self.rows = source, rows
         if code:
             self.code = code
+        if values:
+            self.values = values
         where: str = source
         if rows:
             unit, places = "row", rows
@@ -170,7 +177,7 @@ class ReportsError(CrowdveilError, ValueError):
     def changed(self, **parts: Any) -> "ReportsError":
         """Return the error with another source, rows, examples or hint."""
         kept = {"source": self.source, "rows": self.rows, "examples": str(self.value or "")}
-        return ReportsError(self.rule, **kept | {"hint": self.hint, "code": self.code} | parts)
+        return ReportsError(self.rule, **kept | {"hint": self.hint, "code": self.code, "values": self.values} | parts)
 
 
 def join_errors(defects: Sequence[ReportsError]) -> ReportsError:

@@ -7,9 +7,16 @@ from typing import Any, Unpack
 import pyarrow as pa
 
 from crowdveil.arguments import require_bool, require_list, require_number, require_whole_number
+from crowdveil.channels.alphabet import Categories
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
-from crowdveil.crowd_review.agreement import agreement_columns, agreement_corrected_for_channel, worker_columns
+from crowdveil.crowd_review.agreement import (
+    agreement_columns,
+    agreement_corrected_for_channel,
+    agreement_notes,
+    evidence_of_any_labels,
+    worker_columns,
+)
 from crowdveil.crowd_review.conclusions import conclude_from_drawn_gold
 from crowdveil.crowd_review.gold_tasks import draw_tasks_without_known
 from crowdveil.crowd_review.next_answers import choose_next, require_labels_for_next_answers
@@ -21,6 +28,7 @@ from crowdveil.data.identifiers import Identifiers, identifiers_as_arrow
 from crowdveil.data.reports import Reports
 from crowdveil.em.gold import as_gold, gold_and_seed_of_draw
 from crowdveil.errors import SettingsError
+from crowdveil.evaluation.agreement import LEVEL
 from crowdveil.inference.answers import ColumnKeywords, evidence_of_answers
 from crowdveil.inference.given import KnownTruths
 from crowdveil.inference.infer import infer
@@ -35,33 +43,48 @@ def agreement(
     channel: Channel | None = None,
     assignment: Assignment | None = None,
     with_workers: bool = False,
+    level: float = LEVEL,
     **options: Unpack[ColumnKeywords],
 ) -> Any:
-    """Return how far workers agree: Krippendorff's alpha by metric, and the agreement of pairs of answers.
+    """Return how far workers agree: Krippendorff's alpha by metric, kappa, and the agreement of pairs of answers.
 
-    Columns: measure, value, low, high (a 90 % interval, from 10 tasks on). The row "agreement" is the share of equal
-    labels of two answers to a task, for numbers "difference", the root mean squared difference. Missing values are not
-    estimable.
+    Columns: measure, value, low, high (an interval, from 10 tasks on). Kappa is Cohen's for two workers, with linear
+    and quadratic weights too for ordered labels, and Fleiss' for more; there is none for numbers, and through a
+    channel. The row "agreement" is the share of equal labels of two answers to a task, for numbers "difference", the
+    root mean squared difference. Missing values are not estimable, or not defined since all answers are equal.
 
     Args:
         answers: as in `aggregate`.
         channel, assignment: of reports, which are then corrected for the noise.
         with_workers: return two frames, the second with each worker's agreement with the others: worker, agreement (or
             difference), pairs.
+        level: level of the intervals.
         options: names of columns and options of reading, as in `aggregate`.
 
     Raises:
         ReportsError: the answers, or no task with two answers.
-        SettingsError: a channel that cannot be inverted, or workers of reports through one, who are not compared.
+        SettingsError: a channel that cannot be inverted, workers of reports through one, who are not compared, or a
+            level outside (0, 1).
 
     >>> import crowdveil as cv
     >>> answers = {"task": [1, 1, 2, 2], "worker": ["v", "w", "v", "w"], "label": ["no", "no", "yes", "no"]}
-    >>> cv.agreement(answers)["value"]
-    [0.0, 0.5]
+    >>> found = cv.agreement(answers)
+    >>> dict(zip(found["measure"], found["value"]))
+    {'alpha, nominal': 0.0, 'kappa, Cohen': 0.0, 'agreement': 0.5}
     """
     require_bool("with_workers", with_workers)
-    evidence = _evidence_with_warnings(answers, None, channel, assignment, options)
-    found = agreement_corrected_for_channel(evidence)
+    require_number("level", level)
+    if not 0 < level < 1:
+        raise SettingsError("level must be between 0 and 1", value=level, hint="Such as level=0.95.")
+
+    def read(alphabet: Categories | None) -> Evidence:
+        stated = options if alphabet is None else {**options, "alphabet": alphabet}
+        return evidence_of_answers(answers, None, channel, assignment, stated)
+
+    evidence = evidence_of_any_labels(read)
+    found = agreement_corrected_for_channel(evidence, level)
+    for note in (*evidence.notes, *agreement_notes(found)):
+        warnings.warn(note, UserWarning, stacklevel=2)
     overall = _columns_as_frame(answers, evidence.reports, agreement_columns(found))
     return (overall, _columns_as_frame(answers, evidence.reports, worker_columns(found))) if with_workers else overall
 

@@ -38,7 +38,8 @@ def test_infer_counts_spellings_and_merges_them(mixed: str, run_json: RunJson) -
     merged = run_json("infer", mixed, *VOTE, "--merge-labels", "--out", "merged")
 
     assert NOTE in apart["warnings"]
-    assert ["5 spellings were merged into 3 labels."] == merged["warnings"]
+    counts = "'1' (2 answers), 'no' (1 answer), 'yes' (3 answers)"
+    assert [f"5 spellings were merged into 3 labels: {counts}."] == merged["warnings"]
     header = Path("merged/truths.csv").read_text().splitlines()[0]
     assert "task,truth,confidence,probability_1,probability_no,probability_yes,n_tied_labels,reports" == header
 
@@ -157,3 +158,19 @@ def test_truths_outside_the_scale_guide_no_fit_and_are_counted_in_scores(
     assert "2 gold truths: each must be on the scale from 0 to 9 to guide a fit" in message
     assert "50 of task 't0', -1 of task 't2'" in message
     assert not Path("other").exists()
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("option", ["--gold", "--score"])
+def test_a_map_of_labels_applies_to_known_truths(option: str, run_json: RunJson) -> None:
+    """Known truths in the labels of the files are read by the map of the answers, for `infer` and `conclude`."""
+    write("coded.csv", "task,worker,label", *(f"{task},{who},{'YN'[task % 2]}" for task in range(24) for who in "abc"))
+    gold = write("gold.csv", "task,truth", *(f"{task},{'YN'[task % 2]}" for task in range(24)))
+    mapped = ("--map-labels", "Y=yes,N=no")
+    data = run_json("infer", "coded.csv", *mapped, *VOTE, option, gold, "--out", "out")
+    found = run_json("conclude", "coded.csv", *mapped, "--gold", gold, "--random")
+
+    assert 24 == (data["gold_used"] if option == "--gold" else data["score"]["scored"])
+    assert 0 == (data["score"]["error"] if option == "--score" else 0)
+    assert {"yes", "no"} == {one["name"] for one in found["conclusions"]["items"] if one["quantity"] == "prevalence"}
+    assert ["Labels after the map: 'no' (36 answers), 'yes' (36 answers)."] == data["warnings"][:1]

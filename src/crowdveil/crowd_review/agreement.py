@@ -1,22 +1,32 @@
 """Agreement of the answers in a file, through the channel of its folder if there is one."""
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdveil.channels.alphabet import Categories
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.data.evidence import Evidence, channel_or_raise_if_unknown
 from crowdveil.data.identifiers import Identifiers
-from crowdveil.errors import SettingsError
-from crowdveil.evaluation.agreement import Agreement, agreement
+from crowdveil.errors import ReportsError, SettingsError
+from crowdveil.evaluation.agreement import LEVEL, Agreement, agreement
 from crowdveil.evaluation.agreement_corrected_for_channel import agreement_through_channel
+from crowdveil.evaluation.kappa import kappas
 
+ANOTHER_LABEL = "(another label)"
+"""Label that nobody gave, where all answers are one label."""
 INFER = "Fit the reports with `crowdveil infer`: workers.csv compares the workers."
 
 
-def agreement_corrected_for_channel(evidence: Evidence) -> Agreement:
+def agreement_corrected_for_channel(evidence: Evidence, level: float = LEVEL) -> Agreement:
     """Return the agreement of answers; that of protected reports only if the noise of their channel can be corrected.
+
+    Args:
+        evidence: answers or reports.
+        level: level of all intervals.
 
     Raises:
         ReportsError: protected reports without a certificate, a worker with two answers to a task, or no task with two
@@ -25,12 +35,32 @@ def agreement_corrected_for_channel(evidence: Evidence) -> Agreement:
     """
     channel = channel_or_raise_if_unknown(evidence, "agreement")
     if channel is None:
-        return agreement(evidence.reports)
+        return replace(agreement(evidence.reports, level), kappas=kappas(evidence.reports, level))
     if isinstance(channel, ChannelTable):
         raise SettingsError(
             "agreement is corrected for one channel, not for a table of them", value=channel.mechanism, hint=INFER
         )
-    return agreement_through_channel(evidence.reports, channel, assignment=evidence.assignment)
+    return agreement_through_channel(evidence.reports, channel, assignment=evidence.assignment, level=level)
+
+
+def evidence_of_any_labels(read: Callable[[Categories | None], Evidence]) -> Evidence:
+    """Return the evidence that a function reads by an alphabet, or None; answers of one label are no error."""
+    try:
+        return read(None)
+    except ReportsError as error:
+        if error.code != "one label":
+            raise
+        return read(Categories((error.values["label"], ANOTHER_LABEL)))
+
+
+def agreement_notes(found: Agreement) -> tuple[str, ...]:
+    """Return a sentence on an alpha that says less than it seems to."""
+    if found.tasks != 1 or found.channel_used or found.all_agree:
+        return ()
+    return (
+        "Alpha of one task is 0 whenever its answers differ: the disagreement by chance is taken from the same "
+        "answers. Compare several tasks.",
+    )
 
 
 def worker_columns(found: Agreement) -> dict[str, Identifiers]:
@@ -48,6 +78,7 @@ def agreement_columns(found: Agreement) -> dict[str, NDArray[Any]]:
     """Return the measures of all answers as columns: measure, value, low, high."""
     rows = {
         **{f"alpha, {metric}": alpha for metric, alpha in found.alphas.items()},
+        **{f"kappa, {name}": kappa for name, kappa in found.kappas.items()},
         found.pairwise_name: found.pairwise,
     }
     ends = {end: np.array([getattr(one, end) for one in rows.values()]) for end in ("value", "low", "high")}

@@ -3,7 +3,7 @@
 import hashlib
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from crowdveil.channels.alphabet import NULL, Alphabet, Categories
@@ -15,7 +15,7 @@ from crowdveil.data.facts.collection import Collection
 from crowdveil.data.facts.inputs import Input
 from crowdveil.data.identifiers import Identifiers
 from crowdveil.data.ingest.column_readers import ReportColumns
-from crowdveil.data.ingest.labels import with_known_spellings
+from crowdveil.data.ingest.labels import mapped_label, with_known_spellings
 from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError
 
@@ -51,6 +51,7 @@ class Evidence:
         skipped: rows of answers that were asked for and not given (NULL); None without any.
         truths: labels of the truths, where the answers have others; empty where they are the same.
         merge_labels: whether the spellings of a label are one, in the answers and in known truths.
+        label_map: labels that were replaced by others in the answers, and are in known truths.
         inputs: public files that say how the reports are read.
 
     Raises:
@@ -67,6 +68,7 @@ class Evidence:
     skipped: ReportColumns | None = None
     truths: tuple[str, ...] = ()
     merge_labels: bool = False
+    label_map: Mapping[str, str] = field(default_factory=dict)
     inputs: tuple[Input, ...] = ()
 
     def __post_init__(self) -> None:
@@ -114,8 +116,12 @@ class Evidence:
         return self.reports.alphabet if self.channel is None else self.channel.alphabet
 
     def in_label_spelling(self, gold: Mapping[Any, Any]) -> Mapping[Any, Any]:
-        """Return known truths by task in the spelling of the labels, if spellings are one; else as they are."""
+        """Return known truths by task as the answers are read: with labels mapped, and in one spelling."""
+        if not (self.merge_labels or self.label_map):
+            return gold
         names = self.truths or (self.alphabet.names if isinstance(self.alphabet, Categories) else ())
+        if self.label_map and names and not self.truths:
+            gold = {task: mapped_label(str(truth), self.label_map) for task, truth in gold.items()}
         return with_known_spellings(gold, names) if self.merge_labels and names else gold
 
     @property

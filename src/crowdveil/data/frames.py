@@ -6,7 +6,7 @@ Integers, truth values, categories and enumerations are text inside; `OriginalCo
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from crowdveil.data.importers.export_file import integers_if_whole
 from crowdveil.data.ingest.column_readers import ColumnNames, ReportColumns, encode_arrow_column, encode_columns
 from crowdveil.data.ingest.gold_files import DrawnGold, gold_of_columns, gold_roles
 from crowdveil.errors import ReportsError, SettingsError
@@ -35,6 +36,7 @@ class OriginalColumns:
         task_type, worker_type: Arrow types of their cells.
         label: the column of labels or numbers with no row; its type holds the values of a dictionary.
         label_name: its name.
+        others: names of the columns that are not read.
     """
 
     task: str
@@ -43,6 +45,7 @@ class OriginalColumns:
     worker_type: Any
     label: Any
     label_name: str
+    others: tuple[str, ...] = ()
 
     @property
     def ordered_labels(self) -> tuple[str, ...] | None:
@@ -121,8 +124,15 @@ def coded_and_original_columns(frame: Any, names: ColumnNames) -> tuple[ReportCo
         ReportsError: not a frame, a missing column, or a column of mixed kinds.
     """
     with _errors_as_report_errors(frame):
-        roles, table = _arrow_by_role(frame, lambda columns: _answer_roles(names, columns))
-        original = _original_columns(table, roles)
+        columns = list[str]()
+
+        def choose(found: list[str]) -> dict[str, str]:
+            columns.extend(found)
+            return _answer_roles(names, found)
+
+        roles, table = _arrow_by_role(frame, choose)
+        others = tuple(name for name in columns if name not in roles.values())
+        original = replace(_original_columns(table, roles), others=others)
         return encode_columns(roles, table, SOURCE, value_name=names.answer_name([roles["value"]])), original
 
 
@@ -134,19 +144,8 @@ def read_gold_frame(frame: Any) -> DrawnGold:
     """
     with _errors_as_report_errors(frame):
         roles, table = _arrow_by_role(frame, lambda columns: gold_roles(columns, "gold"))
-        columns = {role: _integers_if_whole(table[name]) for role, name in roles.items()}
+        columns = {role: integers_if_whole(table[name]) for role, name in roles.items()}
         return gold_of_columns({role: encode_arrow_column(column, "gold") for role, column in columns.items()}, "gold")
-
-
-def _integers_if_whole(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return whole numbers as integers: with an empty cell among them, pandas reads a column of them as floats."""
-    if not pa.types.is_floating(column.type):
-        return column
-    known = pc.if_else(pc.is_finite(column), column, None)
-    try:
-        return known.cast(pa.int64()) if known.null_count else column
-    except pa.ArrowInvalid:
-        return column
 
 
 def _answer_roles(names: ColumnNames, columns: list[str]) -> dict[str, str]:

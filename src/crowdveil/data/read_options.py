@@ -18,7 +18,12 @@ from crowdveil.data.ingest.checked_column_codes import (
 )
 from crowdveil.data.ingest.choices import ChoiceOptions, NothingTicked
 from crowdveil.data.ingest.column_readers import ReportColumns
-from crowdveil.data.ingest.labels import alphabet_and_label_codes, merge_spellings, refuse_if_numbers_of_unstated_kind
+from crowdveil.data.ingest.labels import (
+    LabelMap,
+    alphabet_and_label_codes,
+    merge_spellings,
+    refuse_if_numbers_of_unstated_kind,
+)
 from crowdveil.errors import SettingsError
 
 Kind = Literal["categorical", "numeric"]
@@ -109,6 +114,11 @@ class ReadOptions:
         return ChoiceOptions(
             multiple=self.multiple, nothing_ticked=self.nothing_ticked, known=frozenset(map(str, known))
         )
+
+    @property
+    def label_map(self) -> LabelMap:
+        """Pairs of a label and the one that replaces it."""
+        return tuple((str(label), str(other)) for label, other in (self.map_labels or {}).items())
 
     def with_missing_policy(self, columns: ReportColumns) -> ReportColumns:
         """Return the columns, whose empty answers are none if requested; labels of the alphabet are answers."""

@@ -35,7 +35,7 @@ from crowdveil.data.ingest.checked_column_codes import (
     encode_ids,
     resolve_duplicates,
 )
-from crowdveil.data.ingest.choices import NothingTicked, columns_by_choice
+from crowdveil.data.ingest.choices import NEVER, NothingTicked, columns_by_choice
 from crowdveil.data.ingest.column_readers import (
     NO_NAMES,
     ColumnNames,
@@ -43,6 +43,7 @@ from crowdveil.data.ingest.column_readers import (
     read_columns,
     read_parquet_columns,
 )
+from crowdveil.data.ingest.labels import columns_as_stated
 from crowdveil.data.ingest.labels import map_labels as with_mapped_labels
 from crowdveil.data.ingest.questions import refuse_mixed_questions
 from crowdveil.data.read_options import IdentifierList, Kind, ReadKeywords, ReadOptions
@@ -381,9 +382,19 @@ class Reports:
         columns, original = coded_and_original_columns(
             frame, ColumnNames(task=task, worker=worker, label=label, value=value)
         )
-        reports = cls.from_columns(columns, given.with_ordered_labels(original.ordered_labels))
+        return cls.from_coded_frame(columns, original, given)[0]
+
+    @classmethod
+    def from_coded_frame(
+        cls, columns: ReportColumns, original: OriginalColumns, options: ReadOptions
+    ) -> tuple[Self, tuple[str, ...]]:
+        """Return the reports of the coded columns of a frame, and notes on labels, names and choices."""
+        asked, options = options.asked, options.with_ordered_labels(original.ordered_labels)
+        columns = options.with_missing_policy(columns)
+        columns, notes = columns_as_stated(columns, options)
+        reports = cls.from_columns(columns, replace(options, map_labels=None, multiple=NEVER))
         fields = reports.rows, reports.tasks, reports.workers, reports.alphabet
-        return cls.from_rows(*fields, given.asked, original)
+        return cls.from_rows(*fields, asked, original), notes
 
     @classmethod
     @advising_own_arguments
@@ -396,6 +407,7 @@ class Reports:
         decimal: str = ".",
         question: str | None = None,
         tool: str | None = None,
+        transpose: bool = False,
         **options: Unpack[ReadKeywords],
     ) -> Self:
         """Return the answers of sources as the command line names them; NULL is "no answer".
@@ -408,6 +420,7 @@ class Reports:
             decimal: decimal mark of the answers, a point or comma.
             question: question of an export, or of a column `question`, with several.
             tool: tool whose export it is; by default the one that is recognised.
+            transpose: whether a wide table has one row for each respondent, and one column for each task.
             options: as in `from_csv`.
 
         Raises:
@@ -426,6 +439,7 @@ class Reports:
             decimal=decimal,
             question=question,
             tool=tool,
+            transpose=transpose,
             multiple=options.get("multiple"),
             nothing_ticked=options.get("nothing_ticked", "no"),
         )
@@ -450,9 +464,8 @@ class Reports:
                 "there must be at least one answer", source=source, hint="Check the file and its header, or the table."
             )
         columns = options.with_missing_policy(columns)
-        if options.map_labels is not None:
-            pairs = tuple((str(label), str(other)) for label, other in options.map_labels.items())
-            columns = replace(columns, value=with_mapped_labels(columns.value, pairs)[0])
+        if options.label_map:
+            columns = replace(columns, value=with_mapped_labels(columns.value, options.label_map)[0])
         if options.multiple is not None or columns.may_have_choices:
             columns = columns_by_choice(columns, options.choices)[0]
             source = columns.source

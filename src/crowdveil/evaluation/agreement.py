@@ -16,11 +16,12 @@ distribution.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
 from crowdveil.channels.alphabet import Alphabet, Categories
 from crowdveil.data.identifiers import Identifiers
@@ -33,6 +34,10 @@ Pairwise = Literal["agreement", "difference"]
 
 NORMAL_QUANTILE = 1.6448536269514722
 """The 95 % quantile of the standard normal distribution: intervals hold 90 %."""
+LEVEL = 0.9
+"""Default level of intervals."""
+ROUNDING = 1e-12
+"""Largest coefficient, with any sign, that is 0 but for rounding."""
 MIN_TASKS = 10
 """Tasks with two answers from which intervals are stated."""
 DENSE_CELLS = 4
@@ -40,7 +45,7 @@ DENSE_CELLS = 4
 
 
 class Interval(NamedTuple):
-    """A value with its 90 % interval; nan where unknown."""
+    """A value with its interval; nan where unknown."""
 
     value: float
     low: float
@@ -71,9 +76,12 @@ class Agreement:
 
     Attributes:
         alphas: Krippendorff's alpha by metric; a value is nan if all compared answers are equal.
+        kappas: Cohen's kappa of two workers, by weights, or Fleiss' of more; empty if it was not asked for, for numbers
+            on no grid, and through a channel.
         pairwise: over all pairs of answers to the same task: the share of equal labels, or the root mean squared
             difference of numbers.
         pairwise_name: "agreement" for labels, "difference" for numbers.
+        level: level of all intervals.
         tasks, answers: tasks with two or more answers, and their answers. With protected participation: all tasks, and
             the estimated number of answers.
         single: answers to tasks without another answer, which cannot be compared.
@@ -89,6 +97,13 @@ class Agreement:
     single: int
     channel_used: bool
     workers: WorkerAgreement | None
+    kappas: dict[str, Interval] = field(default_factory=dict)
+    level: float = LEVEL
+
+    @property
+    def all_agree(self) -> bool:
+        """Whether all compared answers are equal, so that there is no disagreement to compare with chance."""
+        return not self.channel_used and all(np.isnan(alpha.value) for alpha in self.alphas.values())
 
 
 def metrics_of(alphabet: Alphabet | None) -> tuple[Metric, ...]:
@@ -105,8 +120,12 @@ def mean_rank_of_each_label(counts: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(np.cumsum(counts) - counts / 2)
 
 
-def agreement(reports: Reports) -> Agreement:
-    """Return the agreement of answers; reports of a channel go to `agreement_through_channel`.
+def agreement(reports: Reports, level: float = LEVEL) -> Agreement:
+    """Return the agreement of answers, without kappas; reports of a channel go to `agreement_through_channel`.
+
+    Args:
+        reports: the answers.
+        level: level of all intervals.
 
     Raises:
         ReportsError: no task has two answers, or a worker answers a task twice.
@@ -115,9 +134,9 @@ def agreement(reports: Reports) -> Agreement:
     totals = _totals_of_comparable_answers(reports)
     name: Pairwise = "agreement" if isinstance(reports.alphabet, Categories) else "difference"
     scores = None if name == "agreement" else _label_scores_and_mean_of_metric(reports, "interval", totals)
-    overall, workers = _pairwise_agreement_overall_and_by_worker(reports, scores)
+    overall, workers = _pairwise_agreement_overall_and_by_worker(reports, scores, level)
     return Agreement(
-        alphas={metric: _alpha(reports, metric, totals) for metric in metrics_of(reports.alphabet)},
+        alphas={metric: _alpha(reports, metric, totals, level) for metric in metrics_of(reports.alphabet)},
         pairwise=overall,
         pairwise_name=name,
         tasks=totals.tasks,
@@ -125,11 +144,12 @@ def agreement(reports: Reports) -> Agreement:
         single=len(reports) - totals.answers,
         channel_used=False,
         workers=workers,
+        level=level,
     )
 
 
 @dataclass(frozen=True, slots=True)
-class _ComparedAnswers:
+class ComparedAnswers:
     """Answers of a block to tasks with two or more answers.
 
     Attributes:
@@ -161,15 +181,16 @@ class _Totals(NamedTuple):
     mean: float
 
 
-def _answers_of_tasks_with_several(reports: Reports) -> Iterator[_ComparedAnswers]:
+def comparable_answers(reports: Reports) -> Iterator[ComparedAnswers]:
+    """Yield the answers to tasks with two or more, block by block."""
     for block in reports.blocks():
         sizes = np.diff(block.pointers)
         several = sizes >= 2
         if several.all():
-            yield _ComparedAnswers(block.pointers[:-1], sizes, block.worker, block.value)
+            yield ComparedAnswers(block.pointers[:-1], sizes, block.worker, block.value)
             continue
         kept, used = np.repeat(several, sizes), sizes[several]
-        yield _ComparedAnswers(np.cumsum(used) - used, used, block.worker[kept], block.value[kept])
+        yield ComparedAnswers(np.cumsum(used) - used, used, block.worker[kept], block.value[kept])
 
 
 def refuse_repeats(reports: Reports) -> None:
@@ -202,7 +223,7 @@ def _totals_of_comparable_answers(reports: Reports) -> _Totals:
     """
     tasks = answers = 0
     counts, total = np.zeros(reports.labels), 0.0
-    for part in _answers_of_tasks_with_several(reports):
+    for part in comparable_answers(reports):
         tasks, answers = tasks + len(part.starts), answers + len(part.value)
         if reports.labels:
             counts += np.bincount(part.value, minlength=reports.labels)
@@ -233,7 +254,7 @@ def _label_scores_and_mean_of_metric(reports: Reports, metric: Metric, totals: _
     return _Scores(None if reports.alphabet is None else reports.alphabet.values, totals.mean)
 
 
-def _equal_answers_to_same_task(part: _ComparedAnswers, labels: int) -> NDArray[np.int64]:
+def equal_answers_to_same_task(part: ComparedAnswers, labels: int) -> NDArray[np.int64]:
     """Return how many answers to the same task have the same label, itself included; shape (answers,)."""
     key = part.repeated_for_each_answer(np.arange(len(part.sizes))) * labels + part.value
     if len(part.sizes) * labels <= DENSE_CELLS * len(key):
@@ -242,25 +263,25 @@ def _equal_answers_to_same_task(part: _ComparedAnswers, labels: int) -> NDArray[
     return np.asarray(counts[place])
 
 
-def _deviations_from_task_mean(part: _ComparedAnswers, scores: _Scores) -> NDArray[np.float64]:
+def _deviations_from_task_mean(part: ComparedAnswers, scores: _Scores) -> NDArray[np.float64]:
     """Return the deviation of each answer from the mean of its task, shape (answers,)."""
     values = scores(part.value)
     return np.asarray(values - part.repeated_for_each_answer(part.sums_by_task(values) / part.sizes))
 
 
 def _pairwise_squared_distances_by_task(
-    part: _ComparedAnswers, labels: int, scores: _Scores | None
+    part: ComparedAnswers, labels: int, scores: _Scores | None
 ) -> NDArray[np.float64]:
     """Return the sum of squared distances over ordered pairs of answers to each task, shape (tasks,)."""
     if scores is None:
-        return np.asarray(part.sizes**2 - part.sums_by_task(_equal_answers_to_same_task(part, labels)), dtype=float)
+        return np.asarray(part.sizes**2 - part.sums_by_task(equal_answers_to_same_task(part, labels)), dtype=float)
     return np.asarray(2 * part.sizes * part.sums_by_task(_deviations_from_task_mean(part, scores) ** 2))
 
 
-def _alpha(reports: Reports, metric: Metric, totals: _Totals) -> Interval:
+def _alpha(reports: Reports, metric: Metric, totals: _Totals, level: float) -> Interval:
     scores, n, labels = _label_scores_and_mean_of_metric(reports, metric, totals), totals.answers, reports.labels
     observed, squares, slopes = 0.0, 0.0, np.zeros(labels)
-    for part in _answers_of_tasks_with_several(reports):
+    for part in comparable_answers(reports):
         observed += float((_pairwise_squared_distances_by_task(part, labels, scores) / (part.sizes - 1)).sum())
         squares += 0.0 if scores is None else float((scores(part.value) ** 2).sum())
         if scores is not None and metric == "ordinal":
@@ -273,16 +294,16 @@ def _alpha(reports: Reports, metric: Metric, totals: _Totals) -> Interval:
         return NOT_KNOWN
     ratio = (n - 1) * observed / expected
     if totals.tasks < MIN_TASKS:
-        return Interval(1 - ratio, np.nan, np.nan)
+        return Interval(without_rounding(1 - ratio), np.nan, np.nan)
     found = _Disagreement(
         n, observed, expected, squares, totals.counts, scores, slopes if metric == "ordinal" else None
     )
     moments = np.zeros(2)
-    for part in _answers_of_tasks_with_several(reports):
+    for part in comparable_answers(reports):
         q = _pairwise_squared_distances_by_task(part, labels, scores) / (part.sizes - 1)
         slope = part.sums_by_task(_influence_of_each_answer(part.value, found)) - (n - 1) / expected * q
         moments += (slope.sum(), slope @ slope)
-    return _interval_from_slope_moments(1 - ratio, moments, totals.tasks)
+    return interval_from_slope_moments(1 - ratio, moments, totals.tasks, level)
 
 
 class _Disagreement(NamedTuple):
@@ -325,26 +346,36 @@ def _derivatives_by_label_count(by_midrank: NDArray[np.float64]) -> NDArray[np.f
     return np.asarray(np.cumsum(by_midrank[::-1])[::-1] - by_midrank / 2)
 
 
-def _interval_from_slope_moments(
-    value: float, moments: NDArray[np.float64], tasks: int, *, most: float = 1.0
+def without_rounding(value: float) -> float:
+    """Return a coefficient, with 0 in place of what is 0 but for rounding."""
+    return 0.0 if abs(value) < ROUNDING else value
+
+
+def normal_quantile(level: float) -> float:
+    """Return half the width of an interval with this level, in standard deviations of a normal distribution."""
+    return float(ndtri((1 + level) / 2))
+
+
+def interval_from_slope_moments(
+    value: float, moments: NDArray[np.float64], tasks: int, level: float, *, most: float = 1.0
 ) -> Interval:
     """Return a value with its interval, from the sum and the sum of squares of the slopes of tasks."""
     variance = (moments[1] - moments[0] ** 2 / tasks) * tasks / (tasks - 1)
-    half = NORMAL_QUANTILE * float(np.sqrt(max(variance, 0.0)))
-    return Interval(value, value - half, min(value + half, most))
+    half = normal_quantile(level) * float(np.sqrt(max(variance, 0.0)))
+    return Interval(*map(without_rounding, (value, value - half, min(value + half, most))))
 
 
 def _pairwise_agreement_overall_and_by_worker(
-    reports: Reports, scores: _Scores | None
+    reports: Reports, scores: _Scores | None, level: float
 ) -> tuple[Interval, WorkerAgreement]:
     """Return agreement (without scores) or difference over all pairs, and that of each worker."""
     workers = len(reports.workers)
     found, pairs = np.zeros(workers), np.zeros(workers)
     crossed, tasks = np.zeros(3), 0
-    for part in _answers_of_tasks_with_several(reports):
+    for part in comparable_answers(reports):
         others = part.repeated_for_each_answer(part.sizes - 1).astype(float)
         if scores is None:
-            own = _equal_answers_to_same_task(part, reports.labels) - 1.0
+            own = equal_answers_to_same_task(part, reports.labels) - 1.0
         else:
             squared = _deviations_from_task_mean(part, scores) ** 2
             own = part.repeated_for_each_answer(part.sizes) * squared + part.repeated_for_each_answer(
@@ -360,7 +391,7 @@ def _pairwise_agreement_overall_and_by_worker(
     # The slopes of a ratio sum to 0.
     slopes = np.array([0.0, (crossed[0] - 2 * mean * crossed[1] + mean**2 * crossed[2]) / total**2])
     bounded = (
-        _interval_from_slope_moments(mean, slopes, tasks, most=1.0 if scores is None else np.inf)
+        interval_from_slope_moments(mean, slopes, tasks, level, most=1.0 if scores is None else np.inf)
         if tasks >= MIN_TASKS
         else None
     )

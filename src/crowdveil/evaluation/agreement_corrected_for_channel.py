@@ -27,14 +27,16 @@ from crowdveil.em.estimator import require_null_reports_countable
 from crowdveil.em.observation_model import ObservationModel, observation_model
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.evaluation.agreement import (
+    LEVEL,
     MIN_TASKS,
-    NORMAL_QUANTILE,
     Agreement,
     Interval,
     Metric,
     mean_rank_of_each_label,
     metrics_of,
+    normal_quantile,
     refuse_repeats,
+    without_rounding,
 )
 
 GROUPS = 50
@@ -47,13 +49,16 @@ MAX_CONDITION = 1e6
 """Condition number of a channel from which it cannot be inverted."""
 
 
-def agreement_through_channel(reports: Reports, channel: Channel, *, assignment: Assignment | None = None) -> Agreement:
+def agreement_through_channel(
+    reports: Reports, channel: Channel, *, assignment: Assignment | None = None, level: float = LEVEL
+) -> Agreement:
     """Return the agreement of the answers behind reports; values that are too noisy are nan.
 
     Args:
         reports: non-NULL reports over all tasks and workers.
         channel: channel of every report.
         assignment: the cells that report; None if every worker reports on every task.
+        level: level of all intervals.
 
     Raises:
         ReportsError: reports that the channel cannot send, a worker with two reports on a task, or no task with two
@@ -66,7 +71,7 @@ def agreement_through_channel(reports: Reports, channel: Channel, *, assignment:
     coded, model = observation_model(channel, reports, assignment)
     estimates = _Estimates(_right_inverse(model, channel), model.labels, channel.alphabet)
     tasks, pairs = _pair_sums_by_task_group(coded, model)
-    alphas, pairwise = estimates.intervals(pairs, tasks)
+    alphas, pairwise = estimates.intervals(pairs, tasks, level)
     answers = round(float(estimates.estimated_answers_by_label(pairs).sum()))
     return Agreement(
         alphas=alphas,
@@ -77,6 +82,7 @@ def agreement_through_channel(reports: Reports, channel: Channel, *, assignment:
         single=0 if model.protected else len(reports) - answers,
         channel_used=True,
         workers=None,
+        level=level,
     )
 
 
@@ -100,14 +106,14 @@ class _Estimates(NamedTuple):
     labels: int
     alphabet: Alphabet
 
-    def intervals(self, pairs: _Pairs, tasks: int) -> tuple[dict[Metric, Interval], Interval]:
+    def intervals(self, pairs: _Pairs, tasks: int, level: float) -> tuple[dict[Metric, Interval], Interval]:
         """Return alpha by metric, and the agreement or difference of pairs, from the sums of each group."""
         total, groups = _Pairs(*(part.sum(axis=0) for part in pairs)), len(pairs.single)
         left_out = np.array(
             [self.agreement_coefficients(_sums_without_group(pairs, total, group)) for group in range(groups)]
         )
         variance = (groups - 1) / groups * ((left_out - left_out.mean(axis=0)) ** 2).sum(axis=0)
-        half = NORMAL_QUANTILE * np.sqrt(variance) if tasks >= MIN_TASKS else np.full(len(variance), np.nan)
+        half = normal_quantile(level) * np.sqrt(variance) if tasks >= MIN_TASKS else np.full(len(variance), np.nan)
         values = self.agreement_coefficients(total)
         table = np.stack((values, values - half, values + half), axis=1)
         # Noise may leave less than nothing: a value out of range, or an interval over all of it, is no estimate.
@@ -117,7 +123,7 @@ class _Estimates(NamedTuple):
         if values[-1] < 0:
             table[-1] = np.nan
         table[-1] = np.clip(table[-1], 0.0, 1.0) if by_label else np.sqrt(np.maximum(table[-1], 0.0))
-        *alphas, pairwise = (Interval(*row) for row in table.tolist())
+        *alphas, pairwise = (Interval(*map(without_rounding, row)) for row in table.tolist())
         return dict(zip(metrics_of(self.alphabet), alphas, strict=True)), pairwise
 
     def agreement_coefficients(self, pairs: _Pairs) -> NDArray[np.float64]:

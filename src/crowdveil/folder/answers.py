@@ -10,10 +10,21 @@ from crowdveil.channels.alphabet import Alphabet, Categories, Scale
 from crowdveil.data import datasets
 from crowdveil.data.assignment import Assignment
 from crowdveil.data.facts.asked import Asked
-from crowdveil.data.facts.label_notes import spelling_notes, warnings_of_labels_meaning_no_answer
-from crowdveil.data.ingest.checked_column_codes import EXAMPLES_SHOWN, Duplicates
-from crowdveil.data.ingest.column_readers import ReportColumns, read_csv_by_role
-from crowdveil.data.ingest.csv_files import Progress, text_source
+from crowdveil.data.facts.label_notes import (
+    notes_on_unread_columns,
+    spelling_notes,
+    warnings_of_labels_meaning_no_answer,
+)
+from crowdveil.data.importers.export_file import read_given_columns
+from crowdveil.data.ingest.checked_column_codes import (
+    EXAMPLES_SHOWN,
+    Duplicates,
+    refuse_if_rows_empty_or_marked,
+    with_sorted_distinct_numbers,
+)
+from crowdveil.data.ingest.column_readers import ReportColumns
+from crowdveil.data.ingest.csv_files import Progress
+from crowdveil.data.ingest.labels import labels_with_counts
 from crowdveil.data.read_options import IdentifierList, Kind, ReadOptions
 from crowdveil.data.reports import Reports
 from crowdveil.data.sources.answer_source import AnswerSource, local_source
@@ -30,10 +41,6 @@ MERGED = (
     "Spellings of a label that differ only in spaces, invisible characters, case, Unicode form or the way a number is "
     "written are one."
 )
-
-
-WEIGHT_NAMES = frozenset({"count", "counts", "votes", "weight", "weights", "n", "frequency"})
-"""Lower-case names of columns that often hold repeated votes or weights."""
 
 
 class AnswersRead(NamedTuple):
@@ -133,7 +140,7 @@ def read_answers(
     )
     read = numbers_put_on_scale(opened.name, found, alphabet)
     rules = (*read.rules, *((MERGED,) if merge_labels else ()))
-    unread = warning_of_unread_weight_columns(opened)
+    unread = notes_on_unread_columns(opened.unread_columns)
     notes += spelling_notes(found) + warnings_of_labels_meaning_no_answer(found)
     return read._replace(rules=rules + unread, counts=read.counts + notes + unread)
 
@@ -180,7 +187,11 @@ def change_notes(columns: ReportColumns, reports: Reports, options: ReadOptions)
     if options.merge_labels and reports.alphabet is not None:
         spellings = len(np.unique(columns.without_null()[0].value.codes))
         if spellings > reports.alphabet.size:
-            notes.append(f"{spellings:,} spellings were merged into {reports.alphabet.size:,} labels.")
+            counts = np.zeros(reports.alphabet.size, dtype=np.int64)
+            for block in reports.blocks():
+                counts += np.bincount(block.value, minlength=len(counts))
+            labels = labels_with_counts(reports.alphabet.names, counts)
+            notes.append(f"{spellings:,} spellings were merged into {reports.alphabet.size:,} labels: {labels}.")
     return tuple(notes)
 
 
@@ -203,7 +214,7 @@ def default_output_folder(source: AnswerSource) -> Path:
 
 
 def read_task_or_worker_column(path: Path, name: str) -> list[str]:
-    """Return the column `task` or `worker` of a CSV file, in file order.
+    """Return the column `task` or `worker` of a table of any form, in file order.
 
     Raises:
         ReportsError: the file is damaged, lacks the column, or a name is empty.
@@ -211,15 +222,13 @@ def read_task_or_worker_column(path: Path, name: str) -> list[str]:
     if not path.exists():
         hint = f"Give a CSV file with the column {name}, one in each row."
         raise ReportsError(f"a list of {name}s must be a file", source=str(path), hint=hint)
-    names: list[str] = read_csv_by_role(path, {name: (name,)})[1][name].cells.tolist()
-    if "" in names:
-        raise ReportsError(
-            f"every row needs a {name}",
-            source=text_source(path),
-            rows=(names.index("") + 1,),
-            hint="Name it, or leave the row out.",
-        )
-    return names
+    read = read_given_columns(path, {name: (name,)})
+    column = with_sorted_distinct_numbers(read.coded[name])
+    hint = "Name it, or leave the row out."
+    refuse_if_rows_empty_or_marked(
+        column, column.names == "", f"every row needs a {name}", source=read.source, hint=hint
+    )
+    return [str(cell) for cell in column.cells.tolist()]
 
 
 def _answers_of_dataset(
@@ -281,15 +290,3 @@ def numbers_put_on_scale(source: str, found: Reports, scale: Alphabet | None) ->
 def kind_of_truths(alphabet: Alphabet | None) -> Kind:
     """Return whether truths in this alphabet are labels or numbers."""
     return "categorical" if isinstance(alphabet, Categories) else "numeric"
-
-
-def warning_of_unread_weight_columns(source: AnswerSource) -> tuple[str, ...]:
-    """Return a warning that names unread columns of weights in a table; empty without any.
-
-    Raises:
-        ReportsError: the table cannot be read.
-    """
-    found = [repr(name) for name in source.column_names if name.strip().lower() in WEIGHT_NAMES]
-    if not found:
-        return ()
-    return (f"Not read: {', '.join(found)}. Each row counts as one answer of one worker.",)

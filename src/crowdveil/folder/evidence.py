@@ -20,6 +20,7 @@ from crowdveil.data.facts.asked import Asked
 from crowdveil.data.facts.collection import Collection
 from crowdveil.data.facts.inputs import Input, Role
 from crowdveil.data.facts.label_notes import (
+    notes_on_unread_columns,
     refuse_numbers_outside,
     spelling_notes,
     warnings_of_labels_meaning_no_answer,
@@ -39,7 +40,6 @@ from crowdveil.folder.answers import (
     read_answers,
     read_task_or_worker_column,
     repeated_notes,
-    warning_of_unread_weight_columns,
 )
 from crowdveil.folder.crowd import (
     ASSIGNMENT_FILE,
@@ -146,6 +146,7 @@ def read_evidence(
         notes=notes,
         skipped=skipped,
         merge_labels=reading.merge_labels,
+        label_map=dict(opened.layout.label_map),
         inputs=_public_inputs(certificate_path, crowd, reading),
     )
 
@@ -305,14 +306,14 @@ def _read_report_file(
     if stated is None and isinstance(reading.alphabet, Scale) and reading.kind != "categorical":
         numeric = ReadOptions(tasks=tasks, workers=workers, kind="numeric", **options)
         read = numbers_put_on_scale(source.name, Reports.from_columns(columns, numeric), reading.alphabet)
-        return read.answers, read.counts + notes + warning_of_unread_weight_columns(source), skipped
+        return read.answers, read.counts + notes + notes_on_unread_columns(source.unread_columns), skipped
     grid: Grid = "round" if stated is None else "exact"
     alphabet = stated or reading.alphabet
     kind = "numeric" if crowd is not None and alphabet is None else reading.kind
     wanted = ReadOptions(alphabet=alphabet, tasks=tasks, workers=workers, grid=grid, kind=kind, **options)
     reports = Reports.from_columns(columns, wanted)
     changed = change_notes(columns, reports, wanted) if crowd is None else ()
-    return reports, notes + changed + warning_of_unread_weight_columns(source), skipped
+    return reports, notes + changed + notes_on_unread_columns(source.unread_columns), skipped
 
 
 def _stated_lists(reading: EvidenceOptions) -> tuple[Sequence[str] | None, Sequence[str] | None]:

@@ -12,14 +12,14 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from crowdveil.channels.alphabet import Alphabet
 from crowdveil.data import datasets
 from crowdveil.data.facts.inputs import Input, derived_input, inputs_of_json
+from crowdveil.data.importers.export_file import ExportFile
 from crowdveil.data.ingest.column_readers import delimiter_and_roles, match_columns, read_csv_by_role
-from crowdveil.data.ingest.csv_files import content_digest, read_csv_table, read_header, text_source
+from crowdveil.data.ingest.csv_files import content_digest, text_source
 from crowdveil.data.ingest.gold_files import load_gold_with_draw_seed
 from crowdveil.data.read_options import Kind
 from crowdveil.data.sources.location import DATASET
@@ -34,8 +34,6 @@ from crowdveil.folder.estimate_files import ESTIMATE_FILES, INFER_AGAIN, entry_o
 from crowdveil.inference.given import History, KnownTruths, Start, as_known_truths
 from crowdveil.presentation.hints import command_advice
 
-READ_HISTORIES = (ESTIMATE_FILES["csv"], ESTIMATE_FILES["parquet"])
-"""Files of truths and of workers that can be a history."""
 COST_COLUMNS = ("truth", "decision", "cost")
 
 
@@ -55,7 +53,7 @@ class Costs:
 
 
 def read_known_truths(source: str, kind: Kind, *, public: bool = False) -> KnownTruths:
-    """Return known truths by task name from a CSV file or `dataset:NAME`.
+    """Return known truths by task name from a table of any form, or from `dataset:NAME`.
 
     Args:
         source: name of the file or data set.
@@ -116,9 +114,9 @@ def _is_saved_fit_file(path: Path) -> bool:
 
 
 def read_history(path: Path) -> History:
-    """Return the worker history in a CSV or Parquet file, or in a folder that `infer` wrote.
+    """Return the worker history in a table of any form, or in a folder that `infer` wrote.
 
-    The labels are those of the probabilities in `truths.csv` (or Parquet) of the same folder, if it is there.
+    The labels are those of the probabilities in the truths of the same folder and form, if they are there.
 
     Raises:
         ReportsError: a damaged file, or one without a quality of workers.
@@ -137,11 +135,7 @@ def read_history(path: Path) -> History:
 
 def _tasks_of_truths(truths: Path | None) -> tuple[str, ...]:
     """Return the tasks in a file of truths; empty without one."""
-    if truths is None:
-        return ()
-    if truths.suffix == ".parquet":
-        return tuple(str(name) for name in pq.read_table(truths, columns=["task"])["task"].to_pylist())
-    return tuple(read_task_or_worker_column(truths, "task"))
+    return () if truths is None else tuple(read_task_or_worker_column(truths, "task"))
 
 
 def _worker_and_truth_files_of_history(path: Path) -> tuple[Path, Path | None, tuple[Input, ...]]:
@@ -154,14 +148,15 @@ def _worker_and_truth_files_of_history(path: Path) -> tuple[Path, Path | None, t
     """
     folder = path if path.is_dir() else path.parent
     names = estimate_names(folder)
-    if names is not None and path in (folder, folder / names[1]) and names in READ_HISTORIES:
+    if names is not None and path in (folder, folder / names[1]):
         truths, workers = (folder / name for name in names)
         entry, _ = entry_of_unchanged_file(workers), entry_of_unchanged_file(truths)
         return workers, truths, recorded_inputs(entry, folder)
     if path.is_dir():
         hint = "Give a folder that infer wrote, or a file."
-        raise ReportsError("a folder with a history must hold workers.csv or .parquet", source=str(path), hint=hint)
-    beside = [folder / truths for truths, workers in READ_HISTORIES if path.name == workers]
+        forms = ", .".join(ESTIMATE_FILES)
+        raise ReportsError(f"a folder with a history must hold workers.{forms}", source=str(path), hint=hint)
+    beside = [folder / truths for truths, workers in ESTIMATE_FILES.values() if path.name == workers]
     return path, next((file for file in beside if file.exists()), None), ()
 
 
@@ -179,15 +174,14 @@ def recorded_inputs(entry: OutputEntry, folder: Path) -> tuple[Input, ...]:
 
 
 def _history_table(path: Path) -> pa.Table:
-    """Return a CSV file as text, or a Parquet file, with names of columns in lower case."""
-    if path.suffix.lower() == ".parquet":
-        try:
-            table = pq.read_table(path)
-        except (OSError, pa.ArrowException) as error:
-            raise ReportsError("the file must be Parquet", source=str(path), examples=str(error)[:200]) from error
+    """Return a table of any form, that of text and JSON as text, with names of columns in lower case."""
+    file = ExportFile(path, str(path))
+    if file.form == "text":
+        delimiter, columns = delimiter_and_roles(path, _all_columns_of_history, headers=file.sniffed.headers)
+        file = file.with_delimiter(delimiter)
     else:
-        delimiter, columns = delimiter_and_roles(path, _all_columns_of_history)
-        table = read_csv_table(path, list(columns.values()), delimiter)
+        columns = _all_columns_of_history(file.columns, file.name)
+    table = file.table_of_roles(columns)
     return table.rename_columns([name.strip().lower() for name in table.column_names])
 
 
@@ -209,7 +203,7 @@ def _labels_of_probability_columns(truths: Path | None) -> tuple[str, ...] | Non
     """Return the labels of truths; None without their probabilities."""
     if truths is None:
         return None
-    header = pq.read_schema(truths).names if truths.suffix == ".parquet" else read_header(truths)
+    header = ExportFile(truths, str(truths)).columns
     return tuple(name.removeprefix(PROBABILITY) for name in header if name.startswith(PROBABILITY)) or None
 
 

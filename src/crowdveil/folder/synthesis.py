@@ -14,6 +14,7 @@ import numpy as np
 
 from crowdveil.channels.guarantee import ONE_RUN, Guarantee, Participation, Unit
 from crowdveil.data import datasets
+from crowdveil.data.facts.label_notes import notes_on_unread_columns
 from crowdveil.data.ingest.checked_column_codes import Duplicates
 from crowdveil.data.read_options import ReadOptions
 from crowdveil.data.reports import Reports
@@ -26,7 +27,6 @@ from crowdveil.folder.answers import (
     is_named_dataset_source,
     read_task_or_worker_column,
     refuse_rows_without_answer,
-    warning_of_unread_weight_columns,
 )
 from crowdveil.randomness import secure, seeded
 from crowdveil.synthesis.expected_error import (
@@ -112,7 +112,7 @@ def _read_numeric_claims(
     # With a list of tasks an empty file is accepted: a refusal would show that there is no claim.
     workers = () if listed is not None and not len(columns.task) else None
     options = ReadOptions(kind="numeric", tasks=listed, workers=workers, duplicates=duplicates or "error")
-    return Reports.from_columns(columns, options), notes + warning_of_unread_weight_columns(opened)
+    return Reports.from_columns(columns, options), notes + notes_on_unread_columns(opened.unread_columns)
 
 
 def _with_listed_in_place_of_tasks(answers: Reports, tasks: list[str], source: str) -> Reports:

@@ -11,11 +11,14 @@ from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.data.assignment import Assignment
 from crowdveil.data.evidence import Evidence
 from crowdveil.data.facts.label_notes import (
+    notes_on_unread_columns,
     refuse_numbers_outside,
     spelling_notes,
     warnings_of_labels_meaning_no_answer,
 )
-from crowdveil.data.read_options import Kind, ReadKeywords
+from crowdveil.data.frames import coded_and_original_columns
+from crowdveil.data.ingest.column_readers import ColumnNames
+from crowdveil.data.read_options import Kind, ReadKeywords, ReadOptions
 from crowdveil.data.reports import Reports
 from crowdveil.em.estimator import Estimator, require_channel
 from crowdveil.errors import ReportsError, SettingsError
@@ -50,6 +53,10 @@ KEYWORDS = (
 """Arguments of `infer` and `aggregate` beside those of reading."""
 
 
+ROLES = ("task", "worker", "label", "value")
+"""Options that name columns."""
+
+
 class ColumnKeywords(ReadKeywords, total=False):
     """Names of columns and options of reading a frame, as of `Reports.from_frame`."""
 
@@ -77,10 +84,10 @@ def evidence_of_answers(
     if isinstance(answers, Reports):
         reports = answers
     else:
-        notes = _notes_of_perturbed_frame(answers, channel)
-        reports = _read_answers_hinting_at_channel_labels(
+        reports, notes = _read_answers_hinting_at_channel_labels(
             channel, answers, _options_with_channel_or_kind(given, method, channel)
         )
+        notes = (*_notes_of_perturbed_frame(answers, channel), *notes)
         if "kind" not in given and _kind_of_method(method) == "categorical":
             _refuse_decimals(reports, method)
     if isinstance(scale, Scale):
@@ -95,6 +102,7 @@ def evidence_of_answers(
         notes=notes,
         truths=() if truths is None else truths_as_ordered_labels(truths).names,
         merge_labels=given.get("merge_labels", False),
+        label_map=dict(given.get("map_labels") or {}),
     )
 
 
@@ -108,10 +116,10 @@ def _notes_of_perturbed_frame(answers: Any, channel: Channel | ChannelTable | No
 
 def _read_answers_hinting_at_channel_labels(
     channel: Channel | ChannelTable | None, answers: Any, options: ColumnKeywords
-) -> Reports:
-    """Return the answers of a frame; where they do not have the labels of the channel, the hint says so."""
+) -> tuple[Reports, tuple[str, ...]]:
+    """Return answers and notes; where they do not have the labels of the channel, the hint says so."""
     try:
-        return read_answers(answers, options)
+        return read_answers_with_notes(answers, options)
     except ReportsError as error:
         if channel is None or error.code != "unknown label":
             raise
@@ -120,7 +128,12 @@ def _read_answers_hinting_at_channel_labels(
 
 
 def read_answers(answers: Any, options: ColumnKeywords) -> Reports:
-    """Return the answers of a frame.
+    """Return the answers of a frame; errors as `read_answers_with_notes`."""
+    return read_answers_with_notes(answers, options)[0]
+
+
+def read_answers_with_notes(answers: Any, options: ColumnKeywords) -> tuple[Reports, tuple[str, ...]]:
+    """Return the answers of a frame, and notes on labels, names and choices.
 
     Raises:
         SettingsError: an option that does not exist, or as `Reports.from_frame`.
@@ -133,7 +146,11 @@ def read_answers(answers: Any, options: ColumnKeywords) -> Reports:
         meant = OTHER_NAMES.get(unknown[0]) or elsewhere or did_you_mean(unknown[0], every)
         hint = meant or f"Besides those of the function, options of reading are {', '.join(column_keyword_names())}."
         raise SettingsError("options must be known", value=unknown[0], hint=hint)
-    return Reports.from_frame(answers, **options)
+    stated: Any = {name: options.get(name) for name in ROLES}
+    reading: Any = {name: value for name, value in options.items() if name not in ROLES}
+    columns, original = coded_and_original_columns(answers, ColumnNames(**stated))
+    reports, notes = Reports.from_coded_frame(columns, original, ReadOptions(**reading))
+    return reports, (*notes, *notes_on_unread_columns(original.others))
 
 
 def column_keyword_names() -> tuple[str, ...]:

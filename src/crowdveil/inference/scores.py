@@ -1,7 +1,6 @@
 """Scores of an inference against known truths that did not guide it, and decisions by costs or confidence."""
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +9,6 @@ from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.data.evidence import Evidence
 from crowdveil.data.facts.inputs import Input
 from crowdveil.data.identifiers import index_of, no_common_task_error
-from crowdveil.data.ingest.labels import with_known_spellings
 from crowdveil.errors import SettingsError
 from crowdveil.evaluation.decisions import decide, decision_notes
 from crowdveil.evaluation.gold import align_gold, gold_codes
@@ -38,7 +36,7 @@ def with_gold_score(inference: Inference, known: KnownTruths) -> Inference:
         ReportsError: an unknown label, or no known truth of any task.
     """
     estimate, notes = inference.estimate, inference.notes
-    truths = _in_spelling_of_labels(inference, known)
+    truths = inference.evidence.in_label_spelling(known.truths)
     result = score(estimate, truths)
     both = len(index_of(estimate.tasks, inference.guided.intersection(map(str, truths))))
     if result.unknown > result.scored:
@@ -59,14 +57,6 @@ def with_gold_score(inference: Inference, known: KnownTruths) -> Inference:
     if result.gain_over_constant <= 0:
         notes += (f"The constant {result.constant} for every task scores as well or better.",)
     return replace(inference, score=result, notes=notes)
-
-
-def _in_spelling_of_labels(inference: Inference, known: KnownTruths) -> dict[str, Any]:
-    """Return known truths in the spelling of the labels of an inference, if spellings are one."""
-    alphabet = inference.estimate.alphabet
-    if not (inference.evidence.merge_labels and isinstance(alphabet, Categories)):
-        return dict(known.truths)
-    return dict(with_known_spellings(known.truths, alphabet.names))
 
 
 def with_decisions(
@@ -97,6 +87,6 @@ def with_decisions(
             hint="Leave costs and the least confidence out.",
         )
     estimate = decide(estimate, costs=costs, abstain_below=abstain_below)
-    truths = None if known is None else _in_spelling_of_labels(inference, known)
+    truths = None if known is None else dict(inference.evidence.in_label_spelling(known.truths))
     notes = (*inference.notes, *decision_notes(estimate, truths, costs))
     return replace(inference, estimate=estimate, notes=notes, given=(*inference.given, *inputs))

@@ -336,3 +336,14 @@ def test_a_label_named_nan_is_not_skipped() -> None:
         {**COLUMNS, "label": [*"xx", "nan", *"xx", ""]}, alphabet=cv.Categories(("nan", "x")), missing="skip"
     )
     assert (5, 1) == (len(reports), int((reports.value == 0).sum()))
+
+
+def test_labels_of_an_import_are_mapped(folder: Path, run_json: RunJson) -> None:
+    """`--map-labels` replaces labels in the written table, no answer apart, and says which labels remain."""
+    rows = "".join(f"H{task},A{task}{who},{who},Approved,{label}\n" for task, who, label in
+                   ((1, "v", "Y"), (1, "w", "N"), (2, "v", "y"), (2, "w", "")))  # fmt: skip
+    Path("batch.csv").write_text("HITId,AssignmentId,WorkerId,AssignmentStatus,Answer.q\n" + rows)
+    data = run_json("import", "mturk", "batch.csv", "--map-labels", "Y=yes,y=yes,N=no", "--out", "answers.csv")
+
+    assert (["no", "yes"], 1) == (data["labels"], data["no_answer"])
+    assert "Labels after the map: 'no' (1 answer), 'yes' (2 answers)." in data["warnings"]

@@ -220,3 +220,36 @@ def test_protected_reports_have_a_share_of_no_answer(folder: Path, run: Run, run
         (one["label"], one["of"]) for one in symbols
     ]
     assert "no answer, of those asked" in " ".join(run("share", "sent/reports.csv").stdout.split())
+
+
+@pytest.mark.usefixtures("folder")
+def test_answers_of_one_label_agree_in_each_form(run: Run, run_json: RunJson, refusal: Refusal) -> None:
+    """`agreement` says that all agree, from text, JSON, Parquet and standard input; `infer` still needs two labels."""
+    answers = pd.DataFrame({"task": [1, 1, 2, 2], "worker": [*"abab"], "label": ["x"] * 4})
+    answers.to_csv("one.csv", index=False)
+    answers.to_json("one.json", orient="records")
+    answers.to_parquet("one.parquet")
+    for name in ("one.csv", "one.json", "one.parquet"):
+        data = run_json("agreement", name)
+
+        assert (True, 1.0, None) == (data["all_agree"], data["pairwise"]["value"], data["kappa"]["Cohen"]["value"])
+        assert "all agree      all compared answers are the same" in run("agreement", name).stdout
+        assert "there must be 2 to 1024 different labels. Found: 1 label." in refusal("infer", name, "--out", "none")
+
+
+@pytest.mark.usefixtures("folder")
+def test_intervals_of_agreement_have_a_level(run: Run, run_json: RunJson) -> None:
+    """`--level .95` widens every interval, and is printed; two workers have Cohen's kappa, more have Fleiss'."""
+    usual, wide = run_json("agreement", "labels.csv"), run_json("agreement", "labels.csv", "--level", ".95")
+
+    assert (0.9, 0.95, ["Fleiss"]) == (usual["level"], wide["level"], list(wide["kappa"]))
+    for kind, name in (("alpha", "nominal"), ("kappa", "Fleiss")):
+        one, other = usual[kind][name], wide[kind][name]
+        assert other["low"] < one["low"] < one["value"] < one["high"] < other["high"]
+    assert "(95 % interval " in run("agreement", "labels.csv", "--level", ".95").stdout
+    write("two.csv", "task,worker,label", *(f"{task},{who},{task % 3}" for task in range(12) for who in "ab"))
+    ordered = run_json("agreement", "two.csv", "--labels", "0,1,2", "--ordered")
+    assert {"Cohen": 1.0, "Cohen, linear": 1.0, "Cohen, quadratic": 1.0} == {
+        name: value["value"] for name, value in ordered["kappa"].items()
+    }
+    run("agreement", "two.csv", "--level", "95", code=2)

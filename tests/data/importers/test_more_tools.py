@@ -156,6 +156,6 @@ def test_a_stated_column_of_tasks_is_not_said_to_be_dropped(tmp_path: Path) -> N
 
     path = write(tmp_path / "wide.csv", "Timestamp,Email Address,ann,bob\n2024-01-01,a@b.org,x,y\n")
 
-    _, notes = read(path, tool="wide", names=ColumnNames(task="Email Address"))
+    _, notes = read(path, tool="wide", names=ColumnNames(task="Email Address", worker="ann,bob"))
 
     assert "Not kept (times, ratings or addresses): Timestamp." in notes

@@ -199,8 +199,10 @@ def test_lists_in_frames_are_choices(tmp_path: Path, form: str) -> None:
     frame = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "arrow": pa.table, "dict": dict}[form](columns)
 
     reports = Reports.from_frame(frame)
-    truths = aggregate(frame, "majority-vote", nothing_ticked="skip")
+    with pytest.warns(UserWarning, match="several choices|Read as no answer: 2 answers with nothing ticked") as warned:
+        truths = aggregate(frame, "majority-vote", nothing_ticked="skip")
 
+    assert len(warned) == 2
     assert reports.alphabet.names == ("no", "yes")
     assert len(reports) == len(CELLS)
     assert sorted(map(str, truths["task"].to_list() if form == "polars" else truths["task"])) == [

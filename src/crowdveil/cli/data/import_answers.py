@@ -25,12 +25,13 @@ if TYPE_CHECKING:
     cls=Verb,
     values={"layout": layout_of},
     example="crowdveil import label-studio export.json --out answers.parquet",
-    main_options=("question", "delimiter", "out", "form", "as_json"),
+    main_options=("question", "delimiter", "transpose", "out", "form", "as_json"),
     short_help="Read the export of a labelling tool as one table.",
 )
 @click.argument("tool", type=NameChoice(TOOLS), metavar="TOOL")
 @sources_argument("files")
 @column_options
+@click.option("--transpose", is_flag=True, help="A wide table has one row per respondent, one column per task.")
 @click.option("--out", type=FILE_PATH, required=True, help="File to be written.")
 @click.option(
     "--format",
@@ -42,8 +43,9 @@ def import_answers(files: tuple[str, ...], layout: Layout, out: Path, form: Tabl
     """Write the answers in the export of a labelling tool as a table with the columns task, worker and label.
 
     TOOL is label-studio, argilla, toloka, mturk, prodigy, zooniverse, doccano (one file per annotator), wide (one row
-    per task, one column per worker). FILES are the export as the tool wrote it. Skipped and cancelled tasks have the
-    label NULL: "no answer". Times, ratings and addresses are not kept, and named.
+    per task, one column per worker; with --transpose the sheet of a form: one row per respondent). FILES are the export
+    as the tool wrote it. Skipped and cancelled tasks have the label NULL: "no answer". Times, ratings and addresses are
+    not kept, and named.
 
     \f
     infer and perturb recognise exports by themselves; an import shows the answers, or keeps them.
@@ -58,7 +60,7 @@ def import_answers(files: tuple[str, ...], layout: Layout, out: Path, form: Tabl
     with open_sources(files, layout) as source:
         replaced = outputs.check_and_list_replaced_files(inputs=source.inputs)
         with progress_bar("reading", unit="bytes") as bar:
-            imported = source.answers_of_tool_export(bar)
+            imported = source.answers_of_tool_export(bar).with_mapped_labels(layout.label_map)
         with progress_bar("writing"):
             table = imported.table
             write_outputs(outputs, {out.name: lambda stream: write_table(stream, table, written_form)})

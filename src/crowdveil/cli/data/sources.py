@@ -112,7 +112,7 @@ def layout_of(
     *, task_column: str | None, worker_column: str | None, label_column: str | None, value_column: str | None,
     delimiter: str | None, encoding: str | None, decimal: str, missing: Missing,
     multiple: str | None, nothing_ticked: NothingTicked, map_labels: LabelMap | None,
-    question: str | None = None, tool: str | None = None,
+    question: str | None = None, tool: str | None = None, transpose: bool = False,
 ) -> Layout:  # fmt: skip
     """Return what the options state of the layout of sources."""
     from crowdveil.data.ingest.column_readers import ColumnNames
@@ -129,4 +129,5 @@ def layout_of(
         label_map=map_labels or (),
         question=question,
         tool=tool,
+        transpose=transpose,
     )

@@ -1,4 +1,4 @@
-"""`crowdveil agreement`: Krippendorff's alpha and pairwise agreement, of all workers and of each."""
+"""`crowdveil agreement`: Krippendorff's alpha, kappa and pairwise agreement, of all workers and of each."""
 
 from __future__ import annotations
 
@@ -26,31 +26,42 @@ NAMES = {"agreement": "equal answers", "difference": "difference"}
     cls=Verb,
     values=REPORTS,
     example="crowdveil agreement labels.csv --out agreement.csv",
-    main_options=("out", "labels", "scale", "as_json"),
-    short_help="Show how far workers agree (Krippendorff's alpha).",
+    main_options=("out", "level", "labels", "scale", "as_json"),
+    short_help="Show how far workers agree (alpha and kappa).",
 )
 @click.option("--out", type=FILE_PATH, help="CSV file of each worker's agreement with the others.")
+@click.option(
+    "--level",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    default=0.9,
+    show_default=True,
+    metavar="P",
+    help="Level of the intervals, such as .95.",
+)
 @reports_options
 @asked_options
-def agreement(reports: NamedReports, out: Path | None) -> None:
-    """Show how far workers agree: Krippendorff's alpha and the share of equal answers.
+def agreement(reports: NamedReports, out: Path | None, level: float) -> None:
+    """Show how far workers agree: Krippendorff's alpha, kappa and the share of equal answers.
 
     REPORTS is what infer reads, a file with the columns task, worker, and label (or value, for numbers); dataset:NAME;
-    or the folder that infer wrote. Alpha is 1 if all answers to a task are equal, and 0 if they agree as by chance.
+    or the folder that infer wrote. Alpha and kappa are 1 if all answers to a task are equal, and 0 if they agree as by
+    chance.
 
     \f
     Alpha is nominal for labels, also ordinal for ordered labels (--labels A,B,C --ordered), and interval for numbers.
-    Numbers have the root mean squared difference of two answers instead of the share of equal ones. Intervals hold 90
-    %, and are stated from 10 tasks on.
+    Kappa is Cohen's for two workers, with linear and quadratic weights too for ordered labels, and Fleiss' for more;
+    where tasks have different numbers of answers, each has the same weight. Numbers have the root mean squared
+    difference of two answers instead of the share of equal ones. Intervals are stated from 10 tasks on.
 
-    Reports with a certificate are corrected for the noise of their channel; workers are then not compared. Protected
-    reports without a certificate are refused.
+    Reports with a certificate are corrected for the noise of their channel; workers are then not compared, and there is
+    no kappa. Protected reports without a certificate are refused.
     """
-    from crowdveil.crowd_review.agreement import agreement_corrected_for_channel, worker_columns
+    from crowdveil.crowd_review.agreement import agreement_corrected_for_channel, agreement_notes, worker_columns
 
-    with open_reports(reports, out, "agreement") as read:
-        found = agreement_corrected_for_channel(read.evidence)
-    read.write_table_and_print(_data_to_print_as_json(found), _rows_to_print, lambda: worker_columns(found))
+    with open_reports(reports, out, "agreement", any_labels=True) as read:
+        found = agreement_corrected_for_channel(read.evidence, level)
+    data = {"warnings": [*read.evidence.notes, *agreement_notes(found)]} | _data_to_print_as_json(found)
+    read.write_table_and_print(data, _rows_to_print, lambda: worker_columns(found))
 
 
 def _data_to_print_as_json(found: Agreement) -> dict[str, Any]:
@@ -59,7 +70,10 @@ def _data_to_print_as_json(found: Agreement) -> dict[str, Any]:
         "tasks": found.tasks,
         "answers": found.answers,
         "single": found.single,
+        "level": found.level,
+        "all_agree": found.all_agree,
         "alpha": {metric: alpha._asdict() for metric, alpha in found.alphas.items()},
+        "kappa": {name: kappa._asdict() for name, kappa in found.kappas.items()},
         "pairwise": {"name": found.pairwise_name, **found.pairwise._asdict()},
         "workers": _workers_who_agree_least(found),
     }
@@ -90,11 +104,19 @@ def _rows_to_print(data: dict[str, Any]) -> list[tuple[str, str]]:
     corrected = "corrected for the noise of the channel" if data["channel_used"] else "read as answers, without noise"
     alone = f"{number_of(data['single'], 'answer')} {verb_of(data['single'], 'has', 'have')}"
     single = f", {alone} no second answer to the same task" if data["single"] else ""
+    coefficients = [
+        (f"{kind}, {name}", _value_with_interval(value, data["level"]))
+        for kind in ("alpha", "kappa")
+        for name, value in data[kind].items()
+    ]
+    if data["all_agree"]:
+        same = "all compared answers are the same: alpha and kappa, which compare with chance, are not defined"
+        coefficients = [("all agree", same)]
     rows = [
         ("answers", f"{data['answers']:,} to {number_of(data['tasks'], 'task')} with two or more{single}"),
         ("reports", corrected),
-        *[(f"alpha, {metric}", _value_with_interval(alpha)) for metric, alpha in data["alpha"].items()],
-        (NAMES[name], f"{_value_with_interval(data['pairwise'])}, of two answers to the same task"),
+        *coefficients,
+        (NAMES[name], f"{_value_with_interval(data['pairwise'], data['level'])}, of two answers to the same task"),
     ]
     if workers is None:
         return [*rows, ("workers", "not compared through a channel; workers.csv of infer has them")]
@@ -102,10 +124,14 @@ def _rows_to_print(data: dict[str, Any]) -> list[tuple[str, str]]:
     return [*rows, ("workers", f"least agreement, {workers['shown']:,} of {workers['of']:,}"), *lines]
 
 
-def _value_with_interval(found: dict[str, float]) -> str:
+def _value_with_interval(found: dict[str, float], level: float) -> str:
     """Return a value with its interval as text."""
     value, low, high = found["value"], found["low"], found["high"]
     if value != value:
         return "not estimable from these reports"
-    known = "" if low != low else f" (90 % interval {number_with_six_digits(low)} to {number_with_six_digits(high)})"
+    known = (
+        ""
+        if low != low
+        else f" ({100 * level:g} % interval {number_with_six_digits(low)} to {number_with_six_digits(high)})"
+    )
     return f"{number_with_six_digits(value)}{known}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,7 @@ from crowdveil.cli.data.sources import (
     open_sources,
     sources_argument,
 )
-from crowdveil.cli.display import print_written, progress_bar, warning_rows
+from crowdveil.cli.display import Bar, print_written, progress_bar, warning_rows
 from crowdveil.cli.options import (
     FILE_PATH,
     WORDS,
@@ -33,11 +33,12 @@ from crowdveil.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from crowdveil.channels.alphabet import Alphabet
+    from crowdveil.channels.alphabet import Alphabet, Categories
     from crowdveil.data.evidence import Evidence
     from crowdveil.data.identifiers import Identifiers
     from crowdveil.data.ingest.checked_column_codes import Duplicates
     from crowdveil.data.read_options import Kind
+    from crowdveil.data.sources.answer_source import AnswerSource
     from crowdveil.data.sources.location import Layout
     from crowdveil.files.atomic_write import Outputs
     from crowdveil.folder.evidence import EvidenceOptions
@@ -182,7 +183,7 @@ class ReadReports:
 
 @contextmanager
 def open_reports(
-    reports: NamedReports, out: Path | None, kind: str, inputs: Sequence[Path | None] = ()
+    reports: NamedReports, out: Path | None, kind: str, inputs: Sequence[Path | None] = (), *, any_labels: bool = False
 ) -> Iterator[ReadReports]:
     """Yield the reports, with the earlier table that will be replaced; refuse a bad place of the table first.
 
@@ -193,9 +194,10 @@ def open_reports(
         out: file of the table; None for none.
         kind: kind of the table.
         inputs: further files that are read.
+        any_labels: whether answers of one label are no error.
     """
     from crowdveil.files.atomic_write import Outputs
-    from crowdveil.folder.evidence import evidence_files, read_evidence
+    from crowdveil.folder.evidence import evidence_files
 
     recorded = recorded_reports_of_results_folder(reports.sources)
     used = reports if recorded is None else recorded
@@ -205,11 +207,21 @@ def open_reports(
         read = [*evidence_files(source), options.certificate, options.tasks, options.workers, *inputs]
         replaced = [] if outputs is None else outputs.check_and_list_replaced_files(inputs=read)
         with progress_bar("reading", unit="bytes") as bar:
-            evidence = read_evidence(source, used.options, progress=bar)
+            evidence = _evidence(source, used.options, bar, any_labels=any_labels)
         if recorded is not None:
             recorded.require_same_reports(evidence, source)
         folder = None if recorded is None else Path(reports.sources[0])
         yield ReadReports(evidence=evidence, outputs=outputs, replaced=replaced, folder=folder)
+
+
+def _evidence(source: AnswerSource, options: EvidenceOptions, bar: Bar | None, *, any_labels: bool) -> Evidence:
+    from crowdveil.crowd_review.agreement import evidence_of_any_labels
+    from crowdveil.folder.evidence import read_evidence
+
+    def read(alphabet: Categories | None) -> Evidence:
+        return read_evidence(source, options if alphabet is None else replace(options, alphabet=alphabet), progress=bar)
+
+    return evidence_of_any_labels(read) if any_labels else read(None)
 
 
 def recorded_reports_of_results_folder(sources: Sequence[str]) -> NamedReports | None:

@@ -1,8 +1,11 @@
 """Warnings about labels that were taken from the answers, and refusal of numbers outside a scale."""
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from crowdveil.channels.alphabet import Categories, Scale
+from crowdveil.data.ingest.column_readers import normal_name
 from crowdveil.data.ingest.labels import groups_of_same_label_spellings
 from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError
@@ -15,6 +18,24 @@ MIN_GRADES = 3
 """Fewest whole numbers as labels that look like grades."""
 SHOWN_SPELLINGS = 3
 """Number of labels, and of spellings of a label, in a warning."""
+
+
+WEIGHT_NAMES = frozenset({"count", "counts", "votes", "weight", "weights", "n", "frequency"})
+"""Normal names of columns that often hold repeated votes or weights."""
+CONFIDENCE_NAMES = frozenset({"confidence", "certainty", "confidence_score", "worker_confidence", "sure"})
+"""Normal names of columns that often say how sure a worker was of an answer."""
+
+
+def notes_on_unread_columns(columns: Iterable[str]) -> tuple[str, ...]:
+    """Return notes that name columns of weights, and of the confidence of answers, among those that are not read."""
+    notes = list[str]()
+    for names, sentence in (
+        (WEIGHT_NAMES, "Each row counts as one answer of one worker."),
+        (CONFIDENCE_NAMES, "Answers count alike, however sure their workers were."),
+    ):
+        found = [repr(name) for name in columns if normal_name(name) in names]
+        notes += [f"Not read: {', '.join(found)}. {sentence}"] if found else []
+    return tuple(notes)
 
 
 def spelling_notes(reports: Reports) -> tuple[str, ...]:

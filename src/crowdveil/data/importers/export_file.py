@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -10,13 +10,19 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from crowdveil.data.ingest.checked_column_codes import CodedColumn
 from crowdveil.data.ingest.column_readers import (
     NO_NAMES,
     ROWS_SHOWN,
+    Accepted,
     ColumnNames,
     delimiter_and_roles,
+    encode_arrow_column,
+    match_columns,
+    read_csv_by_role,
     unreadable_parquet_error,
 )
 from crowdveil.data.ingest.csv_files import (
@@ -31,6 +37,7 @@ from crowdveil.data.ingest.csv_files import (
     read_csv_table,
     read_header,
     read_text_start,
+    text_source,
 )
 from crowdveil.errors import ReportsError
 from crowdveil.presentation.hints import advice
@@ -95,6 +102,7 @@ class ExportFile:
         encoding: encoding of a text without byte-order mark; None for UTF-8.
         names: columns that a user states.
         delimiters: delimiters that a text file may have.
+        transposed: whether a wide table has one row for each worker, and one column for each task.
     """
 
     path: Path
@@ -103,6 +111,7 @@ class ExportFile:
     encoding: str | None = None
     names: ColumnNames = NO_NAMES
     delimiters: tuple[str, ...] = tuple(DELIMITERS)
+    transposed: bool = False
 
     @cached_property
     def sniffed(self) -> Sniffed:
@@ -151,16 +160,24 @@ class ExportFile:
     def table_by_role(self, progress: Progress | None) -> tuple[dict[str, str], pa.Table]:
         """Return the column of each role, and the table of these columns, named by role."""
         delimiter, roles = self.delimiter_and_column_roles()
+        return roles, self.with_delimiter(delimiter).table_of_roles(roles, progress)
+
+    def table_of_roles(self, roles: Mapping[str, str], progress: Progress | None = None) -> pa.Table:
+        """Return the columns of roles, named by role; those of text and JSON are text.
+
+        Raises:
+            ReportsError: the file is damaged, or a cell of JSON is a list or object in another role than "value".
+        """
         wanted = list(roles.values())
         table: Any
         if self.form == "text":
-            header = header_or_raise(self.sniffed.headers, delimiter)
-            table = read_csv_table(self.path, wanted, delimiter, progress, self.encoding, header)
+            header = header_or_raise(self.sniffed.headers, self.delimiter)
+            table = read_csv_table(self.path, wanted, self.delimiter, progress, self.encoding, header)
         elif self.form == "json":
-            table = pa.table({name: self._json_column(name, role) for role, name in roles.items()})
+            return pa.table({role: self._json_column(name, role) for role, name in roles.items()})
         else:
             table = self.arrow_table()
-        return roles, table.select(wanted).rename_columns(list(roles))
+        return table.select(wanted).rename_columns(list(roles))
 
     def _json_column(self, name: str, role: str) -> list[str | None]:
         """Return a column of records as text; a list or object is refused unless it is a label."""
@@ -293,6 +310,43 @@ def _records_of_lines(text: str) -> list[Any]:
         return [json.loads(line) for line in text.splitlines() if line.strip()]
     except ValueError:
         return [json.loads(text)]
+
+
+class GivenColumns(NamedTuple):
+    """Columns of a table that is given beside the answers.
+
+    Attributes:
+        roles: name of the column of each role.
+        coded: coded column of each role.
+        source: origin of the rows, for error messages.
+    """
+
+    roles: dict[str, str]
+    coded: dict[str, CodedColumn]
+    source: str
+
+
+def read_given_columns(path: Path, accepted: Accepted, optional: Sequence[str] = ()) -> GivenColumns:
+    """Return the columns of a table of any form that is no answers; arguments and errors as `read_csv_by_role`."""
+    file = ExportFile(path, str(path))
+    if file.form == "text":
+        return GivenColumns(*read_csv_by_role(path, accepted, optional), text_source(path))
+    found = file.columns
+    roles = match_columns(found, accepted, file.name) | {name: name for name in optional if name in found}
+    table = file.table_of_roles(roles)
+    columns = {role: encode_arrow_column(integers_if_whole(table[role]), file.name) for role in roles}
+    return GivenColumns(roles, columns, file.name)
+
+
+def integers_if_whole(column: Any) -> Any:
+    """Return whole numbers as integers: with an empty cell among them, pandas reads a column of them as floats."""
+    if not pa.types.is_floating(column.type):
+        return column
+    known = pc.if_else(pc.is_finite(column), column, None)
+    try:
+        return known.cast(pa.int64()) if known.null_count else column
+    except pa.ArrowInvalid:
+        return column
 
 
 def concatenate_tables(tables: Sequence[pa.Table]) -> pa.Table:

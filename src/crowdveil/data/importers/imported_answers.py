@@ -30,6 +30,8 @@ from crowdveil.data.ingest.choices import (
     parsed_cell,
     refuse_equal_choice_tasks,
 )
+from crowdveil.data.ingest.dictionary_encoding import encode_text
+from crowdveil.data.ingest.labels import LabelMap, map_labels
 from crowdveil.errors import ReportsError
 from crowdveil.presentation.hints import advice, one_of
 
@@ -74,6 +76,17 @@ class ImportedAnswers:
     not_read: tuple[str, ...] = ()
     data: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
+
+    def with_mapped_labels(self, label_map: LabelMap) -> "ImportedAnswers":
+        """Return the answers with labels that are replaced by a map, which `columns` says; NULL stays."""
+        if not label_map:
+            return self
+        labels = encode_text(self.table["label"])
+        known = tuple(pair for pair in label_map if pair[0] != NULL)
+        mapped, notes = map_labels(labels, known)
+        place = self.table.column_names.index("label")
+        table = self.table.set_column(place, "label", pa.array(mapped.cells.tolist(), pa.string()))
+        return replace(self, table=table, columns=(*self.columns, *notes))
 
 
 def answers_to_one_question(
@@ -285,8 +298,8 @@ def _submissions_of_file(importer: Importer, export: ExportFile) -> list[Submiss
 
 
 def _personal_columns(importer: Importer, exports: Sequence[ExportFile], questions: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the names of the columns with personal data, over all files, questions and columns of names apart."""
-    kept = {*importer.kept, *(name for export in exports for name in (export.names.task, export.names.worker))}
+    """Return the names of the columns with personal data, over all files; questions and what is kept apart."""
+    kept = {name for export in exports for name in importer.kept_columns(export)}
     found = dict.fromkeys(
         name
         for export in exports
@@ -294,7 +307,12 @@ def _personal_columns(importer: Importer, exports: Sequence[ExportFile], questio
             export.columns, export.rows_as_mappings if export.form == "json" else ()
         )
     )
-    return tuple(name for name in found if name not in kept and not name.endswith(questions))
+    return tuple(name for name in found if name not in kept and not any(_is_part_of(name, one) for one in questions))
+
+
+def _is_part_of(path: str, question: str) -> bool:
+    """Return whether a column or path of keys is a question (`Answer.stars`, `OUTPUT:stars`), or inside its answers."""
+    return path == question or path.endswith((f".{question}", f":{question}")) or path.startswith(f"{question}.")
 
 
 def _given_or_only_question(question: str | None, found: Sequence[Submission], importer: Importer, source: str) -> str:

@@ -38,7 +38,7 @@ class Importer(ABC):
         title: the tool's own name.
         expected: columns or keys by which the layout is recognised, for error messages.
         question: the only question of every export; None where the content names the questions.
-        kept: columns with names of tasks or workers that look like personal data.
+        kept: columns with names of workers that look like personal data.
         mixes_data: whether data of the tasks always stand among the unsure columns, so that none may be a question.
     """
 
@@ -56,6 +56,11 @@ class Importer(ABC):
     def notes(self, export: ExportFile) -> tuple[str, ...]:
         """Return sentences on how the columns of a file are read, where its user may have meant others."""
         return ()
+
+    def kept_columns(self, export: ExportFile) -> tuple[str, ...]:
+        """Return the columns that are kept although their names may look like personal data."""
+        stated = export.names.task, export.names.worker
+        return (*self.kept, *(name for name in stated if name is not None))
 
     @abstractmethod
     def submissions(self, export: ExportFile) -> Iterator[Submission]:

@@ -1,4 +1,4 @@
-"""Files of known truths (gold), with the seed of their draw where they have one."""
+"""Files of known truths (gold), in every form in which truths are written, and the seed of their draw."""
 
 from collections.abc import Mapping, Sequence
 from os import PathLike
@@ -8,15 +8,16 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdveil.data.importers.export_file import read_given_columns
 from crowdveil.data.ingest.checked_column_codes import (
     MISSING,
     CodedColumn,
     encode_ids,
     parse_number_column,
     refuse_if_rows_empty_or_marked,
+    with_sorted_distinct_numbers,
 )
-from crowdveil.data.ingest.column_readers import GOLD, match_columns, read_csv_by_role
-from crowdveil.data.ingest.csv_files import text_source
+from crowdveil.data.ingest.column_readers import GOLD, match_columns
 from crowdveil.errors import ReportsError
 
 SEED = "seed"
@@ -42,9 +43,10 @@ def load_gold_with_draw_seed(
         ReportsError: a damaged file, a missing task or truth, an invalid number, or two truths of one task (under
             conflicts="first" the first is used).
     """
-    roles, columns = read_csv_by_role(Path(path), GOLD, optional=(SEED,))
-    numeric = kind == "numeric" or (kind is None and roles["truth"] == "value")
-    return gold_of_columns(columns, text_source(Path(path)), numeric=numeric, conflicts=conflicts)
+    read = read_given_columns(Path(path), GOLD, optional=(SEED,))
+    numeric = kind == "numeric" or (kind is None and read.roles["truth"] == "value")
+    columns = read.coded if numeric else read.coded | {"truth": with_sorted_distinct_numbers(read.coded["truth"])}
+    return gold_of_columns(columns, read.source, numeric=numeric, conflicts=conflicts)
 
 
 def gold_roles(found: Sequence[str], source: str) -> dict[str, str]:

@@ -5,8 +5,9 @@ Spellings of one label agree up to outer spaces, invisible characters, case, Uni
 
 import unicodedata
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from decimal import Decimal, InvalidOperation
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -23,6 +24,8 @@ from crowdveil.data.ingest.checked_column_codes import (
     refuse_if_rows_empty_or_marked,
     with_sorted_distinct_numbers,
 )
+from crowdveil.data.ingest.choices import ChoiceOptions, columns_by_choice, notes_on_shared_separators
+from crowdveil.data.ingest.column_readers import ReportColumns
 from crowdveil.errors import ReportsError
 from crowdveil.presentation.counts import number_of
 from crowdveil.presentation.hints import advice, one_of
@@ -51,22 +54,60 @@ def merge_spellings(column: CodedColumn, known: Sequence[str]) -> CodedColumn:
     return column.with_merged_names(chosen)
 
 
-def map_labels(column: CodedColumn, given: LabelMap) -> tuple[CodedColumn, tuple[str, ...]]:
-    """Return a column of labels that are replaced by a map, and notes on the labels that remain.
+def mapped_label(text: str, given: Mapping[str, str]) -> str:
+    """Return the label that replaces a label by a map: as it is written, else without outer spaces."""
+    return given.get(text, given.get(text.strip(), text))
 
-    A label is compared as it is written, else without outer spaces.
-    """
+
+def map_labels(column: CodedColumn, given: LabelMap) -> tuple[CodedColumn, tuple[str, ...]]:
+    """Return a column of labels that are replaced by a map, and notes on the labels that remain."""
     texts, known = [str(name) for name in column.names.tolist()], dict(given)
-    mapped = column.with_merged_names([known.get(text, known.get(text.strip(), text)) for text in texts])
+    mapped = column.with_merged_names([mapped_label(text, known) for text in texts])
     counts = np.bincount(mapped.codes[mapped.codes != MISSING], minlength=len(mapped.names))
-    remain = ", ".join(
-        f"{str(name)!r} ({number_of(int(count), 'answer')})"
-        for name, count in list(zip(mapped.names.tolist(), counts.tolist(), strict=True))[:LABELS_SHOWN]
-    )
-    more = f" and {len(mapped.names) - LABELS_SHOWN} more" if len(mapped.names) > LABELS_SHOWN else ""
     absent = [repr(name) for name in known if name not in {*texts, *map(str.strip, texts)}]
     unused = (f"No answer has these labels of the map: {', '.join(absent)}.",) if absent else ()
-    return mapped, (f"Labels after the map: {remain}{more}.", *unused)
+    return mapped, (f"Labels after the map: {labels_with_counts(mapped.names.tolist(), counts)}.", *unused)
+
+
+def labels_with_counts(names: Sequence[Any], counts: NDArray[np.integer]) -> str:
+    """Return the first labels with their numbers of answers, and how many more there are; without NULL."""
+    given = [(name, count) for name, count in zip(names, counts.tolist(), strict=True) if name != NULL]
+    more = f" and {len(given) - LABELS_SHOWN} more" if len(given) > LABELS_SHOWN else ""
+    return ", ".join(f"{str(name)!r} ({number_of(count, 'answer')})" for name, count in given[:LABELS_SHOWN]) + more
+
+
+class StatedReading(Protocol):
+    """What a user states of labels and choices."""
+
+    @property
+    def multiple(self) -> str | None:
+        """Separator of choices, as of `ChoiceOptions`."""
+
+    @property
+    def choices(self) -> ChoiceOptions:
+        """How answers of several choices are read."""
+
+    @property
+    def label_map(self) -> LabelMap:
+        """Labels that are replaced by others."""
+
+
+def columns_as_stated(columns: ReportColumns, stated: StatedReading) -> tuple[ReportColumns, tuple[str, ...]]:
+    """Return the columns with mapped labels and a task for each choice, and notes on labels, names and choices.
+
+    Raises:
+        ReportsError: as `columns_by_choice`.
+    """
+    notes: tuple[str, ...] = ()
+    if stated.label_map:
+        value, notes = map_labels(columns.value, stated.label_map)
+        columns = replace(columns, value=value)
+    notes += notes_on_similar_names(columns.task, columns.worker)
+    if stated.multiple is not None or columns.may_have_choices:
+        columns, more = columns_by_choice(columns, stated.choices)
+        shared = () if columns.value_name == "value" else notes_on_shared_separators(columns.value.names)
+        notes += more + (shared if stated.multiple is None else ())
+    return columns, notes
 
 
 def notes_on_similar_names(task: CodedColumn, worker: CodedColumn) -> tuple[str, ...]:
@@ -208,7 +249,7 @@ def alphabet_and_label_codes(
         column, has_lone_surrogate(column.names), TEXT_RULE, source=source, hint="Correct the rows."
     )
     if alphabet is None:
-        _require_alphabet_size(len(texts), source)
+        _require_alphabet_size(texts, source)
         alphabet = Categories(_sorted_labels(texts))
     place = {name: code for code, name in enumerate(alphabet.names)}
     codes = np.array([place.get(text, MISSING) for text in texts], dtype=np.int16)
@@ -258,7 +299,8 @@ def refuse_if_numbers_of_unstated_kind(column: CodedColumn, source: str) -> None
         )
 
 
-def _require_alphabet_size(size: int, source: str) -> None:
+def _require_alphabet_size(texts: Sequence[str], source: str) -> None:
+    size = len(texts)
     if not 2 <= size <= MAX_LABELS:
         raise ReportsError(
             f"there must be 2 to {MAX_LABELS} different labels",
@@ -269,6 +311,8 @@ def _require_alphabet_size(size: int, source: str) -> None:
                 advice("state {kind} if these are numbers", advice("state {numeric}", numeric=True), kind="numeric"),
                 advice("choose another question, if there are several ({question})"),
             ),
+            code="one label" if size == 1 else "",
+            values={"label": texts[0]} if size == 1 else None,
         )
 
 

@@ -33,7 +33,7 @@ from crowdveil.data.importers.registry import (
     with_recognised_delimiter,
 )
 from crowdveil.data.ingest.checked_column_codes import with_decimal_points
-from crowdveil.data.ingest.choices import NothingTicked, choice_notes, columns_by_choice, notes_on_shared_separators
+from crowdveil.data.ingest.choices import NothingTicked, choice_notes
 from crowdveil.data.ingest.column_readers import (
     NO_NAMES,
     QUESTION,
@@ -44,7 +44,7 @@ from crowdveil.data.ingest.column_readers import (
     read_parquet_columns,
 )
 from crowdveil.data.ingest.csv_files import Progress, refuse_encoding_of_utf8, text_source
-from crowdveil.data.ingest.labels import map_labels, notes_on_similar_names, refuse_if_numbers_of_unstated_kind
+from crowdveil.data.ingest.labels import columns_as_stated, map_labels, refuse_if_numbers_of_unstated_kind
 from crowdveil.data.ingest.questions import answers_by_question_if_tasks_have_several, answers_to
 from crowdveil.data.sources.local_copies_of_sources import copy_duckdb_table_as_parquet, copy_remote_files, copy_stdin
 from crowdveil.data.sources.location import (
@@ -116,17 +116,17 @@ class AnswerSource:
         return [file.path for file in self.files] if self.files else [self.path]
 
     @property
-    def column_names(self) -> list[str]:
-        """Names of the columns of a table, of one plain file; empty for other sources."""
-        file = self.files[0] if self.is_single_file else None
-        if (
-            file is None
-            or file.form not in ("text", "parquet")
-            or file.is_blank_or_empty_json_list
-            or self.importer is not None
-        ):
+    def unread_columns(self) -> list[str]:
+        """Names of the columns of plain tables that are not read; empty for exports, blocks and data sets."""
+        if self.importer is not None:
             return []
-        return file.with_delimiter(file.delimiter_and_column_roles()[0]).columns
+        found = dict[str, None]()
+        for file in self.files:
+            if not file.is_blank_or_empty_json_list:
+                delimiter, roles = file.delimiter_and_column_roles()
+                names = file.with_delimiter(delimiter).columns
+                found |= dict.fromkeys(name for name in names if name not in roles.values())
+        return list(found)
 
     @cached_property
     def importer(self) -> Importer | None:
@@ -229,15 +229,11 @@ class AnswerSource:
         """
         with whole_file_progress(self.files, progress):
             columns, notes = self._columns_with_numbers_unchanged(progress, digested)
-            if self.layout.label_map:
-                value, mapped = map_labels(columns.value, self.layout.label_map)
-                columns, notes = replace(columns, value=value), notes + (() if self.private else mapped)
             if not self.private:
-                notes += notes_on_similar_names(columns.task, columns.worker)
-            if not self.private and (self.layout.multiple is not None or columns.may_have_choices):
-                columns, more = columns_by_choice(columns, self.layout.choices)
-                shared = () if columns.value_name == "value" else notes_on_shared_separators(columns.value.names)
-                notes += more + (shared if self.layout.multiple is None else ())
+                columns, more = columns_as_stated(columns, self.layout)
+                notes += more
+            elif self.layout.label_map:
+                columns = replace(columns, value=map_labels(columns.value, self.layout.label_map)[0])
         if self.layout.decimal == ",":
             columns = replace(columns, value=with_decimal_points(columns.value, columns.source))
         return columns, notes
@@ -526,6 +522,7 @@ def local_source(path: Path, layout: Layout | None = None, copied: str | None = 
     found = local_files(str(path))
     names = [str(file) if copied is None else _user_facing_name_of_copy(file, path, copied) for file in found]
     stated: Any = {"encoding": layout.encoding, "names": layout.names, "delimiters": layout.delimiters}
+    stated["transposed"] = layout.transpose
     files = tuple(ExportFile(file, name, **stated) for file, name in zip(found, names, strict=True))
     if len(found) > 1:
         refuse_files_beside_companions(found)

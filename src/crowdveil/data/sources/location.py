@@ -21,6 +21,8 @@ STDIN, DATASET = "-", "dataset:"
 TABLE = re.compile(r"(?P<database>.+\.(?:duckdb|ddb))(?:\?(?P<table>.+))?", re.IGNORECASE)
 """DuckDB file, and the table after the question mark."""
 URL = re.compile(r"([a-z][a-z0-9+.-]+)://", re.IGNORECASE)
+WIDE = "wide"
+"""Tool of wide tables."""
 COMPANIONS = ("certificate.json", "crowd.json", "assignment.csv")
 """Files of a collection beside its reports."""
 REPORT_FOLDER_FILES = ("reports.csv", "reports.parquet")
@@ -40,6 +42,7 @@ class Layout:
         missing: whether empty answers are refused ("error") or no answers ("skip").
         question: question of an export or table with several.
         tool: tool whose export it is; None to recognise it.
+        transpose: whether a wide table has one row for each respondent, and one column for each task.
         multiple, nothing_ticked: as of `ChoiceOptions`.
         label_map: labels that are replaced by others.
     """
@@ -51,6 +54,7 @@ class Layout:
     missing: Missing = "error"
     question: str | None = None
     tool: str | None = None
+    transpose: bool = False
     multiple: str | None = None
     nothing_ticked: NothingTicked = "no"
     label_map: LabelMap = ()
@@ -69,6 +73,9 @@ class Layout:
         require_choice("the decimal mark", self.decimal, (".", ","), hint="State the one that the numbers have.")
         require_choice("missing", self.missing, get_args(Missing), hint="NULL is skipped in any case.")
         require_choice("the tool", self.tool, (*TOOLS, None))
+        if self.transpose and self.tool != WIDE:
+            hint = f"State the tool {WIDE!r}, or leave it out."
+            raise SettingsError("only a wide table can be transposed", value=self.tool, hint=hint)
         # JSON has lists in place of pairs.
         object.__setattr__(self, "label_map", tuple((str(label), str(other)) for label, other in self.label_map))
         if self.multiple is not None or self.nothing_ticked != "no":
