@@ -168,7 +168,7 @@ def made_up(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(crowdveil.demo, "compare_with_unprotected", tuple)
     monkeypatch.setattr(crowdveil.demo, "page_html", lambda *_: "a page")
     files = dict.fromkeys(DOWNLOADS, b"truth\ntrue\n") | {"truths.csv": b"truth\n" + b"true\nfalse\n" * 6}
-    result = CampaignResult(files, PrivacyStatement(status="none"), (), "0" * 64)
+    result = CampaignResult(files, PrivacyStatement(status="none"), (), "0" * 64, ())
     campaign = build_campaign().campaign
     monkeypatch.setattr(crowdveil.service.campaign_demo, "run_on_loopback", lambda *_: (campaign, result))
 

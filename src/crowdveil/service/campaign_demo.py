@@ -27,6 +27,7 @@ from crowdveil.campaign.document import Campaign, Task
 from crowdveil.campaign.folder import CAMPAIGN_FILE, LINKS_FILE
 from crowdveil.channels.alphabet import Categories
 from crowdveil.channels.certificate import refusals_as
+from crowdveil.data.facts.inputs import inputs_to_json
 from crowdveil.data.reports import Reports
 from crowdveil.errors import DeviceError
 from crowdveil.estimators.dawid_skene import DawidSkene
@@ -110,8 +111,9 @@ def run_campaign_demo(out: Path, *, seed: int = 1, progress: Progress | None = N
     assigned = [sorted((slot + step) % count for step in range(TASKS_PER_WORKER)) for slot in range(WORKERS)]
     answers = simulate_answers(assigned, seed)
     campaign, result = run_on_loopback(demo_campaign_content_open_today(), assigned, answers, progress)
+    inputs = inputs_to_json(result.inputs)
     for outputs in demo_outputs(out):
-        write_outputs(replace(outputs, reports_sha256=result.reports_sha256), result.files)
+        write_outputs(replace(outputs, reports_sha256=result.reports_sha256, inputs=inputs), result.files)
     wrong = _wrong_truths_of_reports_answers_and_constant(answers, result.files["truths.csv"])
     return CampaignDemo(campaign=campaign, result=result, page=out / PAGE_FILE, wrong=wrong)
 

@@ -13,6 +13,7 @@ from threading import Lock
 
 from crowdveil.campaign.document import Campaign
 from crowdveil.campaign.folder import CAMPAIGN_FILE
+from crowdveil.data.facts.inputs import Input
 from crowdveil.folder.campaign.campaign_reports import CollectedQuestion, export_folder_per_question
 from crowdveil.folder.crowd import ASSIGNMENT_FILE, CERTIFICATE_FILE, CROWD_FILE, REPORTS_FILE
 from crowdveil.folder.estimate_files import estimate_files_in_memory
@@ -41,15 +42,16 @@ DOWNLOADS = {
 
 @dataclass(frozen=True, eq=False)
 class CampaignResult:
-    """Files of a result by name, the statement of privacy, warnings of the inference, and digest of the reports.
+    """Files of a result by name, the statement of privacy, warnings of the inference, and what the truths depend on.
 
-    With several questions the names of their files begin with their folder, and the digest is that of the first.
+    With several questions the names of their files begin with their folder; digest and inputs are those of the first.
     """
 
     files: dict[str, bytes]
     statement: PrivacyStatement
     warnings: tuple[str, ...]
     reports_sha256: str
+    inputs: tuple[Input, ...]
 
 
 class Results:
@@ -97,7 +99,8 @@ def _infer_and_render_results(store: Store, digest: bytes) -> CampaignResult:
     files[PAGE_FILE] = results_page(answered, statement, text=text).html.encode("utf-8")
     files[STATEMENT_FILE] = statement_text(statement, text.facts).encode("utf-8")
     files[CAMPAIGN_FILE] = campaign.to_bytes()
-    return CampaignResult(dict(sorted(files.items())), statement, tuple(notes), answered[0].results.reports_sha256)
+    first = answered[0].results
+    return CampaignResult(dict(sorted(files.items())), statement, tuple(notes), first.reports_sha256, first.inputs)
 
 
 def _infer_question(one: CollectedQuestion, campaign: Campaign) -> tuple[QuestionResults, dict[str, bytes]]:
