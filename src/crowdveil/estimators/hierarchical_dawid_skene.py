@@ -27,7 +27,6 @@ from numpy.typing import NDArray
 from crowdveil.em.deconvolution import (
     AnswerFrequencies,
     frequencies_of_reports,
-    report_counts_by_task_and_symbol,
     vote_shares_or_prior,
 )
 from crowdveil.em.estimate import NORMAL_QUANTILE, WorkerTable
@@ -36,6 +35,13 @@ from crowdveil.em.gold import one_hot_gold
 from crowdveil.em.kernels.numpy_backend import Discount, row_maxima, row_sums, softmax
 from crowdveil.em.kernels.table_and_report_reductions import CHUNK_NUMBERS, floored_log, normalize_confusion
 from crowdveil.em.model import EStep, FitInput, FitResult, GoldBlock, Summary
+from crowdveil.estimators.confusion.compared_starts import start_with_largest_evidence
+from crowdveil.estimators.confusion.independent_workers import (
+    Independence,
+    informed_evidence,
+    share_of_independent_workers,
+)
+from crowdveil.estimators.confusion.measured_crowd import with_measured_crowd
 from crowdveil.estimators.confusion.model import (
     M_STEPS,
     ConfusionEstimator,
@@ -51,7 +57,6 @@ from crowdveil.estimators.confusion.own_ability import (
     prior_of_workers_own_abilities,
 )
 from crowdveil.estimators.confusion.parameters import TINY, CrowdParameters, report_counts_by_worker
-from crowdveil.estimators.confusion.start_by_abilities import OWN_STEPS, starts_by_abilities_for_evidence
 from crowdveil.estimators.dawid_skene import DawidSkene
 
 CLEAR_VOTE = 0.05
@@ -62,7 +67,7 @@ VOTE_SMOOTHING = 0.5
 """Pseudo-votes of a task, spread evenly over labels, in the shares of votes."""
 SHARE_WEIGHT = 3.0
 """Pseudo-counts of each label in the answer frequencies, if reports are all noise; 1 without noise."""
-TRUTH_DOUBT = 0.3
+TRUTH_DOUBT = 0.5
 """Standard deviation of an ability from shared mistakes in the truths, relative to their mean doubt; on the ten sets
 of `experiments/methods` intervals then hold 90 % of the time."""
 DECIMALS = 12
@@ -96,6 +101,7 @@ class HierarchicalDawidSkene(ConfusionEstimator):
     name: ClassVar[str] = "hierarchical-dawid-skene"
     state_fields: ClassVar[Mapping[str, StateField]] = {
         **ConfusionEstimator.state_fields,
+        "independent": StateField("probability"),
         "reports": StateField("real", by_worker=False),
         "own_prior": StateField("real", by_worker=False),
     }
@@ -118,16 +124,40 @@ class HierarchicalDawidSkene(ConfusionEstimator):
     def initializations(self, data: FitInput) -> tuple[CrowdParameters, ...]:
         """Return the initial parameters; those of the start by abilities where the answers ask for it."""
         usual = self.initialize(data.summary)
-        own = data.summary.channel is None and starts_by_abilities_for_evidence(self, data)
-        return (replace(usual, own_steps=OWN_STEPS) if own else usual,)
+        return (usual if usual.independence is None else start_with_largest_evidence(self, usual, data),)
+
+    def prepare(self, data: FitInput) -> FitInput:
+        """Return the input with near-copies and the first weights of workers; unchanged behind a channel."""
+        return data if data.summary.channel is not None else with_measured_crowd(data)
+
+    def initialize(self, summary: Summary) -> CrowdParameters:
+        """Return the prior mean for every worker, under the answer frequencies with the first weights."""
+        initial = ConfusionEstimator.initialize(self, summary)
+        if summary.independent is None:
+            return initial
+        counts = summary.counted_symbols
+        independence = Independence.first(summary.independent, counts, initial.pool.label_shares)
+        first = independence.frequencies
+        mean = self.anchor_ability * np.eye(len(first)) + (1 - self.anchor_ability) * first
+        return replace(
+            initial,
+            independence=independence,
+            confusion=np.broadcast_to(mean, initial.confusion.shape),
+            class_prior=first if summary.prior is None else initial.class_prior,
+        )
 
     def first_posterior(self, block: GoldBlock, parameters: CrowdParameters) -> NDArray[np.float64]:
         """Return the weighted mean of the vote shares and of the posterior under the prior mean."""
-        pool, by_symbol = parameters.pool, report_counts_by_task_and_symbol(block)
+        pool, independence = parameters.pool, parameters.independence
+        by_symbol = weighted_reports_by_symbol(block, parameters)
         shares = vote_shares_or_prior(block, parameters.summary, pool, by_symbol)
         votes = by_symbol @ answer_given_symbol(pool)
-        scores = votes @ floored_log(parameters.confusion[0], TINY).T + floored_log(parameters.class_prior, TINY)
-        weight = float(pool.label_shares.max()) * (1 - pool.noise) ** 2
+        scores = votes @ floored_log(parameters.confusion[0], TINY).T
+        if parameters.balanced_start:
+            return softmax(scores)[0]
+        scores += floored_log(parameters.class_prior, TINY)
+        frequencies = pool.label_shares if independence is None else independence.frequencies
+        weight = float(frequencies.max()) * (1 - pool.noise) ** 2
         mean = weight * softmax(scores)[0] + (1 - weight) * shares
         silent = row_sums(votes) <= 0
         mean[silent] = shares[silent]
@@ -142,7 +172,7 @@ class HierarchicalDawidSkene(ConfusionEstimator):
 
     def answer_frequencies(self, summary: Summary) -> AnswerFrequencies:
         """Return the answer frequencies; with noise, their posterior mean under Dirichlet(3, ..., 3)."""
-        pool = frequencies_of_reports(summary)
+        pool = frequencies_of_reports(replace(summary, symbol_counts=summary.counted_symbols))
         return frequencies_of_reports(summary, 1 + (SHARE_WEIGHT - 1) * pool.noise) if pool.noise else pool
 
     def crowd_prior(self, total: NDArray[np.float64], pool: AnswerFrequencies) -> NDArray[np.float64]:
@@ -164,9 +194,11 @@ class HierarchicalDawidSkene(ConfusionEstimator):
         )
         for _ in range(M_STEPS if parameters.pool.noise else 1):
             answers, participation = expected_answers_and_participations(reports, parameters)
-            parameters = replace(parameters, dirichlet_prior=self.crowd_prior(answers.sum(axis=0), parameters.pool))
+            weights = None if parameters.independence is None else parameters.independence.weights
+            total = answers.sum(axis=0) if weights is None else np.tensordot(weights, answers, axes=1)
+            parameters = replace(parameters, dirichlet_prior=self.crowd_prior(total, parameters.pool))
             known = with_earlier_answers_of_workers(answers, parameters)
-            own = prior_of_workers_own_abilities(reports, known, participation, parameters.pool)
+            own = prior_of_workers_own_abilities(reports, known, participation, parameters.pool, weights)
             prior, compiled = parameters.dirichlet_prior, parameters.summary.uses_compiled_confusion_fit
             if parameters.own_steps:
                 confusion = own.one_ability_confusion_per_worker(known, DECIMALS)
@@ -177,6 +209,10 @@ class HierarchicalDawidSkene(ConfusionEstimator):
             parameters = replace(
                 parameters, confusion=confusion, participation=participation, is_initial=False, own_prior=own
             )
+            if parameters.independence is not None:
+                earlier = None if parameters.summary.history is None else known - answers
+                evidence = informed_evidence(answers, earlier, prior, own, compiled=compiled)
+                parameters = replace(parameters, independence=parameters.independence.updated(evidence))
         parameters = replace(parameters, own_steps=max(parameters.own_steps - 1, 0))
         if parameters.summary.prior is not None:
             return parameters
@@ -196,7 +232,8 @@ class HierarchicalDawidSkene(ConfusionEstimator):
     def parameters_of_last_e_step(self, parameters: CrowdParameters) -> CrowdParameters:
         """Return the parameters with the discount of correlated errors, less of it where one ability fits all rows."""
         own = 0.0 if parameters.own_prior is None else parameters.own_prior.share_of_answers_in_strength
-        discount = Discount(self.error_correlation * (1 - own), effective_answers_per_report(parameters))
+        weights = None if parameters.independence is None else parameters.independence.weights
+        discount = Discount(self.error_correlation * (1 - own), effective_answers_per_report(parameters), weights)
         return replace(parameters, discount=discount, score_tables=None)
 
     def e_step(self, block: GoldBlock, parameters: CrowdParameters) -> EStep[CrowdStatistics]:
@@ -204,11 +241,16 @@ class HierarchicalDawidSkene(ConfusionEstimator):
         step = CrowdEstimator.e_step(self, block, parameters)
         if parameters.discount is None:
             return step
-        votes = expected_votes_by_label(block, parameters)
-        weight = self.vote_share * (1 - parameters.pool.noise) ** 2
+        votes, pool = expected_votes_by_label(block, parameters), parameters.pool
+        weighted = weighted_reports_by_symbol(block, parameters) @ answer_given_symbol(pool)
         posterior = mean_of_posterior_and_vote_shares(
-            posterior_with_unvoted_labels_capped(step.posterior, votes), votes, weight
+            posterior_with_unvoted_labels_capped(step.posterior, votes),
+            weighted,
+            self.vote_share * (1 - pool.noise) ** 2,
         )
+        if parameters.independence is not None:
+            answered = parameters.summary.tasks - number_of_tasks_without_answers(parameters)
+            posterior = (answered * posterior + 1 / pool.labels) / (answered + 1)
         return step._replace(posterior=one_hot_gold(posterior, block.gold), change=None)
 
     def credible_intervals(
@@ -231,20 +273,44 @@ class HierarchicalDawidSkene(ConfusionEstimator):
         deque(counted, maxlen=0)
         return sums.widened_by_truth_doubt(sums.worker_table_with_binomial_intervals(result.workers, parameters))
 
+    def worker_table(self, statistics: CrowdStatistics, parameters: CrowdParameters) -> WorkerTable:
+        """Return the worker table with the independence of workers, and their common answers."""
+        table, copies = CrowdEstimator.worker_table(self, statistics, parameters), parameters.summary.copies
+        independence = parameters.independence
+        return replace(
+            table,
+            independent=None if independence is None else independence.probability,
+            copied=None if copies is None else copies.largest_share_per_worker(),
+        )
+
     def to_state(self, parameters: CrowdParameters) -> Mapping[str, NDArray[np.float64]]:
-        """Return what was learned, the number of reports, and strength and ability of the own prior; empty at first."""
+        """Return what was learned, the number of reports, and strength and ability of the own prior; empty at first.
+
+        Near-copies are found again in a resumed fit.
+        """
         learned, own = ConfusionEstimator.to_state(self, parameters), parameters.own_prior
         if not learned:
             return {}
         prior = np.zeros(2) if own is None else np.array([own.strength, own.ability])
         matrices = {name: learned[name] for name in ConfusionEstimator.state_fields}
+        if parameters.independence is not None:
+            matrices["independent"] = parameters.independence.probability
         return {**matrices, "reports": np.array([float(parameters.summary.per_worker.sum())]), "own_prior": prior}
 
     def from_state(self, initial: CrowdParameters, state: FitState) -> CrowdParameters:
-        """Return the parameters of the state, with its own prior; new workers keep the initial ones."""
+        """Return the parameters of the state, with its own prior; new workers keep the initial ones.
+
+        Raises:
+            LookupError: the state is of a version that did not learn the independence of workers.
+        """
         strength, ability = map(float, state.shared["own_prior"])
         own = OwnPrior(strength, ability, distribution_of_wrong_answers(initial.pool))
-        return replace(ConfusionEstimator.from_state(self, initial, state), own_prior=own)
+        learned = replace(ConfusionEstimator.from_state(self, initial, state), own_prior=own)
+        if (independence := initial.independence) is None:
+            return learned
+        probability = state.worker_rows_or_default("independent", independence.probability)
+        share = share_of_independent_workers(probability)
+        return replace(learned, independence=replace(independence, probability=probability, share=share))
 
     def model_for_resumed_fit(self, summary: Summary, state: FitState) -> Self:
         """Return the model with as many steps as the share of new reports asks for, at least one."""
@@ -320,6 +386,13 @@ class AnswerSums:
         return replace(table, ability_low=low, ability_high=high)
 
 
+def weighted_reports_by_symbol(block: GoldBlock, parameters: CrowdParameters) -> NDArray[np.float64]:
+    """Return the listed reports of each task by symbol, with the weights of workers and of copies; [task, symbol]."""
+    independence = parameters.independence
+    weights = np.ones(block.coded.workers) if independence is None else independence.weights
+    return block.coded.weight_by_task_and_symbol(weights)
+
+
 def effective_answers_per_report(parameters: CrowdParameters) -> float:
     """Return the mean number of answers that a listed report is worth, in [0, 1]; 1 without noise.
 
@@ -338,7 +411,8 @@ def effective_answers_per_report(parameters: CrowdParameters) -> float:
 
 def expected_votes_by_label(block: GoldBlock, parameters: CrowdParameters) -> NDArray[np.float64]:
     """Return the expected answers of listed reports to each task of the block, [task, label]."""
-    return report_counts_by_task_and_symbol(block) @ answer_given_symbol(parameters.pool)
+    reports = replace(block.coded, weights=None).weight_by_task_and_symbol(np.ones(block.coded.workers))
+    return reports @ answer_given_symbol(parameters.pool)
 
 
 def answer_given_symbol(pool: AnswerFrequencies) -> NDArray[np.float64]:

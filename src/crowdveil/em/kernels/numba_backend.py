@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from crowdveil.em.kernels.numba_loops import confusion as table_loops
 from crowdveil.em.kernels.numba_loops import layout, votes
-from crowdveil.em.kernels.numba_loops.layout import PREFETCH_DISTANCE
-from crowdveil.em.kernels.numpy_backend import EncodedBlock, MeanStep, ScoreTables, TableStep, VoteStep
+from crowdveil.em.kernels.numba_loops.layout import BATCH, PREFETCH_DISTANCE
+from crowdveil.em.kernels.numpy_backend import LEAST_WEIGHT, EncodedBlock, MeanStep, ScoreTables, TableStep, VoteStep
 
 CACHE_LINE_NUMBERS = 8
 """Doubles in a cache line."""
@@ -112,6 +112,14 @@ class NumbaBlock(EncodedBlock):
         )
         return self._sums_with_first_label(interleaved, labels)
 
+    def other_vote_sums(self, weight: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the sums of the vote shares of other reports by table row."""
+        sums = np.zeros((self.workers * self.symbols, self.symbols))
+        votes.add_vote_shares_of_others(
+            self.block.pointers, self.block.worker, self.block.value, weight, LEAST_WEIGHT, sums
+        )
+        return sums
+
     def squared_scores(self, table: NDArray[np.float64], posterior: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return each worker's sum of squared posterior means of report rows."""
         sums, flat = np.zeros(len(table)), np.ascontiguousarray(posterior).ravel()
@@ -172,9 +180,13 @@ class NumbaBlock(EncodedBlock):
 
     def _score_factor_by_position(self, tables: ScoreTables) -> NDArray[np.float64]:
         """Return the factor of the scores of the task at each position; empty without a discount."""
-        return (
-            np.empty(0) if tables.discount is None else tables.discount.exponents(self.task_order_and_report_counts[2])
-        )
+        order, _, lengths = self.task_order_and_report_counts
+        if tables.discount is None:
+            return np.empty(0)
+        if tables.discount.worker_weights is None:
+            return tables.discount.exponents(lengths)
+        position = np.arange(len(order))
+        return tables.discount.exponents(self.report_numbers(tables.discount)[position - position % BATCH + order])
 
     def _new_or_reused_posterior_array(self, previous: NDArray[np.float64] | None, labels: int) -> NDArray[np.float64]:
         """Return the array for the new posterior, [task, label]: the previous one if it is C-contiguous."""

@@ -15,6 +15,8 @@ from scipy.sparse import csr_array
 from crowdveil.data.reports import Block
 from crowdveil.em.gold import one_hot_gold
 
+LEAST_WEIGHT = 1e-12
+"""Weight of other votes up to which a report counts as without others."""
 FEW_COLUMNS = 7
 """Columns up to which a matrix is reduced column by column: ten times faster, with the same bits."""
 
@@ -29,13 +31,15 @@ class Discount:
     Attributes:
         correlation: of the errors of two answers to one task, at least 0.
         information: answers that one report is worth, in [0, 1]; 1 without noise.
+        worker_weights: reports that one report of each worker counts as, shape (workers,); None for 1.
     """
 
     correlation: float
     information: float = 1.0
+    worker_weights: NDArray[np.float64] | None = None
 
-    def exponents(self, reports: NDArray[np.integer]) -> NDArray[np.float64]:
-        """Return the factor of each task's scores from its number of listed reports, shape (tasks,)."""
+    def exponents(self, reports: NDArray[Any]) -> NDArray[np.float64]:
+        """Return the factor of each task's scores from its (weighted) number of listed reports, shape (tasks,)."""
         return 1 / (1 + self.correlation * np.maximum(self.information * reports - 1.0, 0.0))
 
 
@@ -93,6 +97,7 @@ class EncodedBlock:
         block: the reports.
         workers, symbols: numbers of workers and symbols; 0 symbols for numbers off a scale.
         points: value of each symbol; None if reports are numbers.
+        weights: weight of each report in scores, sums of posteriors and weighted votes, shape (reports,); None for 1.
 
     Arguments of several methods:
         gold: label codes, -1 for unknown; or numbers, nan for unknown; shape (tasks,); gold posteriors are
@@ -105,6 +110,7 @@ class EncodedBlock:
     workers: int
     symbols: int
     points: NDArray[np.float64] | None = None
+    weights: NDArray[np.float64] | None = None
 
     @cached_property
     def numeric_value_of_each_report(self) -> NDArray[np.float64]:
@@ -118,7 +124,8 @@ class EncodedBlock:
         narrow = max(self.workers * self.symbols, len(self.block.worker)) < 2**31
         width = np.int32 if narrow else np.int64
         columns = self.block.worker.astype(width) * self.symbols + self.block.value
-        parts = (np.ones(len(columns)), columns, self.block.pointers.astype(width))
+        weights = np.ones(len(columns)) if self.weights is None else self.weights
+        parts = (weights, columns, self.block.pointers.astype(width))
         return csr_array(parts, shape=(self.block.tasks, self.workers * self.symbols))
 
     @cached_property
@@ -136,14 +143,43 @@ class EncodedBlock:
         """Return the posterior, the soft-max of each task's scores, and its sums."""
         scores = self.reports_as_sparse_matrix @ tables.report_scores + tables.initial_scores[group]
         if tables.discount is not None:
-            scores *= tables.discount.exponents(np.diff(self.block.pointers))[:, None]
+            scores *= tables.discount.exponents(self.report_numbers(tables.discount))[:, None]
         posterior, likelihood = _softmax_with_gold_and_log_normalizer(scores, gold)
         by_truth = np.array([posterior[group == one].sum(axis=0) for one in range(len(tables.initial_scores))])
         return TableStep(posterior, self.posterior_sums_by_table_row(posterior), by_truth, likelihood)
 
+    def report_numbers(self, discount: Discount) -> NDArray[Any]:
+        """Return the number of reports of each task, weighted where the discount has weights; shape (tasks,)."""
+        if discount.worker_weights is None:
+            return np.diff(self.block.pointers)
+        return row_sums(self.weight_by_task_and_symbol(discount.worker_weights))
+
     def posterior_sums_by_table_row(self, posterior: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the sums of a posterior, [task, label], over the reports of each table row; indexed [row, label]."""
         return self.reports_as_sparse_matrix.T @ posterior
+
+    def other_vote_sums(self, weight: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the sums over the reports of each table row of the vote shares of the task's other reports.
+
+        A report without others counts 0.
+
+        Args:
+            weight: of a vote of each worker, shape (workers,).
+
+        Returns:
+            Indexed [row, label], for symbols that are labels.
+        """
+        votes, own = self.weight_by_task_and_symbol(weight), weight[self.block.worker]
+        own = own if self.weights is None else own * self.weights
+        others = row_sums(votes)[self.block.task] - own
+        alone = (np.diff(self.block.pointers) < 2)[self.block.task] | (others <= LEAST_WEIGHT)
+        share = np.where(alone, 0.0, 1.0 if self.weights is None else self.weights) / np.where(alone, 1.0, others)
+        matrix = self.reports_as_sparse_matrix
+        sums = csr_array((share, matrix.indices, matrix.indptr), shape=matrix.shape).T @ votes
+        row = self.block.worker.astype(np.int64) * self.symbols + self.block.value
+        rows = np.arange(len(sums))
+        sums[rows, rows % self.symbols] -= weight_totals_by_code(row, share * own, len(sums))
+        return np.asarray(np.maximum(sums, 0.0))
 
     def squared_scores(self, table: NDArray[np.float64], posterior: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return each worker's sum over reports of (posterior mean of the report's row of `table`)^2."""
@@ -178,10 +214,9 @@ class EncodedBlock:
 
     def weight_by_task_and_symbol(self, weight: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the summed weights of the workers who sent each symbol, indexed [task, symbol]."""
-        cell = self.block.task * self.symbols + self.block.value
-        return weight_totals_by_code(cell, weight[self.block.worker], self.block.tasks * self.symbols).reshape(
-            -1, self.symbols
-        )
+        cell, own = self.block.task * self.symbols + self.block.value, weight[self.block.worker]
+        own = own if self.weights is None else own * self.weights
+        return weight_totals_by_code(cell, own, self.block.tasks * self.symbols).reshape(-1, self.symbols)
 
     def agreement_sums(self, posterior: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the sum of a posterior, [task, symbol], over the symbols that each worker sent, shape (workers,)."""
