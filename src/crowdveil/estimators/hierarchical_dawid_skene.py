@@ -40,6 +40,7 @@ from crowdveil.estimators.confusion.independent_workers import (
     Independence,
     informed_evidence,
     share_of_independent_workers,
+    total_answers,
 )
 from crowdveil.estimators.confusion.measured_crowd import with_measured_crowd
 from crowdveil.estimators.confusion.model import (
@@ -151,7 +152,7 @@ class HierarchicalDawidSkene(ConfusionEstimator):
         pool, independence = parameters.pool, parameters.independence
         by_symbol = weighted_reports_by_symbol(block, parameters)
         shares = vote_shares_or_prior(block, parameters.summary, pool, by_symbol)
-        votes = by_symbol @ answer_given_symbol(pool)
+        votes = expected_answers_by_label(by_symbol, pool)
         scores = votes @ floored_log(parameters.confusion[0], TINY).T
         if parameters.balanced_start:
             return softmax(scores)[0]
@@ -195,11 +196,11 @@ class HierarchicalDawidSkene(ConfusionEstimator):
         for _ in range(M_STEPS if parameters.pool.noise else 1):
             answers, participation = expected_answers_and_participations(reports, parameters)
             weights = None if parameters.independence is None else parameters.independence.weights
-            total = answers.sum(axis=0) if weights is None else np.tensordot(weights, answers, axes=1)
-            parameters = replace(parameters, dirichlet_prior=self.crowd_prior(total, parameters.pool))
+            prior = self.crowd_prior(total_answers(answers, weights), parameters.pool)
+            parameters = replace(parameters, dirichlet_prior=prior)
             known = with_earlier_answers_of_workers(answers, parameters)
             own = prior_of_workers_own_abilities(reports, known, participation, parameters.pool, weights)
-            prior, compiled = parameters.dirichlet_prior, parameters.summary.uses_compiled_confusion_fit
+            compiled = parameters.summary.uses_compiled_confusion_fit
             if parameters.own_steps:
                 confusion = own.one_ability_confusion_per_worker(known, DECIMALS)
             elif own.pseudo_answers_per_row:
@@ -211,7 +212,7 @@ class HierarchicalDawidSkene(ConfusionEstimator):
             )
             if parameters.independence is not None:
                 earlier = None if parameters.summary.history is None else known - answers
-                evidence = informed_evidence(answers, earlier, prior, own, compiled=compiled)
+                evidence = informed_evidence(answers, earlier, prior, own)
                 parameters = replace(parameters, independence=parameters.independence.updated(evidence))
         parameters = replace(parameters, own_steps=max(parameters.own_steps - 1, 0))
         if parameters.summary.prior is not None:
@@ -242,7 +243,7 @@ class HierarchicalDawidSkene(ConfusionEstimator):
         if parameters.discount is None:
             return step
         votes, pool = expected_votes_by_label(block, parameters), parameters.pool
-        weighted = weighted_reports_by_symbol(block, parameters) @ answer_given_symbol(pool)
+        weighted = expected_answers_by_label(weighted_reports_by_symbol(block, parameters), pool)
         posterior = mean_of_posterior_and_vote_shares(
             posterior_with_unvoted_labels_capped(step.posterior, votes),
             weighted,
@@ -250,7 +251,8 @@ class HierarchicalDawidSkene(ConfusionEstimator):
         )
         if parameters.independence is not None:
             answered = parameters.summary.tasks - number_of_tasks_without_answers(parameters)
-            posterior = (answered * posterior + 1 / pool.labels) / (answered + 1)
+            posterior *= answered / (answered + 1)
+            posterior += 1 / (pool.labels * (answered + 1))
         return step._replace(posterior=one_hot_gold(posterior, block.gold), change=None)
 
     def credible_intervals(
@@ -411,8 +413,13 @@ def effective_answers_per_report(parameters: CrowdParameters) -> float:
 
 def expected_votes_by_label(block: GoldBlock, parameters: CrowdParameters) -> NDArray[np.float64]:
     """Return the expected answers of listed reports to each task of the block, [task, label]."""
-    reports = replace(block.coded, weights=None).weight_by_task_and_symbol(np.ones(block.coded.workers))
-    return reports @ answer_given_symbol(parameters.pool)
+    coded = block.coded if block.coded.weights is None else replace(block.coded, weights=None)
+    return expected_answers_by_label(coded.weight_by_task_and_symbol(np.ones(coded.workers)), parameters.pool)
+
+
+def expected_answers_by_label(reports: NDArray[np.float64], pool: AnswerFrequencies) -> NDArray[np.float64]:
+    """Return expected answers, [task, label], from listed reports by symbol, [task, symbol]."""
+    return reports if pool.model.is_identity else reports @ answer_given_symbol(pool)
 
 
 def answer_given_symbol(pool: AnswerFrequencies) -> NDArray[np.float64]:

@@ -16,13 +16,12 @@ from crowdveil.estimators.confusion.compared_starts import (
     COIN_STRENGTHS,
     MAX_ANSWERS,
     OWN_STEPS,
-    PARTS,
     ROW_STRENGTHS,
-    _evenly_spaced_task_blocks,
     compared_starts,
     log_evidence,
     sample_to_compare_starts_on,
 )
+from crowdveil.estimators.confusion.measured_crowd import PARTS, evenly_spaced_task_blocks
 from crowdveil.randomness import seeded
 from crowdveil.simulate import perturb
 from tests.estimators.slow_hierarchical_fit import dirichlet_multinomial
@@ -136,7 +135,7 @@ def test_ranges_are_tasks_in_turn(sizes: list[int], large: int, most: int) -> No
     worker = np.concatenate([np.arange(size, dtype=np.int32) for size in sizes])
     reports = Reports(task, worker, np.zeros(len(task), np.int16), np.arange(len(sizes)), np.arange(600), YES_NO)
 
-    places = [(block.first, block.stop) for block in _evenly_spaced_task_blocks(reports, most)]
+    places = [(block.first, block.stop) for block in evenly_spaced_task_blocks(reports, most)]
 
     assert all(first < stop <= len(sizes) for first, stop in places)
     assert all(before[1] <= after[0] for before, after in pairwise(places))

@@ -15,15 +15,15 @@ from typing import Any, cast
 
 import numpy as np
 
-from crowdveil.data.reports import Block, Reports
+from crowdveil.data.reports import Reports
 from crowdveil.em.estimator import Estimator, coded_and_summarized
 from crowdveil.em.gold import Gold
 from crowdveil.em.kernels.table_and_report_reductions import floored_log
 from crowdveil.em.loop import run_em
 from crowdveil.em.model import FitInput, FitResult
 from crowdveil.estimators.confusion.dirichlet_multinomial import log_dirichlet_multinomial, log_evidence_of_rows
-from crowdveil.estimators.confusion.independent_workers import log_evidence_of_coin
-from crowdveil.estimators.confusion.measured_crowd import with_copies_and_independence
+from crowdveil.estimators.confusion.independent_workers import log_evidence_of_coins
+from crowdveil.estimators.confusion.measured_crowd import PARTS, evenly_spaced_task_blocks, with_copies_and_independence
 from crowdveil.estimators.confusion.model import CrowdStatistics
 from crowdveil.estimators.confusion.parameters import TINY, CrowdParameters
 
@@ -35,8 +35,8 @@ MIN_GAIN = 3.0
 """Least gain of the log evidence over the usual start."""
 ROW_STRENGTHS, COIN_STRENGTHS = (10.0, 30.0, 100.0, 300.0), (2.0, 5.0, 20.0, 100.0)
 """Candidates of the pseudo-answers s in the prior of rows, and of abilities."""
-MAX_ANSWERS, PARTS = 20_000, 50
-"""Number of answers, of evenly spaced ranges of tasks, that the starts are compared on, and number of ranges."""
+MAX_ANSWERS = 20_000
+"""Number of answers that the starts are compared on."""
 MAX_CELLS = 50_000
 """Cells of their confusion matrices: fewer answers are compared where each could be of another worker."""
 
@@ -74,7 +74,7 @@ def sample_to_compare_starts_on(model: Estimator[Any, Any], data: FitInput) -> F
     """Return the answers that starts are compared on; tasks and workers with answers are numbered anew."""
     dense = data.summary.workers * data.summary.labels**2 <= MAX_CELLS
     most = MAX_ANSWERS if dense else min(MAX_ANSWERS, MAX_CELLS // data.summary.labels**2)
-    blocks = _evenly_spaced_task_blocks(data.reports, max(most, PARTS))
+    blocks = evenly_spaced_task_blocks(data.reports, max(most, PARTS))
     task = np.concatenate([block.task + block.first for block in blocks])
     worker = np.concatenate([block.worker for block in blocks])
     value = np.concatenate([block.value for block in blocks])
@@ -88,20 +88,6 @@ def sample_to_compare_starts_on(model: Estimator[Any, Any], data: FitInput) -> F
     known = tasks[place] == data.gold.tasks
     gold = Gold(place[known], data.gold.truths[known], 0)
     return FitInput(reports, replace(summary, prior=data.summary.prior), gold)
-
-
-def _evenly_spaced_task_blocks(reports: Reports, most_answers: int) -> list[Block]:
-    """Return evenly spaced ranges of tasks with about `most_answers` answers; all tasks if there are not more."""
-    ends, blocks, stop, tasks = reports.rows.pointers, list[Block](), 0, len(reports.tasks)
-    parts = PARTS if len(reports) > most_answers else 1
-    for answer in np.arange(parts) * (len(reports) / parts):
-        following, holding = np.searchsorted(ends, answer), np.searchsorted(ends, answer, side="right") - 1
-        first = max(stop, int(following if following < tasks else holding))
-        if first >= tasks:
-            break
-        stop = max(first + 1, int(np.searchsorted(ends, ends[first] + most_answers // parts, side="right")) - 1)
-        blocks.append(reports.rows.block(first, stop))
-    return blocks
 
 
 def log_evidence(result: FitResult[CrowdParameters, CrowdStatistics]) -> float:
@@ -118,7 +104,7 @@ def log_evidence(result: FitResult[CrowdParameters, CrowdStatistics]) -> float:
     mean = parameters.dirichlet_prior / parameters.dirichlet_prior.sum(axis=1, keepdims=True)
     priors = parameters.dirichlet_prior, *(strength * mean for strength in ROW_STRENGTHS)
     informed = [log_evidence_of_rows(answers, one) for one in priors]
-    informed += [log_evidence_of_coin(answers, own, strength) for strength in COIN_STRENGTHS]
+    informed += [*log_evidence_of_coins(answers, own, COIN_STRENGTHS)]
     share = independence.share
     known = [
         np.logaddexp(np.log1p(-share) + one, np.log(share) + independence.label_evidence).sum() for one in informed

@@ -81,6 +81,15 @@ class Independence:
         return replace(self, probability=probability, share=share_of_independent_workers(probability))
 
 
+def total_answers(answers: NDArray[np.float64], weights: NDArray[np.float64] | None) -> NDArray[np.float64]:
+    """Return the sum over workers of answers, [worker, truth, label], with weights of workers; None for 1."""
+    if weights is None:
+        return np.asarray(answers.sum(axis=0))
+    workers, truths, labels = answers.shape
+    cells = answers.transpose(0, 2, 1).reshape(workers, -1)  # the order in memory
+    return np.asarray((weights @ cells).reshape(labels, truths).T)
+
+
 def share_of_independent_workers(probability: NDArray[np.float64]) -> float:
     """Return pi from the probability of each worker."""
     return float((probability.sum() + FIRST_SHARE * SHARE_WORKERS) / (len(probability) + SHARE_WORKERS))
@@ -91,8 +100,6 @@ def informed_evidence(
     earlier: NDArray[np.float64] | None,
     dirichlet_prior: NDArray[np.float64],
     own: OwnPrior,
-    *,
-    compiled: bool,
 ) -> NDArray[np.float64]:
     """Return E0 of each worker, shape (workers,).
 
@@ -101,31 +108,30 @@ def informed_evidence(
         earlier: those of a history, alike; None without any.
         dirichlet_prior: pseudo-counts, [truth, label].
         own: with the crowd's ability.
-        compiled: from `use_compiled`.
     """
     known = answers if earlier is None else answers + earlier
-    rows = log_evidence_of_rows(known, dirichlet_prior, compiled=compiled)
-    coins = [log_evidence_of_coin(known, own, strength) for strength in COIN_STRENGTHS]
-    best = np.maximum(rows, np.maximum(*coins))
-    return best if earlier is None else best - informed_evidence(earlier, None, dirichlet_prior, own, compiled=compiled)
+    rows = log_evidence_of_rows(known, dirichlet_prior)
+    best = np.maximum(rows, log_evidence_of_coins(known, own, COIN_STRENGTHS).max(axis=0))
+    return best if earlier is None else best - informed_evidence(earlier, None, dirichlet_prior, own)
 
 
-def log_evidence_of_coin(answers: NDArray[np.float64], own: OwnPrior, strength: float) -> NDArray[np.float64]:
-    """Return coin_i(s) of each worker, shape (workers,); arguments as in `informed_evidence`."""
-    right = np.einsum("wzz->w", answers)
-    counts = np.stack((right, np.einsum("wzx->w", answers) - right), axis=1)
-    abilities = log_dirichlet_multinomial(counts, strength * np.array([own.ability, 1 - own.ability]))
+def log_evidence_of_coins(
+    answers: NDArray[np.float64], own: OwnPrior, strengths: tuple[float, ...]
+) -> NDArray[np.float64]:
+    """Return coin_i(s) of each strength and worker, [strength, worker]; arguments as in `informed_evidence`."""
     logs = floored_log(own.errors, TINY)
     np.fill_diagonal(logs, 0.0)
-    return np.asarray(abilities + np.einsum("wzx,zx->w", answers, logs))
+    right, cells = np.einsum("wzz->w", answers), answers.transpose(0, 2, 1).reshape(len(answers), -1)
+    counts = np.stack((right, cells @ np.ones(cells.shape[1]) - right), axis=1)
+    mean = np.array([own.ability, 1 - own.ability])
+    abilities = [log_dirichlet_multinomial(counts, strength * mean) for strength in strengths]
+    return np.stack(abilities) + cells @ logs.T.ravel()
 
 
 def first_probabilities(
     other_votes: Callable[[NDArray[np.float64]], NDArray[np.float64]],
     workers: int,
     frequencies: NDArray[np.float64],
-    *,
-    compiled: bool,
 ) -> NDArray[np.float64]:
     """Return rho of each worker from the votes of others, shape (workers,).
 
@@ -133,16 +139,15 @@ def first_probabilities(
         other_votes: returns N, [worker, truth, label], from the weights of workers.
         workers: number of workers.
         frequencies: p.
-        compiled: from `use_compiled`.
     """
     probability, share = np.zeros(workers), FIRST_SHARE
     for _ in range(ROUNDS):
         weights = 1 - probability
         sums = other_votes(weights)
-        crowd = np.tensordot(weights, sums, axes=1) + OTHERS_SMOOTHING
+        crowd = total_answers(sums, weights) + OTHERS_SMOOTHING
         prior = OTHERS_SMOOTHING + OTHERS_STRENGTH * crowd / crowd.sum(axis=1, keepdims=True)
         label_evidence = log_dirichlet_multinomial(sums.sum(axis=1), LABEL_STRENGTH * frequencies)
         independence = Independence(probability, share, label_evidence, frequencies)
-        independence = independence.updated(log_evidence_of_rows(sums, prior, compiled=compiled))
+        independence = independence.updated(log_evidence_of_rows(sums, prior))
         probability, share = independence.probability, independence.share
     return probability

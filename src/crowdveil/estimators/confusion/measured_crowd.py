@@ -19,6 +19,8 @@ from crowdveil.em.model import FitInput, Summary
 from crowdveil.estimators.confusion.independent_workers import first_probabilities
 from crowdveil.evaluation.near_copies import find_near_copies
 
+MIN_ANSWERS, ANSWERS_PER_WORKER, PARTS = 200_000, 20, 50
+"""Answers that the first weights are learned from if there are more, and number of their ranges of tasks."""
 MAX_INDEPENDENT = 0.5
 """Probability of independence from which a worker is not compared with others."""
 
@@ -63,19 +65,40 @@ def with_weights_of_copies(reports: Reports, summary: Summary, copies: PairShare
 
 def first_independence(reports: Reports, summary: Summary) -> NDArray[np.float64]:
     """Return the probability of each worker to answer independently of the truth, from the votes of others."""
-    compiled = summary.uses_compiled_confusion_fit
-    coded = [_encoded(block, summary, compiled) for block in reports.blocks()]
-    frequencies = frequencies_of_reports(replace(summary, symbol_counts=summary.counted_symbols)).label_shares
-    return first_probabilities(partial(_other_votes, coded), summary.workers, frequencies, compiled=compiled)
-
-
-def _encoded(block: Block, summary: Summary, compiled: bool) -> EncodedBlock:
+    compiled, workers = summary.uses_compiled_confusion_fit, np.count_nonzero(summary.per_worker)
+    block = joined(evenly_spaced_task_blocks(reports, max(MIN_ANSWERS, ANSWERS_PER_WORKER * int(workers))))
     coded = encoded_block_for_kernels(block, summary.workers, summary.symbols, compiled=compiled)
-    return coded if summary.copies is None else replace(coded, weights=summary.copies.weights(block))
+    if summary.copies is not None:
+        coded = replace(coded, weights=summary.copies.weights(block))
+    frequencies = frequencies_of_reports(replace(summary, symbol_counts=summary.counted_symbols)).label_shares
+    return first_probabilities(partial(_other_votes, coded), summary.workers, frequencies)
 
 
-def _other_votes(coded: list[EncodedBlock], weights: NDArray[np.float64]) -> NDArray[np.float64]:
+def _other_votes(coded: EncodedBlock, weights: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the vote shares of others, summed over the answers of each worker; [worker, truth, label]."""
-    sums = sum(block.other_vote_sums(weights) for block in coded)
-    labels = coded[0].symbols
-    return np.asarray(sums).reshape(-1, labels, labels).transpose(0, 2, 1)
+    return coded.other_vote_sums(weights).reshape(coded.workers, coded.symbols, -1).transpose(0, 2, 1)
+
+
+def joined(blocks: list[Block]) -> Block:
+    """Return the tasks of blocks as one block, numbered anew."""
+    if len(blocks) == 1:
+        return blocks[0]
+    lengths = np.concatenate([np.diff(block.pointers) for block in blocks])
+    worker, value = (np.concatenate([getattr(block, name) for block in blocks]) for name in ("worker", "value"))
+    return Block(0, len(lengths), np.append(0, np.cumsum(lengths)), worker, value)
+
+
+def evenly_spaced_task_blocks(reports: Reports, most_answers: int) -> list[Block]:
+    """Return evenly spaced ranges of tasks with about `most_answers` answers; all tasks if there are not more."""
+    ends, blocks, stop, tasks = reports.rows.pointers, list[Block](), 0, len(reports.tasks)
+    parts = PARTS if len(reports) > most_answers else 1
+    answers = (np.arange(parts) * (len(reports) / parts)).astype(np.int64)
+    for following, holding in zip(
+        np.searchsorted(ends, answers), np.searchsorted(ends, answers, side="right") - 1, strict=True
+    ):
+        first = max(stop, int(following if following < tasks else holding))
+        if first >= tasks:
+            break
+        stop = max(first + 1, int(np.searchsorted(ends, ends[first] + most_answers // parts, side="right")) - 1)
+        blocks.append(reports.rows.block(first, stop))
+    return blocks

@@ -134,7 +134,7 @@ class CrowdParameters:
         model, labels = self.pool.model, self.confusion.shape[1]
         logs, nulls = np.split(self.log_report_given_truth(), [model.listed_symbol_count], axis=2)
         if self.independence is not None:
-            logs = logs * self.independence.weights[:, None, None]
+            logs *= self.independence.weights[:, None, None]
         base = np.zeros((model.task_groups, labels))
         if model.implicit_null_count:
             for group in range(model.task_groups):
