@@ -8,6 +8,7 @@ import numpy as np
 from crowdveil import HierarchicalDawidSkene, Reports
 
 Rows = list[tuple[int, int, int]]
+LEARNING_STEPS = (0, 1, 2, 4, 7)
 
 
 class SlowFit(NamedTuple):
@@ -94,7 +95,7 @@ def slow_fit(reports: Reports, steps: int, own: HierarchicalDawidSkene) -> SlowF
     label_counts = np.array([[sum(r[1:] == (w, y) for r in rows) for y in range(labels)] for w in range(workers)])
     label_evidence = np.array([dirichlet_multinomial(counts, 2 * share) for counts in label_counts])
     independent, independent_share = first, 0.1
-    for _ in range(steps - 1):
+    for step in range(steps - 1):
         counts = np.zeros((workers, labels, labels))
         for task, worker, label in rows:
             counts[worker, :, label] += posterior[task]
@@ -110,8 +111,9 @@ def slow_fit(reports: Reports, steps: int, own: HierarchicalDawidSkene) -> SlowF
         crowd = (sum(weighted[:, z, z].sum() for z in range(labels)) + 1) / (weighted.sum() + labels)
         means = own_means(counts, share, crowd)
         strength = slow_strength(counts, means, 1 - independent)
-        informed = [informed_evidence(one, prior, share, crowd) for one in counts]
-        independent, independent_share = updated(independent_share, label_evidence, np.array(informed))
+        if step in LEARNING_STEPS:
+            informed = [informed_evidence(one, prior, share, crowd) for one in counts]
+            independent, independent_share = updated(independent_share, label_evidence, np.array(informed))
         counts += prior + max(strength - 20, 0) * means
         confusion = counts / counts.sum(axis=2, keepdims=True)
         classes = posterior.sum(axis=0) + 1 + own.uniform_share * tasks / labels

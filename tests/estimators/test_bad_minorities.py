@@ -11,6 +11,7 @@ import pytest
 from crowdveil import Categories, HierarchicalDawidSkene, Reports
 from crowdveil.em.estimator import validated_input
 from crowdveil.em.loop import run_em
+from crowdveil.estimators.confusion import independent_workers
 from crowdveil.estimators.confusion.compared_starts import compared_starts, log_evidence
 
 LABELS = Categories(("a", "b", "c"))
@@ -69,8 +70,9 @@ def test_repeaters_are_seen_in_the_votes_of_others() -> None:
     assert first.sum() == pytest.approx(20.694, abs=1e-3)
 
 
-def test_starts_have_the_evidence_of_the_equations() -> None:
-    """The evidence of the usual, the own and the balanced start, seven steps after the first posterior."""
+def test_starts_have_the_evidence_of_the_equations(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The evidence of the usual, the own and the balanced start, if seven steps learn who is independent."""
+    monkeypatch.setattr(independent_workers, "LEARNING_STEPS", range(7))
     data = validated_input(DEFAULT, repeaters())
     starts = compared_starts(DEFAULT.initialize(data.summary))
 

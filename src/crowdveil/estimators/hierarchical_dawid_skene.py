@@ -211,13 +211,24 @@ class HierarchicalDawidSkene(ConfusionEstimator):
                 parameters, confusion=confusion, participation=participation, is_initial=False, own_prior=own
             )
             if parameters.independence is not None:
-                earlier = None if parameters.summary.history is None else known - answers
-                evidence = informed_evidence(answers, earlier, prior, own)
-                parameters = replace(parameters, independence=parameters.independence.updated(evidence))
+                independence = self.updated_independence(answers, known, parameters)
+                parameters = replace(parameters, independence=independence)
         parameters = replace(parameters, own_steps=max(parameters.own_steps - 1, 0))
         if parameters.summary.prior is not None:
             return parameters
         return replace(parameters, class_prior=self.estimate_class_prior(by_truth, parameters))
+
+    def updated_independence(
+        self, answers: NDArray[np.float64], known: NDArray[np.float64], parameters: CrowdParameters
+    ) -> Independence:
+        """Return the independence of workers after a step; `known` are the answers with earlier ones."""
+        independence, own = parameters.independence, parameters.own_prior
+        assert independence is not None
+        assert own is not None
+        if independence.is_due:
+            earlier = None if parameters.summary.history is None else known - answers
+            independence = independence.updated(informed_evidence(answers, earlier, parameters.dirichlet_prior, own))
+        return replace(independence, step=independence.step + 1)
 
     def estimate_class_prior(self, by_truth: NDArray[np.float64], parameters: CrowdParameters) -> NDArray[np.float64]:
         """Return the mean posterior with even pseudo-tasks, and answer frequencies in proportion to the noise."""

@@ -32,7 +32,7 @@ MAX_PAIRS = 5_000_000
 
 LISTED_REPORTS = 1 << 16
 """Reports whose pairs are listed together, in a core's own cache."""
-MAX_BUCKETS = 1 << 20
+MAX_BUCKETS = 1 << 22
 """Largest number of counts of equal answers, a power of two; more pairs of workers share them."""
 
 

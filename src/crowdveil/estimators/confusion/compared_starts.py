@@ -37,7 +37,7 @@ ROW_STRENGTHS, COIN_STRENGTHS = (10.0, 30.0, 100.0, 300.0), (2.0, 5.0, 20.0, 100
 """Candidates of the pseudo-answers s in the prior of rows, and of abilities."""
 MAX_ANSWERS = 20_000
 """Number of answers that the starts are compared on."""
-MAX_CELLS = 50_000
+MAX_CELLS = 20_000
 """Cells of their confusion matrices: fewer answers are compared where each could be of another worker."""
 
 

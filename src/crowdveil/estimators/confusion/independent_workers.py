@@ -34,6 +34,8 @@ COIN_STRENGTHS = (5.0, 20.0)
 OTHERS_SMOOTHING, OTHERS_STRENGTH = 0.5, 3.0
 """Pseudo-answers of each cell, and of the crowd's row, in the first weights."""
 ROUNDS = 3
+LEARNING_STEPS = frozenset({0, 1, 2, 4, 7})
+"""M-steps, from 0, that learn rho; in others it stays."""
 DECIMALS = 12
 """Decimals of probabilities: rounding errors do not decide symmetric data."""
 
@@ -47,12 +49,14 @@ class Independence:
         share: pi.
         label_evidence: E1, shape (workers,).
         frequencies: answer frequencies with the first weights, of the first posterior; shape (labels,).
+        step: number of M-steps so far.
     """
 
     probability: NDArray[np.float64]
     share: float
     label_evidence: NDArray[np.float64]
     frequencies: NDArray[np.float64]
+    step: int = 0
 
     @classmethod
     def first(
@@ -73,6 +77,11 @@ class Independence:
     def weights(self) -> NDArray[np.float64]:
         """Weight of each worker's answers, 1 - rho, shape (workers,)."""
         return 1 - self.probability
+
+    @property
+    def is_due(self) -> bool:
+        """Whether the next M-step learns the probability; evidences of all workers take as long as a pass of EM."""
+        return self.step in LEARNING_STEPS
 
     def updated(self, informed_evidence: NDArray[np.float64]) -> Self:
         """Return the independence given E0, shape (workers,)."""

@@ -66,7 +66,9 @@ def with_weights_of_copies(reports: Reports, summary: Summary, copies: PairShare
 def first_independence(reports: Reports, summary: Summary) -> NDArray[np.float64]:
     """Return the probability of each worker to answer independently of the truth, from the votes of others."""
     compiled, workers = summary.uses_compiled_confusion_fit, np.count_nonzero(summary.per_worker)
-    block = joined(evenly_spaced_task_blocks(reports, max(MIN_ANSWERS, ANSWERS_PER_WORKER * int(workers))))
+    block = joined(
+        evenly_spaced_task_blocks(reports, max(MIN_ANSWERS, min(ANSWERS_PER_WORKER * int(workers), len(reports) // 4)))
+    )
     coded = encoded_block_for_kernels(block, summary.workers, summary.symbols, compiled=compiled)
     if summary.copies is not None:
         coded = replace(coded, weights=summary.copies.weights(block))
