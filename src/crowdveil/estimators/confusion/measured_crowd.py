@@ -19,8 +19,10 @@ from crowdveil.em.model import FitInput, Summary
 from crowdveil.estimators.confusion.independent_workers import first_probabilities
 from crowdveil.evaluation.near_copies import find_near_copies
 
-MIN_ANSWERS, ANSWERS_PER_WORKER, PARTS = 200_000, 20, 50
-"""Answers that the first weights are learned from if there are more, and number of their ranges of tasks."""
+MIN_ANSWERS, PART = 200_000, 5
+"""Number of answers from which the first weights are learned from a part of them, and that part: a fifth."""
+PARTS = 50
+"""Number of ranges of tasks in a sample of the answers."""
 MAX_INDEPENDENT = 0.5
 """Probability of independence from which a worker is not compared with others."""
 
@@ -65,10 +67,8 @@ def with_weights_of_copies(reports: Reports, summary: Summary, copies: PairShare
 
 def first_independence(reports: Reports, summary: Summary) -> NDArray[np.float64]:
     """Return the probability of each worker to answer independently of the truth, from the votes of others."""
-    compiled, workers = summary.uses_compiled_confusion_fit, np.count_nonzero(summary.per_worker)
-    block = joined(
-        evenly_spaced_task_blocks(reports, max(MIN_ANSWERS, min(ANSWERS_PER_WORKER * int(workers), len(reports) // 4)))
-    )
+    block = joined(evenly_spaced_task_blocks(reports, max(MIN_ANSWERS, len(reports) // PART)))
+    compiled = summary.uses_compiled_confusion_fit
     coded = encoded_block_for_kernels(block, summary.workers, summary.symbols, compiled=compiled)
     if summary.copies is not None:
         coded = replace(coded, weights=summary.copies.weights(block))
