@@ -9,7 +9,7 @@ from experiments.utility.crowds.crowd import Crowd
 from experiments.utility.crowds.kinds import Kind
 from numpy.typing import NDArray
 
-from crowdveil.aggregation import evidence_of, fit_evidence_by_method
+from crowdveil import infer
 
 METHODS = ("hierarchical-dawid-skene", "dawid-skene", "majority-vote", "one-coin", "mace")
 CROWD_KIT = ("Wawa", "ZeroBasedSkill", "GLAD", "DawidSkene", "MMSR")
@@ -64,8 +64,7 @@ def posterior_of(crowd: Crowd, method: str) -> NDArray[np.float64]:
         return np.eye(len(crowd.shares))[np.full(len(crowd.truth), best)]
     if method.startswith("crowd-kit "):
         return _crowd_kit_posterior(crowd, method.removeprefix("crowd-kit "))
-    evidence = evidence_of(crowd.reports, None, None, None, {})
-    return fit_evidence_by_method(evidence, method).estimate.posterior
+    return infer(crowd.reports, method).estimate.posterior
 
 
 def _crowd_kit_posterior(crowd: Crowd, method: str) -> NDArray[np.float64]:

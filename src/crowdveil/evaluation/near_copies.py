@@ -84,7 +84,7 @@ def answers_of_workers(reports: Reports, kept: NDArray[np.bool_]) -> Reports:
     """Return the answers of some workers; codes and names stay."""
     rows = np.flatnonzero(kept[reports.worker])
     columns = reports.task[rows], reports.worker[rows], reports.value[rows]
-    return Reports(*columns, reports.tasks, reports.workers, reports.alphabet, reports.public_lists, reports.original)
+    return Reports(*columns, reports.tasks, reports.workers, reports.alphabet, reports.asked, reports.original)
 
 
 def _groups_and_expected_agreement(
