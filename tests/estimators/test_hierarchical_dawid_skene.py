@@ -85,13 +85,12 @@ def test_a_rare_truth_is_not_found_in_the_mistakes_of_others(seed: int) -> None:
 
 
 def test_confidence_is_discounted_after_the_fit() -> None:
-    """The log posterior of a task with n answers, weighted by workers, is divided by 1 + (n - 1) rho, with less rho as
-    far as one ability fits all rows; truths do not change."""
+    """The log posterior of a task with n answers is divided by 1 + (n - 1) rho, with less rho as far as one ability
+    fits all rows; truths do not change."""
     reports = crowd()
     plain = HierarchicalDawidSkene(error_correlation=0.0, vote_share=0.0).fit(reports)
     slow = slow_fit(reports, 10, HierarchicalDawidSkene())
-    number = np.bincount(reports.task, 1 - slow.independent[reports.worker])
-    power = 1 / (1 + 0.25 * (1 - slow.weight) * np.maximum(number - 1, 0))
+    power = 1 / (1 + 0.25 * (1 - slow.weight) * np.maximum(reports.per_task - 1, 0))
     voted = np.zeros_like(plain.posterior)
     voted[reports.task, reports.value] = 1
     raised = slow.posterior ** power[:, None]

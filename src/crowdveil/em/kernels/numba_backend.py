@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from crowdveil.em.kernels.numba_loops import confusion as table_loops
 from crowdveil.em.kernels.numba_loops import layout, votes
-from crowdveil.em.kernels.numba_loops.layout import BATCH, PREFETCH_DISTANCE
+from crowdveil.em.kernels.numba_loops.layout import PREFETCH_DISTANCE
 from crowdveil.em.kernels.numpy_backend import LEAST_WEIGHT, EncodedBlock, MeanStep, ScoreTables, TableStep, VoteStep
 
 CACHE_LINE_NUMBERS = 8
@@ -180,13 +180,9 @@ class NumbaBlock(EncodedBlock):
 
     def _score_factor_by_position(self, tables: ScoreTables) -> NDArray[np.float64]:
         """Return the factor of the scores of the task at each position; empty without a discount."""
-        order, _, lengths = self.task_order_and_report_counts
-        if tables.discount is None:
-            return np.empty(0)
-        if tables.discount.worker_weights is None:
-            return tables.discount.exponents(lengths)
-        position = np.arange(len(order))
-        return tables.discount.exponents(self.report_numbers(tables.discount)[position - position % BATCH + order])
+        return (
+            np.empty(0) if tables.discount is None else tables.discount.exponents(self.task_order_and_report_counts[2])
+        )
 
     def _new_or_reused_posterior_array(self, previous: NDArray[np.float64] | None, labels: int) -> NDArray[np.float64]:
         """Return the array for the new posterior, [task, label]: the previous one if it is C-contiguous."""

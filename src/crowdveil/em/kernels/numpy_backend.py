@@ -31,15 +31,13 @@ class Discount:
     Attributes:
         correlation: of the errors of two answers to one task, at least 0.
         information: answers that one report is worth, in [0, 1]; 1 without noise.
-        worker_weights: reports that one report of each worker counts as, shape (workers,); None for 1.
     """
 
     correlation: float
     information: float = 1.0
-    worker_weights: NDArray[np.float64] | None = None
 
-    def exponents(self, reports: NDArray[Any]) -> NDArray[np.float64]:
-        """Return the factor of each task's scores from its (weighted) number of listed reports, shape (tasks,)."""
+    def exponents(self, reports: NDArray[np.integer]) -> NDArray[np.float64]:
+        """Return the factor of each task's scores from its number of listed reports, shape (tasks,)."""
         return 1 / (1 + self.correlation * np.maximum(self.information * reports - 1.0, 0.0))
 
 
@@ -143,16 +141,10 @@ class EncodedBlock:
         """Return the posterior, the soft-max of each task's scores, and its sums."""
         scores = self.reports_as_sparse_matrix @ tables.report_scores + tables.initial_scores[group]
         if tables.discount is not None:
-            scores *= tables.discount.exponents(self.report_numbers(tables.discount))[:, None]
+            scores *= tables.discount.exponents(np.diff(self.block.pointers))[:, None]
         posterior, likelihood = _softmax_with_gold_and_log_normalizer(scores, gold)
         by_truth = np.array([posterior[group == one].sum(axis=0) for one in range(len(tables.initial_scores))])
         return TableStep(posterior, self.posterior_sums_by_table_row(posterior), by_truth, likelihood)
-
-    def report_numbers(self, discount: Discount) -> NDArray[Any]:
-        """Return the number of reports of each task, weighted where the discount has weights; shape (tasks,)."""
-        if discount.worker_weights is None:
-            return np.diff(self.block.pointers)
-        return row_sums(self.weight_by_task_and_symbol(discount.worker_weights))
 
     def posterior_sums_by_table_row(self, posterior: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the sums of a posterior, [task, label], over the reports of each table row; indexed [row, label]."""
