@@ -11,6 +11,7 @@ import pytest
 from crowdveil import Categories, HierarchicalDawidSkene, Reports
 from crowdveil.em.estimator import validated_input
 from crowdveil.em.loop import run_em
+from crowdveil.errors import SettingsError
 from crowdveil.estimators.confusion import independent_workers
 from crowdveil.estimators.confusion.compared_starts import compared_starts, log_evidence
 
@@ -152,3 +153,17 @@ def test_kernels_agree(reports: Reports, kernels: str, monkeypatch: pytest.Monke
     np.testing.assert_allclose(found.posterior, expected.posterior, atol=1e-8)
     assert found.workers.independent is not None
     np.testing.assert_allclose(found.workers.independent, expected.workers.independent, atol=1e-8)
+
+
+def test_a_state_without_independence_is_refused() -> None:
+    """The state of a version that did not learn who is independent is refused; a complete one is resumed."""
+    reports = repeaters()
+    state = DEFAULT.fit(reports).state
+    assert state is not None
+    older = replace(state, by_worker={name: one for name, one in state.by_worker.items() if name != "independent"})
+
+    resumed = DEFAULT.fit(reports, warm_start=state)
+
+    assert (resumed.posterior.argmax(axis=1) == TRUTH).mean() > 0.77
+    with pytest.raises(SettingsError, match="of this version"):
+        DEFAULT.fit(reports, warm_start=older)

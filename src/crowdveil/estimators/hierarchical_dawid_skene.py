@@ -138,7 +138,8 @@ class HierarchicalDawidSkene(ConfusionEstimator):
         if summary.independent is None:
             return initial
         counts = summary.counted_symbols
-        independence = Independence.first(summary.independent, counts, initial.pool.label_shares)
+        answered = int(np.count_nonzero(summary.per_task))
+        independence = Independence.first(summary.independent, counts, initial.pool.label_shares, answered)
         first = independence.frequencies
         mean = self.anchor_ability * np.eye(len(first)) + (1 - self.anchor_ability) * first
         return replace(
@@ -261,7 +262,7 @@ class HierarchicalDawidSkene(ConfusionEstimator):
             self.vote_share * (1 - pool.noise) ** 2,
         )
         if parameters.independence is not None:
-            answered = parameters.summary.tasks - number_of_tasks_without_answers(parameters)
+            answered = parameters.independence.answered_tasks
             posterior *= answered / (answered + 1)
             posterior += 1 / (pool.labels * (answered + 1))
         return step._replace(posterior=one_hot_gold(posterior, block.gold), change=None)

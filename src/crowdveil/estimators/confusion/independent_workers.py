@@ -49,6 +49,7 @@ class Independence:
         share: pi.
         label_evidence: E1, shape (workers,).
         frequencies: answer frequencies with the first weights, of the first posterior; shape (labels,).
+        answered_tasks: number of tasks with answers; processes that only see blocks do not count them.
         step: number of M-steps so far.
     """
 
@@ -56,11 +57,16 @@ class Independence:
     share: float
     label_evidence: NDArray[np.float64]
     frequencies: NDArray[np.float64]
+    answered_tasks: int = 0
     step: int = 0
 
     @classmethod
     def first(
-        cls, probability: NDArray[np.float64], counts: NDArray[np.float64], frequencies: NDArray[np.float64]
+        cls,
+        probability: NDArray[np.float64],
+        counts: NDArray[np.float64],
+        frequencies: NDArray[np.float64],
+        answered_tasks: int,
     ) -> Self:
         """Return the independence before the first step.
 
@@ -68,10 +74,11 @@ class Independence:
             probability: first rho.
             counts: weighted answers, [worker, label].
             frequencies: p, shape (labels,).
+            answered_tasks: number of tasks with answers.
         """
         evidence = log_dirichlet_multinomial(counts, LABEL_STRENGTH * frequencies)
         counted = (1 - probability) @ counts + 1.0
-        return cls(probability, FIRST_SHARE, evidence, counted / counted.sum())
+        return cls(probability, FIRST_SHARE, evidence, counted / counted.sum(), answered_tasks)
 
     @property
     def weights(self) -> NDArray[np.float64]:
