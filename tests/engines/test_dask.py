@@ -78,12 +78,11 @@ def test_every_method_has_the_same_truths_on_dask(method: str, cluster: Any, blo
 def test_weights_of_workers_have_the_same_bits(reports: Reports, tmp_path: Path, cluster: Any) -> None:
     """The default weighs workers and near-copies on the cluster as in one thread, also in what it reports."""
     reports.save(tmp_path / "answers")
+    kept = Reports.open(tmp_path / "answers")
 
-    found = HierarchicalDawidSkene().fit(
-        Reports.open(tmp_path / "answers"), engine=Dask(address=cluster.scheduler_address)
-    )
+    found = HierarchicalDawidSkene().fit(kept, engine=Dask(address=cluster.scheduler_address))
 
-    np.testing.assert_array_equal(found.posterior, HierarchicalDawidSkene().fit(reports).posterior)
+    np.testing.assert_array_equal(found.posterior, HierarchicalDawidSkene().fit(kept).posterior)
 
 
 @pytest.mark.slow
