@@ -155,7 +155,7 @@ class HierarchicalDawidSkene(ConfusionEstimator):
         by_symbol = weighted_reports_by_symbol(block, parameters)
         shares = vote_shares_or_prior(block, parameters.summary, pool, by_symbol)
         votes = expected_answers_by_label(by_symbol, pool)
-        scores = votes @ floored_log(parameters.confusion[0], TINY).T
+        scores = np.einsum("ty,zy->tz", votes, floored_log(parameters.confusion[0], TINY))
         if parameters.balanced_start:
             return softmax(scores)[0]
         scores += floored_log(parameters.class_prior, TINY)

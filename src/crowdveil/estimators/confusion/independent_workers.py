@@ -77,7 +77,7 @@ class Independence:
             answered_tasks: number of tasks with answers.
         """
         evidence = log_dirichlet_multinomial(counts, LABEL_STRENGTH * frequencies)
-        counted = (1 - probability) @ counts + 1.0
+        counted = np.einsum("w,wx->x", 1 - probability, counts) + 1.0
         return cls(probability, FIRST_SHARE, evidence, counted / counted.sum(), answered_tasks)
 
     @property
@@ -103,7 +103,7 @@ def total_answers(answers: NDArray[np.float64], weights: NDArray[np.float64] | N
         return np.asarray(answers.sum(axis=0))
     workers, truths, labels = answers.shape
     cells = answers.transpose(0, 2, 1).reshape(workers, -1)  # the order in memory
-    return np.asarray((weights @ cells).reshape(labels, truths).T)
+    return np.asarray(np.einsum("w,wk->k", weights, cells).reshape(labels, truths).T)
 
 
 def share_of_independent_workers(probability: NDArray[np.float64]) -> float:
@@ -138,10 +138,10 @@ def log_evidence_of_coins(
     logs = floored_log(own.errors, TINY)
     np.fill_diagonal(logs, 0.0)
     right, cells = np.einsum("wzz->w", answers), answers.transpose(0, 2, 1).reshape(len(answers), -1)
-    counts = np.stack((right, cells @ np.ones(cells.shape[1]) - right), axis=1)
+    counts = np.stack((right, np.einsum("wk->w", cells) - right), axis=1)
     mean = np.array([own.ability, 1 - own.ability])
     abilities = [log_dirichlet_multinomial(counts, strength * mean) for strength in strengths]
-    return np.stack(abilities) + cells @ logs.T.ravel()
+    return np.stack(abilities) + np.einsum("wk,k->w", cells, logs.T.ravel())
 
 
 def first_probabilities(

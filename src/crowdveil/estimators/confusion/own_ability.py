@@ -117,8 +117,8 @@ def prior_of_workers_own_abilities(
         weights: of each worker, shape (workers,); None for 1.
     """
     errors, weights = distribution_of_wrong_answers(pool), np.ones(len(answers)) if weights is None else weights
-    right = float(weights @ np.einsum("wzz->w", answers))
-    crowd = float((right + 1) / (weights @ np.einsum("wzx->w", answers) + pool.labels))
+    right = float(np.einsum("w,wzz->", weights, answers))
+    crowd = float((right + 1) / (np.einsum("w,wzx->", weights, answers) + pool.labels))
     some = slice(None, None, -(-len(reports) // MAX_WORKERS) or 1)
     ability = worker_abilities_shrunk_to_crowd(answers[some], crowd)
     ratio = excess_row_variance_share(reports[some], ability, participation[some], errors, pool, weights[some])
