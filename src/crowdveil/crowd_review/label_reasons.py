@@ -24,6 +24,7 @@ def add_label_reasons(listing: Listing, reports: Reports, patterns: LabelPattern
     _add_copies(listing, reports, patterns)
     _add_agreement_by_chance(listing, patterns)
     _add_unclear_workers(listing, reports, patterns)
+    listing.agrees_well = patterns.agrees_well
     listing.notes += _notes(reports, patterns)
 
 

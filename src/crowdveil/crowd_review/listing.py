@@ -38,6 +38,7 @@ class Listing:
         strengths: by which workers of a kind are ordered, the largest first.
         groups: of copies.
         notes: sentences on what the answers do not tell.
+        agrees_well: whether each worker agrees with others as the median worker does, or better; None if not measured.
     """
 
     reasons: dict[int, list[str]] = field(default_factory=dict)
@@ -45,6 +46,7 @@ class Listing:
     strengths: dict[int, float] = field(default_factory=dict)
     groups: list[CopyingGroup] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    agrees_well: NDArray[np.bool_] | None = None
 
     def add(self, worker: int, kind: Kind, reason: str, strength: float = 0.0) -> None:
         """Add a reason; kinds are added in their order."""

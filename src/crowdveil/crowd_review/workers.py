@@ -140,20 +140,15 @@ def review_workers(inference: Inference, *, bound: float | None = None) -> Revie
             value=estimate.method,
             hint="Use the method hierarchical-dawid-skene.",
         )
-    listing, limit = Listing(), bound
+    listing, limit = listing_of_answers(evidence), bound
     if limit is None:
         limit = ability_bound(workers.quality, estimate.reports_per_worker, estimate.alphabet.size)
     low = (workers.ability_high < limit) & (estimate.reports_per_worker > 0)
-    read = not estimate.channel_used and evidence.channel is None
-    if read and isinstance(evidence.reports.alphabet, Categories):
-        patterns = LabelPatterns.of_reports(evidence.reports)
-        add_label_reasons(listing, evidence.reports, patterns)
-        if bound is None and estimate.gold is None:
-            low &= ~patterns.agrees_well
+    if bound is None and estimate.gold is None and listing.agrees_well is not None:
+        low &= ~listing.agrees_well
+    text = f"The ability is below {limit:.2f} with 95 % certainty."
     for worker in np.flatnonzero(low).tolist():
-        listing.add(
-            worker, "ability", f"The ability is below {limit:.2f} with 95 % certainty.", -workers.quality[worker]
-        )
+        listing.add(worker, "ability", text, -float(workers.quality[worker]))
     return _review_of_listing(estimate, limit, listing)
 
 
@@ -168,9 +163,19 @@ def _review_of_numbers(estimate: Estimate, evidence: Evidence, bound: float | No
             hint="The file of workers that `infer` writes has the quality of each worker.",
             value_in_rule=True,
         )
+    return _review_of_listing(estimate, None, listing_of_answers(evidence))
+
+
+def listing_of_answers(evidence: Evidence) -> Listing:
+    """Return the reasons that answers give, unperturbed; none for reports, sums and panels."""
     listing = Listing()
-    add_number_reasons(listing, evidence.reports, NumberPatterns.of_reports(evidence.reports))
-    return _review_of_listing(estimate, None, listing)
+    if evidence.channel is not None or evidence.collection is not None or evidence.sums is not None or evidence.truths:
+        return listing
+    if isinstance(evidence.reports.alphabet, Categories):
+        add_label_reasons(listing, evidence.reports, LabelPatterns.of_reports(evidence.reports))
+    else:
+        add_number_reasons(listing, evidence.reports, NumberPatterns.of_reports(evidence.reports))
+    return listing
 
 
 def _review_of_panel(fit: PanelFit, evidence: Evidence) -> Review:
