@@ -26,7 +26,8 @@ def crowd_of(
     """Return numbers of workers with errors in a range, the first six of whom are bad.
 
     Kinds: `uniform` over 0 to 100, `constant` 50, `copies` of the last worker in nine of ten answers, `inches` for
-    centimetres, `difficult` tasks, `biases`, `typos` in a twentieth of all answers; none for honest work.
+    centimetres, `difficult` tasks, `biases`, `typos` in a twentieth of all answers, `zeros` in four of five; none for
+    honest work.
     """
     rng = np.random.default_rng(seed)
     truth, spread = rng.normal(50, 10, TASKS), rng.uniform(*sigma, WORKERS)
@@ -49,6 +50,7 @@ def crowd_of(
         copied = np.array([w < BAD and int(t) in source for t, w in zip(task, worker, strict=True)])
         copied &= rng.random(len(task)) < 0.9
         value[copied] = [source[int(t)] for t in task[copied]]
+    value = np.where(rng.random(len(value)) < 0.8, 0.0, value) if kind == "zeros" else value
     value = np.round(value / step) * step if step else value
     order = np.lexsort((worker, task))
     columns = task[order].astype(np.int32), worker[order].astype(np.int32), value[order]
@@ -84,6 +86,7 @@ HONEST: dict[str, dict[str, Any]] = {
     "difficult": {"kind": "difficult", "answers": 10},
     "biases": {"kind": "biases"},
     "two answers": {"answers": 2},
+    "zeros": {"kind": "zeros", "answers": WORKERS},
 }
 
 
@@ -145,7 +148,9 @@ def test_chance_of_close_answers_is_that_of_all_pairs_of_residuals() -> None:
     worker, width = patterns.reports.worker, CLOSE * patterns.usual
     one, other = (patterns.residual[worker == side[0]] for side in (pairs.first, pairs.second))
 
-    assert patterns._chance_of(pairs)[0] == pytest.approx((np.abs(one[:, None] - other) <= width).mean())
+    assert patterns._chance_of(pairs, patterns.residual)[0] == pytest.approx(
+        (np.abs(one[:, None] - other) <= width).mean()
+    )
 
 
 def test_perturbed_numbers_are_not_reviewed() -> None:

@@ -118,7 +118,7 @@ def test_careful_work_at_rare_truths_is_not_called_repeating(seed: int) -> None:
 
     assert {"unclear"} == {one.kind for one in review.found}
     assert set(map(str, range(6, 12))) <= {one.worker for one in review.found} <= set(map(str, range(12)))
-    assert "Nearly all answers are 'label0'" in review.notes[0]
+    assert "Most answers are 'label0'" in review.notes[0]
 
 
 def test_careful_work_is_told_from_repeating_where_truths_differ() -> None:

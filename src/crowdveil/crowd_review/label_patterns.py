@@ -119,9 +119,8 @@ class LabelPatterns:
     def near_chance(self) -> NDArray[np.bool_]:
         """Whether the agreement with others is hardly more than chance, with 95 % certainty."""
         kappa, error = self.kappa_and_error
-        enough = self.votes.answers.sum(axis=(1, 2)) >= MIN_ANSWERS
-        clear = (self.bayes_factor >= CLEAR) & (self.wrong >= MIN_WRONG)
-        return np.asarray(enough & ~self.repeats & (clear | (kappa + NORMAL_QUANTILE * error < MIN_KAPPA)))
+        enough = (self.votes.answers.sum(axis=(1, 2)) >= MIN_ANSWERS) & (self.wrong >= MIN_WRONG) & ~self.repeats
+        return np.asarray(enough & ((self.bayes_factor >= CLEAR) | (kappa + NORMAL_QUANTILE * error < MIN_KAPPA)))
 
     @cached_property
     def below_chance(self) -> NDArray[np.bool_]:

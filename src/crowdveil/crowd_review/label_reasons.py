@@ -12,7 +12,7 @@ from crowdveil.presentation.counts import number_of
 
 MOST_ANSWERS, NAMED_LABELS = 0.9, 3
 """Share of a worker's answers whose labels are named, and the largest number of them."""
-ONE_LABEL, ENOUGH = 0.8, 25
+ONE_LABEL, ENOUGH = 0.6, 25
 """Share of the most frequent label from which it hides who repeats it, and answers that are usually enough."""
 MANY_PAIRS = "Copies are not looked for: the tasks have too many pairs of answers."
 
@@ -95,7 +95,7 @@ def _notes(reports: Reports, patterns: LabelPatterns) -> list[str]:
         why = f"Too few tasks to tell workers apart ({number_of(middle, 'answer')} each, in the middle)"
         advice = f" About {ENOUGH} answers each are usually enough."
         if middle >= ENOUGH and patterns.votes.frequencies[label] >= ONE_LABEL:
-            why, advice = f"Nearly all answers are {name}, so workers cannot be told apart", ""
+            why, advice = f"Most answers are {name}, so workers cannot be told apart", ""
         elif middle >= ENOUGH:
             why, advice = "Answers agree too little to tell workers apart", ""
         notes.append(

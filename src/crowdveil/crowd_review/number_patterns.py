@@ -8,7 +8,8 @@ difference from that; d is the median size of all residuals. Worker i
         one side);
     copies worker k if their answers are within `CLOSE` d in a common tasks of n, more than independent errors explain:
         with a binomial probability below `COPIED` at R times the share of pairs of their residuals, of any tasks, that
-        are as close, R being the median over pairs of workers of that ratio: easy tasks make all answers close;
+        are as close, R being the median over pairs of workers of that ratio: easy tasks make all answers close; nor
+        the same share of their numbers, of any tasks: some say 0 to most;
     is far away if `FAR_SHARE` of the answers have residuals above `FAR` d.
 Who repeats, or answers by chance, says no truths. Copies are looked for twice: with the answers of all others, and with
 one answer of each group that is close in `LINKED` of its tasks, since many copies are a truth of their own.
@@ -172,12 +173,12 @@ class NumberPatterns:
         return AlikePairs(*(column[copied] for column in pairs)) if copied.any() else None
 
     def _copied(self, pairs: AlikePairs, enough: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Return which pairs are close more often than their residuals explain."""
-        chance = self._chance_of(pairs)
+        """Return which pairs are close more often than their residuals, or their numbers, explain."""
+        chance = self._chance_of(pairs, self.residual)
         known = (pairs.common >= MIN_COMMON) & (chance > 0)
         ratio = pairs.same[known] / pairs.common[known] / chance[known]
         usual = max(float(np.median(ratio)), 1.0) if len(ratio) else 1.0
-        expected = np.clip(usual * chance, 0, 1)
+        expected = np.clip(np.maximum(usual * chance, self._chance_of(pairs, self.value)), 0, 1)
         return np.asarray(enough & (betainc(pairs.same, pairs.common - pairs.same + 1, expected) < COPIED))
 
     def copying_groups(self) -> list[CopyingGroup]:
@@ -216,14 +217,17 @@ class NumberPatterns:
         found = WorkerPairs.from_listed_pairs(pair, close)
         return AlikePairs(*np.divmod(found.pair, workers), found.common, found.same)
 
-    def _chance_of(self, pairs: AlikePairs) -> NDArray[np.float64]:
-        """Return the share of pairs of residuals, of any tasks, that are close; 1 for pairs that are not compared."""
+    def _chance_of(self, pairs: AlikePairs, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the share of pairs of a worker's number and another one's, of any tasks, that are close.
+
+        It is 1 for pairs that are not compared.
+        """
         chance, width = np.ones(len(pairs.first)), CLOSE * self.usual
         share = np.where(pairs.common >= MIN_COMMON, pairs.same / pairs.common, -1.0)
         compared = np.argsort(-share, kind="stable")[: min(MAX_CANDIDATES, int((share >= 0).sum()))]
-        residuals = [np.sort(self.residual[rows][np.isfinite(self.residual[rows])]) for rows in self._rows_by_worker]
+        of_workers = [np.sort(numbers[rows][np.isfinite(numbers[rows])]) for rows in self._rows_by_worker]
         for place in compared.tolist():
-            one, other = residuals[int(pairs.first[place])], residuals[int(pairs.second[place])]
+            one, other = of_workers[int(pairs.first[place])], of_workers[int(pairs.second[place])]
             if min(len(one), len(other)) >= MIN_ANSWERS:
                 inside = np.searchsorted(other, one + width, side="right") - np.searchsorted(other, one - width)
                 chance[place] = inside.sum() / (len(one) * len(other))
