@@ -158,8 +158,8 @@ def test_roles_of_simulated_workers() -> None:
 def test_no_honest_worker_stands_before_a_bad_one() -> None:
     """Over the families of crowds, one seed that nothing was chosen on, bad workers are named and honest ones are not.
 
-    Found are at least 95 % of repeaters and of copies of a bad source, and half of the copies of a good one, who look
-    excellent if a fifth of their answers are changed. Where positives are rare, repeaters are listed as unclear.
+    Listed are at least 95 % of repeaters and of copies of a bad source, 80 % of repeaters with 5 % others, who can be
+    the majority, and 40 % of the copies of a good source, who look excellent if a fifth of their answers are changed.
     """
     rows = {row.family: row for row in reviewed(list(kinds()), [77])}
     total = Counter[str]()
@@ -170,7 +170,5 @@ def test_no_honest_worker_stands_before_a_bad_one() -> None:
     assert total["named_bad"] >= 0.995 * total["named"]
     assert total["honest_listed"] <= 20
     for family, row in rows.items():
-        if "good" in family and "4-30" in family:
-            assert row.listed >= 0.4 * row.bad, family
-        elif family != "others" and row.bad:
-            assert row.listed >= 0.93 * row.bad, family
+        least = 0.4 if "good source, 4-30" in family else 0.8 if "5 % others" in family else 0.95
+        assert family == "others" or row.listed >= least * row.bad, family

@@ -40,8 +40,8 @@ MIN_WRONG = 4.0
 """Answers contradicted by others, from which a repeated label is no careful work."""
 SUSPECT, MIN_EQUAL = 0.1, 5
 """The probability from which equal answers are suspect, and the least number of them."""
-MIN_KAPPA, MIN_ANSWERS = 0.1, 10
-"""Agreement that counts as chance below it, and answers from which it is judged."""
+MIN_KAPPA, MIN_ANSWERS, GOOD = 0.1, 10, 0.75
+"""Agreement that counts as chance below it, answers from which it is judged, and the quantile of good workers."""
 BELOW_CHANCE = 2.33
 """Standard errors by which an agreement below chance counts as contradiction: 99 % on one side."""
 
@@ -117,10 +117,11 @@ class LabelPatterns:
 
     @cached_property
     def near_chance(self) -> NDArray[np.bool_]:
-        """Whether the agreement with others is hardly more than chance, with 95 % certainty."""
+        """Whether the agreement with others is near chance, with 95 % certainty, and far below that of good workers."""
         kappa, error = self.kappa_and_error
-        enough = (self.votes.answers.sum(axis=(1, 2)) >= MIN_ANSWERS) & (self.wrong >= MIN_WRONG) & ~self.repeats
-        return np.asarray(enough & ((self.bayes_factor >= CLEAR) | (kappa + NORMAL_QUANTILE * error < MIN_KAPPA)))
+        bound = min(MIN_KAPPA, self._kappa_quantile(GOOD) / 2)
+        enough = (self.votes.answers.sum(axis=(1, 2)) >= MIN_ANSWERS) & (self.wrong >= MIN_WRONG)
+        return np.asarray(enough & ~self.repeats & (kappa + NORMAL_QUANTILE * error < bound))
 
     @cached_property
     def below_chance(self) -> NDArray[np.bool_]:
@@ -131,10 +132,13 @@ class LabelPatterns:
     @cached_property
     def agrees_well(self) -> NDArray[np.bool_]:
         """Whether the agreement with others is that of the median worker, or better."""
+        return np.asarray(self.kappa_and_error[0] >= self._kappa_quantile(0.5))
+
+    def _kappa_quantile(self, share: float) -> float:
+        """Return a quantile of the kappas of workers; infinity without any."""
         kappa = self.kappa_and_error[0]
-        return (
-            np.asarray(kappa >= np.nanmedian(kappa)) if np.isfinite(kappa).any() else np.zeros(len(kappa), dtype=bool)
-        )
+        known = kappa[np.isfinite(kappa)]
+        return float(np.quantile(known, share)) if len(known) else np.inf
 
     def copying_groups(self) -> list[CopyingGroup]:
         """Return the groups of workers who answer alike, the largest first."""
