@@ -16,6 +16,7 @@ from crowdveil.cli import main
 from crowdveil.crowd_review.label_patterns import LabelPatterns
 from crowdveil.crowd_review.votes_of_others import VotesOfOthers
 from crowdveil.crowd_review.workers import Review, review_workers
+from crowdveil.release.sentences_on_crowd_review import sentences_on_agreement_tasks_workers
 
 
 def review_of(crowd: Crowd) -> Review:
@@ -82,6 +83,19 @@ def test_copies_are_grouped_with_what_they_count_as() -> None:
     assert {"copies"} == {one.kind for one in review.found}
     assert all("common answers are equal" in one.reasons[0] for one in review.found)
     assert {"8"} == {one.group for one in review.found}
+
+
+def test_the_page_of_results_counts_copies() -> None:
+    """The sentences of the page count copies by their answers, say what they count as, and name them on request."""
+    found = cv.infer(copying(np.random.default_rng(1)).reports)
+    silent, named = (
+        " ".join(sentences_on_agreement_tasks_workers(found.estimate, found.evidence, with_workers=with_workers))
+        for with_workers in (False, True)
+    )
+
+    assert "8 of 16 workers answer as another one." in silent
+    assert "8 workers who answer alike count as 1." in silent
+    assert "8 of 16 workers answer as another one: 8, 9, 10" in named
 
 
 def test_too_few_tasks_are_said(tmp_path: Path) -> None:

@@ -38,8 +38,8 @@ LIKELY, RARE = 0.01, 1e-3
 """Probabilities of labels as unlike those of the crowd, with each of the two factors."""
 MIN_WRONG = 4.0
 """Answers contradicted by others, from which a repeated label is no careful work."""
-SUSPECT, MIN_EQUAL = 0.1, 5
-"""The probability from which equal answers are suspect, and the least number of them."""
+SUSPECT, EXPECTED, MIN_EQUAL = 0.1, 0.5, 5
+"""Probabilities of equal answers below which they are suspect, by G and by the share among others, and their number."""
 MIN_KAPPA, MIN_ANSWERS, GOOD = 0.1, 10, 0.75
 """Agreement that counts as chance below it, answers from which it is judged, and the quantile of good workers."""
 BELOW_CHANCE = 2.33
@@ -90,9 +90,12 @@ class LabelPatterns:
     @cached_property
     def may_repeat(self) -> NDArray[np.bool_]:
         """Whether a worker repeats one label, unlike the crowd, which cannot be told from careful work."""
-        counts = self.votes.counts
-        one = ((counts > 0).sum(axis=1) == 1) & (counts.sum(axis=1) >= MIN_EQUAL)
-        return np.asarray(one & (self.bayes_factor > 0) & (self.unlike_crowd < SUSPECT) & ~self.repeats)
+        counts, answers = self.votes.counts, self.votes.counts.sum(axis=1)
+        label = counts.argmax(axis=1)
+        one = (counts.max(axis=1) == answers) & (answers >= MIN_EQUAL)
+        others = (counts.sum(axis=0)[label] - answers) / np.maximum(counts.sum() - answers, 1)
+        suspect = (self.bayes_factor > 0) & (self.unlike_crowd < SUSPECT) & (others**answers < EXPECTED)
+        return np.asarray(one & suspect & ~self.repeats)
 
     @cached_property
     def hides_repeaters(self) -> NDArray[np.bool_]:

@@ -3,7 +3,7 @@
 The median of the other answers to a task stands for its truth (`medians_of_others`), the residual of an answer is its
 difference from that; d is the median size of all residuals. Worker i
     repeats a number if it is `MOST` of the answers, with a binomial probability below `RARE` at its share in those of
-        workers who do not, and at least `MIN_WRONG` of them, and a quarter, are more than 2 d from the truth;
+        workers who do not, and at least `MIN_WRONG` of them, and a quarter, are more than 1.5 d from the truth;
     answers by chance if the rank correlation with the truths is below half of the upper quartile of workers (99 % on
         one side);
     copies worker k if their answers are within `CLOSE` d in a common tasks of n, more than independent errors explain:
@@ -36,7 +36,7 @@ from crowdveil.evaluation.copies import (
 )
 from crowdveil.evaluation.pair_abilities import WorkerPairs
 
-MOST, RARE, MIN_WRONG, WRONG_SHARE = 0.8, 1e-3, 4, 0.25
+MOST, RARE, MIN_WRONG, WRONG_SHARE, FROM_TRUTH = 0.8, 1e-3, 4, 0.25, 1.5
 CLOSE, COPIED, LEAST_CLOSE, LINKED = 0.1, 1e-9, 0.3, 0.7
 """Distance of close answers in units of d, probability below which they are copied, least share of them,
 and that of workers in one group."""
@@ -117,10 +117,12 @@ class NumberPatterns:
 
     @cached_property
     def wrong(self) -> NDArray[np.int64]:
-        """Number of answers with the most frequent number of the worker that are more than 2 d from the truth."""
+        """Number of answers with the most frequent number of the worker that are more than 1.5 d from the truth."""
         worker = np.asarray(self.reports.worker)
         own = self.value == self.repeated.value[worker]
-        return np.bincount(worker, own & (np.abs(self.residual) > 2 * self.usual), len(self.answers)).astype(np.int64)
+        return np.bincount(worker, own & (np.abs(self.residual) > FROM_TRUTH * self.usual), len(self.answers)).astype(
+            np.int64
+        )
 
     @cached_property
     def repeats(self) -> NDArray[np.bool_]:

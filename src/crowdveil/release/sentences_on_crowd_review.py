@@ -24,9 +24,14 @@ MEANING = "; 1 is full agreement, 0 is chance"
 PATTERNS: tuple[tuple[Kind, str, str], ...] = (
     ("repeats", "repeats answers that others contradict", "repeat answers that others contradict"),
     ("copies", "answers as another one", "answer as another one"),
-    ("unclear", "gives one answer to all tasks, by chance or not", "give one answer to all tasks, by chance or not"),
+    (
+        "unclear",
+        "gives one answer to all tasks, which may be careful work",
+        "give one answer to all tasks, which may be careful work",
+    ),
 )
 """Kinds of workers who are counted, with their verbs."""
+SHOWN_GROUPS = 5
 
 
 def sentences_on_agreement_tasks_workers(
@@ -119,6 +124,10 @@ def _sentences_on_patterns(evidence: Evidence | None, *, with_workers: bool) -> 
             of_workers = f"{len(workers):,} of {number_of(len(evidence.reports.workers), 'worker')}"
             verb = verb_of(len(workers), singular, plural, whole=len(evidence.reports.workers))
             lines.append(f"{of_workers} {verb}{f': {names}' if with_workers else ''}.")
+    for group in listing.groups[:SHOWN_GROUPS]:
+        count = group.weights.sum()
+        if np.isfinite(count):
+            lines.append(f"{number_of(len(group.workers), 'worker')} who answer alike count as {count:.1f}.")
     return [*lines, *(listing.notes if lines else [])]
 
 
