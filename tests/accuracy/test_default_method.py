@@ -16,15 +16,15 @@ from crowdveil.simulate import perturb
 from tests.real_data import load_or_skip
 
 TABLE = {
-    "d_product": 0.929,
+    "d_product": 0.931,
     "d_possent": 0.959,
-    "s_rel": 0.621,
-    "adult2": 0.790,
+    "s_rel": 0.618,
+    "adult2": 0.793,
     "bluebird": 0.898,
     "dog": 0.840,
-    "snow_rte": 0.925,
+    "snow_rte": 0.926,
     "snow_wsd": 0.994,
-    "web_zhou": 0.833,
+    "web_zhou": 0.859,
     "duchenne": 0.742,
 }
 TOLERANCE = 0.005
@@ -79,18 +79,18 @@ def test_confidence_is_as_well_calibrated_as_the_votes(name: str) -> None:
     assert own <= votes + 0.03
 
 
-def test_confidence_above_99_percent_is_right() -> None:
-    """Of the gold tasks of all sets with a confidence above 0.99, at least 98 % are right, ties split."""
+def test_high_confidence_is_right() -> None:
+    """Of the gold tasks of all sets with a confidence above 0.95, at least 97 % are right, ties split."""
     found = []
     for name in TABLE:
         data = load_or_skip(name)
         aligned = align_gold(HierarchicalDawidSkene().fit(data.answers), data.gold)
-        sure = aligned.estimate.posterior[aligned.at].max(axis=1) > 0.99
+        sure = aligned.estimate.posterior[aligned.at].max(axis=1) > 0.95
         found.append(tied_label_weights(aligned)[np.arange(len(sure)), gold_codes(aligned)][sure])
     right = np.concatenate(found)
 
-    assert len(right) >= 100
-    assert right.mean() >= 0.98
+    assert len(right) >= 1000
+    assert right.mean() >= 0.97
 
 
 def covered(name: str, estimate: Estimate) -> float:
@@ -110,14 +110,17 @@ def covered(name: str, estimate: Estimate) -> float:
 
 @pytest.mark.slow
 def test_intervals_of_abilities_hold_on_real_sets() -> None:
-    """The 90 % intervals hold 85 to 95 % of the time on average over the sets; those of Dawid-Skene less than 70 %."""
+    """The 90 % intervals hold at least 90 % of the time on average over the sets; those of Dawid-Skene less than 70 %.
+
+    They are wide here, since they hold less often on sets that nobody looked at.
+    """
     answers = {name: load_or_skip(name).answers for name in TABLE}
     own, plain = (
         np.mean([covered(name, method.fit(answers[name])) for name in TABLE])
         for method in (HierarchicalDawidSkene(), DawidSkene())
     )
 
-    assert 0.85 <= own <= 0.95
+    assert own >= 0.9
     assert plain < 0.7
 
 

@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crowdveil import DawidSkene, Gaussian, OneCoin, Reports, Scale, infer, seeded
+from crowdveil import DawidSkene, Gaussian, HierarchicalDawidSkene, OneCoin, Reports, Scale, infer, seeded
 from crowdveil.engines import Dask, dask
 from crowdveil.errors import EngineError, SettingsError
 from crowdveil.registry import ESTIMATOR_ENTRIES
 from crowdveil.simulate import categorical_crowd, numeric_crowd
 from tests.engines.crowds import GOLD, LABELS, REPORTS, assert_damage_is_refused, assert_same, in_blocks, stored
+from tests.estimators.test_bad_minorities import near_copies, repeaters
 
 distributed = pytest.importorskip("distributed", reason="Dask is not installed (crowdveil[dask])")
 distributed_config = import_module("dask").config.set
@@ -70,6 +71,18 @@ def test_every_method_has_the_same_truths_on_dask(method: str, cluster: Any, blo
     assert here.estimate.truth.tolist() == there.estimate.truth.tolist()
     assert here.notes == there.notes
     np.testing.assert_array_equal(here.estimate.posterior, there.estimate.posterior)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("reports", [repeaters(), near_copies()], ids=["repeaters", "copies"])
+def test_weights_of_workers_have_the_same_bits(reports: Reports, tmp_path: Path, cluster: Any) -> None:
+    """The default weighs workers and near-copies on the cluster as in one thread, also in what it reports."""
+    reports.save(tmp_path / "answers")
+    kept = Reports.open(tmp_path / "answers")
+
+    found = HierarchicalDawidSkene().fit(kept, engine=Dask(address=cluster.scheduler_address))
+
+    np.testing.assert_array_equal(found.posterior, HierarchicalDawidSkene().fit(kept).posterior)
 
 
 @pytest.mark.slow

@@ -72,7 +72,7 @@ def crowd(tmp_path: Path) -> Evidence:
 
 def test_the_assumed_correlation_is_stated(crowd: Evidence) -> None:
     """The default says which correlation of errors its confidence assumes; a method without one says nothing."""
-    assert "assumed correlation of 0.25" in str(infer(crowd, Method()).confidence_note)
+    assert "have an assumed correlation of 0." in str(infer(crowd, Method()).confidence_note)
     assert infer(crowd, Method(name="dawid-skene")).confidence_note is None
 
 
@@ -103,7 +103,7 @@ def test_agreement_beyond_the_model_lowers_confidence(tmp_path: Path) -> None:
     alike = written(tmp_path, 0.0)
     other = infer(alike, Method())
 
-    assert "assumed correlation of 0.25" in str(other.confidence_note)
+    assert "have an assumed correlation of 0." in str(other.confidence_note)
     np.testing.assert_array_equal(HierarchicalDawidSkene().fit(alike.reports).posterior, other.estimate.posterior)
 
 
@@ -251,3 +251,17 @@ def test_other_methods_say_nothing() -> None:
     """The default stays quiet, and every announced method is registered."""
     assert warning_if_fit_is_slow(sized(100_000, 200), "hierarchical-dawid-skene") is None
     assert SLOW_WORK.keys() <= ESTIMATOR_ENTRIES.keys()
+
+
+def test_an_inference_has_the_outlets_of_its_estimate() -> None:
+    """Truths, workers and frames of an inference are those of its estimate, and an inference is a history."""
+    answers = {"task": [1, 1, 1, 2, 2, 2], "worker": [*"abcabc"], "label": [*"yynnnn"]}
+    found = infer(answers)
+
+    assert found.truth.tolist() == found.estimate.truth.tolist() == ["y", "n"]
+    assert found.workers is found.estimate.workers
+    assert found.to_arrow("workers").equals(found.estimate.to_arrow("workers"))
+    assert found.to_pandas().equals(found.estimate.to_pandas())
+    assert found.to_polars().equals(found.estimate.to_polars())
+    later = infer(answers, history=found)
+    assert "3 of 3 workers are known by ability" in str(later.history_note)

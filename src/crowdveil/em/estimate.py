@@ -72,6 +72,8 @@ class WorkerTable:
         sigma: standard deviation of the worker's errors in units of the answers, if the model has one.
         sigma_low, sigma_high: the 5 % and 95 % posterior quantiles of sigma.
         bias: mean error of the worker in units of the answers, where the method fitted biases.
+        independent: probability that the worker's answers do not depend on the truth, where the method learns it.
+        copied: largest share of answers in common with another worker beyond independent work; None without any.
         confusion: P(answer | truth), indexed [worker, truth, answer], if the model has one.
         participation: estimated share of answered tasks, if participation was protected.
     """
@@ -86,6 +88,8 @@ class WorkerTable:
     ability_low: NDArray[np.float64] | None = None
     ability_high: NDArray[np.float64] | None = None
     bias: NDArray[np.float64] | None = None
+    independent: NDArray[np.float64] | None = None
+    copied: NDArray[np.float64] | None = None
 
     def __repr__(self) -> str:
         """Return the number of workers, and what is estimated of them."""

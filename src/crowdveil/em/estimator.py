@@ -327,7 +327,7 @@ def _resumed_parameters(model: Model[P, S], initial: P, state: FitState, reports
     except (LookupError, TypeError, ValueError):
         pass
     raise SettingsError(
-        f"warm_start must be the state of a fit by {model.name} with the same labels",
+        f"warm_start must be the state of a fit by {model.name} with the same labels, of this version",
         value=f"{state.method}: {', '.join(sorted({*state.by_worker, *state.shared}))}",
         hint="Fit without it.",
     )
@@ -347,7 +347,7 @@ def validated_input(
     if history is not None:
         summary = replace(summary, history=_earlier_answers(estimator, history, reports, summary))
     numeric = estimator.capabilities.kind == "numeric"
-    return FitInput(coded, summary, align_gold(reports, gold, summary.alphabet, numeric=numeric))
+    return estimator.prepare(FitInput(coded, summary, align_gold(reports, gold, summary.alphabet, numeric=numeric)))
 
 
 def coded_and_summarized(

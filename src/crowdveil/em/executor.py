@@ -60,6 +60,8 @@ class Blocks:
         coded = encoded_block_for_kernels(
             block, self.summary.workers, self.summary.symbols, points, compiled=self.compiled
         )
+        if self.summary.copies is not None:
+            coded = replace(coded, weights=self.summary.copies.weights(block))
         return GoldBlock(block, self.gold.truths_of_tasks(first, stop), coded)
 
     def __iter__(self) -> Iterator[GoldBlock]:

@@ -22,6 +22,7 @@ from crowdveil.em.fit_state import FitState, StateField
 from crowdveil.em.gold import Gold
 from crowdveil.em.kernels.dispatch import use_compiled
 from crowdveil.em.kernels.numpy_backend import EncodedBlock
+from crowdveil.em.kernels.report_weights import PairShares
 from crowdveil.em.observation_model import ObservationModel
 from crowdveil.em.worker_history import EarlierAnswers
 from crowdveil.registry import Capabilities
@@ -46,6 +47,10 @@ class Summary:
         known_model: P(symbol | answer); None if the estimator reads no channel.
         prior: public prior over labels, shape (labels,), sums to 1; None if it is learned or not used.
         history: earlier answers of the workers; None without any.
+        copies: pairs of workers whose common answers count less; None for no such pair.
+        weighted_counts: `symbol_counts` of reports with the weights of `copies`; None without any.
+        independent: first probability of each worker to answer independently of the truth, shape (workers,); None for
+            models without such workers.
     """
 
     alphabet: Alphabet | None
@@ -59,6 +64,9 @@ class Summary:
     known_model: ObservationModel | None
     prior: NDArray[np.float64] | None
     history: EarlierAnswers | None = None
+    copies: PairShares | None = None
+    weighted_counts: NDArray[np.float64] | None = None
+    independent: NDArray[np.float64] | None = None
 
     @property
     def labels(self) -> int:
@@ -66,9 +74,16 @@ class Summary:
         return 0 if self.alphabet is None else self.alphabet.size
 
     @property
+    def counted_symbols(self) -> NDArray[np.float64]:
+        """Listed reports of each worker by symbol, with weights where there are copies; [worker, symbol]."""
+        return self.symbol_counts if self.weighted_counts is None else self.weighted_counts
+
+    @property
     def uses_compiled_confusion_fit(self) -> bool:
-        """Whether a fit of confusion matrices runs on compiled code."""
-        return use_compiled(int(self.per_worker.sum()), self.workers * self.symbols * self.labels)
+        """Whether a fit of confusion matrices runs on compiled code; there is none for reports with weights."""
+        return self.copies is None and use_compiled(
+            int(self.per_worker.sum()), self.workers * self.symbols * self.labels
+        )
 
     @property
     def model(self) -> ObservationModel:
@@ -223,6 +238,10 @@ class Model(ABC, Generic[P, S]):
     def log_prior(self, parameters: P) -> float:
         """Return the log-density of the priors that `m_step` uses; the traced objective includes it and never falls."""
         return 0.0
+
+    def prepare(self, data: FitInput) -> FitInput:
+        """Return the input with what the model measures in the reports before it is initialized."""
+        return data
 
     def initializations(self, data: FitInput) -> tuple[P, ...]:
         """Return initial parameters of several fits, of which the one with the highest log-likelihood is returned."""

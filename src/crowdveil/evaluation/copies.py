@@ -10,15 +10,13 @@ below `RARE`, are copies. A group is judged only where at least two other worker
 Common answers of copies count once.
 """
 
-from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betainc
 
 from crowdveil.data.reports import Reports
-from crowdveil.em.estimate import Estimate
 from crowdveil.em.kernels.dispatch import use_compiled
 from crowdveil.evaluation.pair_abilities import (
     WorkerPairs,
@@ -34,7 +32,7 @@ MAX_PAIRS = 5_000_000
 
 LISTED_REPORTS = 1 << 16
 """Reports whose pairs are listed together, in a core's own cache."""
-MAX_BUCKETS = 1 << 20
+MAX_BUCKETS = 1 << 22
 """Largest number of counts of equal answers, a power of two; more pairs of workers share them."""
 
 
@@ -70,24 +68,29 @@ def find_copies(reports: Reports) -> Copies | None:
     Args:
         reports: labels, unperturbed.
     """
-    counts = np.asarray(reports.per_task).astype(np.int64)
-    if reports.alphabet is None or not 0 < int((counts * (counts - 1) // 2).sum()) <= MAX_PAIRS:
+    if not has_few_pairs(reports):
         return None
-    alike = _pairs_of_alike_workers(reports)
+    alike = pairs_alike(reports, ALIKE)
     if not len(alike.first):
         return None
-    group = _first_worker_of_each_group(alike, len(reports.workers))
+    group = first_worker_of_each_group(alike, len(reports.workers))
     single = one_answer_per_copying_group(reports, group)
     copied = (
-        _agree_more_than_chance(alike, 0.5) & _mostly_on_tasks_others_answered(reports, single)[group[alike.first]]
+        _agree_more_than_chance(alike, 0.5) & mostly_on_tasks_others_answered(reports, single)[group[alike.first]]
     )  # no expected share is smaller
     if copied.any():
-        ability = _upper_bounds_of_abilities(single)[group[alike.first]]
+        ability = ability_upper_bounds(single)[group[alike.first]]
         copied &= _agree_more_than_chance(alike, ability**2 + (1 - ability) ** 2)
     if not copied.any():
         return None
     pairs = AlikePairs(*(column[copied] for column in alike))
-    return Copies(_first_worker_of_each_group(pairs, len(reports.workers)), pairs)
+    return Copies(first_worker_of_each_group(pairs, len(reports.workers)), pairs)
+
+
+def has_few_pairs(reports: Reports) -> bool:
+    """Return whether there are pairs of labels on a task, few enough to look for copies."""
+    counts = np.asarray(reports.per_task).astype(np.int64)
+    return reports.alphabet is not None and 0 < int((counts * (counts - 1) // 2).sum()) <= MAX_PAIRS
 
 
 def one_answer_per_copying_group(reports: Reports, group: NDArray[np.int64]) -> Reports:
@@ -102,41 +105,30 @@ def one_answer_per_copying_group(reports: Reports, group: NDArray[np.int64]) -> 
     return Reports(*columns, reports.tasks, reports.workers, reports.alphabet, reports.asked, reports.original)
 
 
-def extend_estimate_to_copied_workers(estimate: Estimate, reports: Reports, group: NDArray[np.int64]) -> Estimate:
-    """Return an estimate from `one_answer_per_copying_group` with the counts of all reports.
+def pairs_alike(reports: Reports, agreement: float, *, least_common: int = MIN_COMMON) -> AlikePairs:
+    """Return the pairs with this agreement or more, ascending.
 
-    Copies have the quality of their group's first worker.
+    A pair is sorted only if enough equal answers are in its bucket.
+
+    Args:
+        reports: labels.
+        agreement: least share of equal answers to common tasks.
+        least_common: least number of common tasks.
     """
-    table = estimate.workers
-    columns = {name: getattr(table, name) for name in table.__dataclass_fields__ if name != "quality_name"}
-    own: dict[str, Any] = {name: column if column is None else column[group] for name, column in columns.items()}
-    state = estimate.state
-    if state is not None:
-        state = replace(state, by_worker={name: array[group] for name, array in state.by_worker.items()})
-    return replace(
-        estimate,
-        workers=replace(table, **own),
-        state=state,
-        reports_per_task=np.asarray(reports.per_task),
-        reports_per_worker=np.asarray(reports.per_worker),
-    )
-
-
-def _pairs_of_alike_workers(reports: Reports) -> AlikePairs:
-    """Return the pairs that are alike, ascending; a pair is sorted only if enough equal answers are in its bucket."""
     workers = len(reports.workers)
+    equal = int(np.ceil(agreement * least_common))
     buckets = min(1 << (workers**2).bit_length(), MAX_BUCKETS)
-    if use_compiled(len(reports)):
-        often = _equal_answer_counts_by_pair_bucket(reports, buckets) >= MIN_COMMON
+    if use_compiled(len(reports)) and equal:
+        often = _equal_answer_counts_by_pair_bucket(reports, buckets) >= equal
         if not often.any():
             return AlikePairs(*np.zeros((4, 0), dtype=np.int64))
         pair, same = _all_report_pairs(reports)
     else:
         pair, same = _all_report_pairs(reports)
-        often = np.bincount(pair[same] % buckets, minlength=buckets) >= MIN_COMMON
+        often = np.bincount(pair[same] % buckets, minlength=buckets) >= equal
     kept = np.flatnonzero(often[pair % buckets])
     pairs = WorkerPairs.from_listed_pairs(pair[kept], same[kept])
-    found = np.flatnonzero((pairs.common >= MIN_COMMON) & (pairs.same >= ALIKE * pairs.common))
+    found = np.flatnonzero((pairs.common >= least_common) & (pairs.same >= agreement * pairs.common))
     return AlikePairs(*np.divmod(pairs.pair[found], workers), pairs.common[found], pairs.same[found])
 
 
@@ -160,7 +152,7 @@ def _all_report_pairs(reports: Reports) -> tuple[NDArray[np.int64], NDArray[np.b
     return pair, same
 
 
-def _first_worker_of_each_group(pairs: AlikePairs, workers: int) -> NDArray[np.int64]:
+def first_worker_of_each_group(pairs: AlikePairs, workers: int) -> NDArray[np.int64]:
     """Return the code of the first worker of the group that pairs link, for each worker."""
     from scipy.sparse import coo_array  # these imports are slow
     from scipy.sparse.csgraph import connected_components
@@ -172,7 +164,7 @@ def _first_worker_of_each_group(pairs: AlikePairs, workers: int) -> NDArray[np.i
     return first[label]
 
 
-def _upper_bounds_of_abilities(single: Reports) -> NDArray[np.float64]:
+def ability_upper_bounds(single: Reports) -> NDArray[np.float64]:
     """Return an upper bound of each worker's ability from the agreement with workers of other groups."""
     labels, workers = single.labels, len(single.workers)
     pairs = WorkerPairs.from_listed_pairs(*_all_report_pairs(single))
@@ -190,7 +182,7 @@ def _agree_more_than_chance(alike: AlikePairs, expected: NDArray[np.float64] | f
     return np.asarray(betainc(alike.same, alike.common - alike.same + 1, expected) < RARE)
 
 
-def _mostly_on_tasks_others_answered(reports: Reports, single: Reports) -> NDArray[np.bool_]:
+def mostly_on_tasks_others_answered(reports: Reports, single: Reports) -> NDArray[np.bool_]:
     """Return whether most answers of each worker are to tasks that enough workers of other groups have answered."""
     others = np.asarray(single.per_task)[reports.task] - 1
     enough = np.bincount(reports.worker, others >= MIN_OTHERS, minlength=len(reports.workers))

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.data.reports import Block, Reports
+from crowdveil.em.kernels.report_weights import report_pairs_within_tasks
 
 MAX_ROUNDS = 1000
 SETTLED = 1e-10
@@ -42,11 +43,7 @@ class WorkerPairs(NamedTuple):
 
 def pairs_of_reports_on_each_task(block: Block, workers: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """Return each pair of reports on one task by its pair of workers, and whether the two are equal."""
-    lengths = np.diff(block.pointers)
-    place = np.arange(len(block.worker)) - np.repeat(block.pointers[:-1], lengths)
-    later = np.repeat(lengths, lengths) - 1 - place
-    one = np.repeat(np.arange(len(block.worker)), later)
-    other = one + 1 + np.arange(len(one)) - np.repeat(np.cumsum(later) - later, later)
+    one, other = report_pairs_within_tasks(block.pointers)
     first, second, same = block.worker[one], block.worker[other], block.value[one] == block.value[other]
     pair, apart = first.astype(np.int64) * workers + second, first != second
     return (pair, same) if apart.all() else (pair[apart], same[apart])

@@ -12,12 +12,6 @@ from crowdveil.em.kernels.dispatch import encoded_block_for_kernels, use_compile
 from crowdveil.em.kernels.numpy_backend import row_maxima
 from crowdveil.estimators.hierarchical_dawid_skene import HierarchicalDawidSkene
 from crowdveil.evaluation.agreement_beyond_model import Dependence, measure_dependence
-from crowdveil.evaluation.copies import (
-    Copies,
-    extend_estimate_to_copied_workers,
-    find_copies,
-    one_answer_per_copying_group,
-)
 from crowdveil.inference.gold_stack import MIN_GOLD, estimate_stacked_with_gold
 from crowdveil.presentation.hints import command_advice
 
@@ -27,8 +21,8 @@ MIN_COMPARED_TASKS, DIFFERENT_SHARE = 50, 0.1
 """Number of tasks with reports, and share of their truths unlike the votes, from which a warning is given."""
 
 COPIES = (
-    "{:,} of {:,} workers answer as another one, more alike than independent work explains: their common answers count "
-    "once. `crowdveil review` names them."
+    "{:,} of {:,} workers answer alike, more than independent work explains: what they have in common counts once. "
+    "`crowdveil review` names them."
 )
 DEPENDENT_CORRELATION = 0.35
 """Least error correlation where answers agree more than the model predicts: the best on ten sets by calibration error;
@@ -62,9 +56,6 @@ class Fit:
 
 def fit(estimator: Estimator[Any, Any], evidence: Evidence, inputs: dict[str, Any]) -> Fit:
     """Return the fit of an estimator to reports; `inputs` are the other arguments of `Estimator.fit`, errors too."""
-    every, copies = evidence.reports, _copied_workers_if_plain(estimator, evidence)
-    if copies is not None:
-        evidence = replace(evidence, observed=one_answer_per_copying_group(every, copies.group))
     estimate = estimator.fit(evidence.reports, **inputs)
     dependence, steps = dependence_beyond_fitted_model(estimator, evidence, estimate), 0
     careful = with_larger_correlation_if_dependent(estimator, dependence)
@@ -76,18 +67,10 @@ def fit(estimator: Estimator[Any, Any], evidence: Evidence, inputs: dict[str, An
     if found is not None:
         before = steps + found.steps
         done = replace(done, estimate=found.estimate, gold_line=found.line, notes=found.notes, steps_before=before)
-    if copies is None:
+    if estimate.workers.copied is None:
         return done
-    note = COPIES.format(copies.copied_workers, len(every.workers))
-    return replace(
-        done, estimate=extend_estimate_to_copied_workers(done.estimate, every, copies.group), notes=(*done.notes, note)
-    )
-
-
-def _copied_workers_if_plain(estimator: Estimator[Any, Any], evidence: Evidence) -> Copies | None:
-    """Return the workers who answer as one; None for other methods, and for reports that are no plain answers."""
-    plain = evidence.channel is None and evidence.collection is None
-    return find_copies(evidence.reports) if plain and isinstance(estimator, HierarchicalDawidSkene) else None
+    copied = int(np.count_nonzero(estimate.workers.copied))
+    return replace(done, notes=(*done.notes, COPIES.format(copied, len(estimate.workers.copied))))
 
 
 def dependence_beyond_fitted_model(

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from crowdveil.em.kernels.numba_loops import confusion as table_loops
 from crowdveil.em.kernels.numba_loops import layout, votes
 from crowdveil.em.kernels.numba_loops.layout import PREFETCH_DISTANCE
-from crowdveil.em.kernels.numpy_backend import EncodedBlock, MeanStep, ScoreTables, TableStep, VoteStep
+from crowdveil.em.kernels.numpy_backend import LEAST_WEIGHT, EncodedBlock, MeanStep, ScoreTables, TableStep, VoteStep
 
 CACHE_LINE_NUMBERS = 8
 """Doubles in a cache line."""
@@ -111,6 +111,14 @@ class NumbaBlock(EncodedBlock):
             self.task_order_and_report_counts, self.table_codes, posterior, interleaved
         )
         return self._sums_with_first_label(interleaved, labels)
+
+    def other_vote_sums(self, weight: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the sums of the vote shares of other reports by table row."""
+        sums = np.zeros((self.workers * self.symbols, self.symbols))
+        votes.add_vote_shares_of_others(
+            self.block.pointers, self.block.worker, self.block.value, weight, LEAST_WEIGHT, sums
+        )
+        return sums
 
     def squared_scores(self, table: NDArray[np.float64], posterior: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return each worker's sum of squared posterior means of report rows."""

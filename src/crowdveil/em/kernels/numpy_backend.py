@@ -15,6 +15,8 @@ from scipy.sparse import csr_array
 from crowdveil.data.reports import Block
 from crowdveil.em.gold import one_hot_gold
 
+LEAST_WEIGHT = 1e-12
+"""Weight of other votes up to which a report counts as without others."""
 FEW_COLUMNS = 7
 """Columns up to which a matrix is reduced column by column: ten times faster, with the same bits."""
 
@@ -93,6 +95,7 @@ class EncodedBlock:
         block: the reports.
         workers, symbols: numbers of workers and symbols; 0 symbols for numbers off a scale.
         points: value of each symbol; None if reports are numbers.
+        weights: weight of each report in scores, sums of posteriors and weighted votes, shape (reports,); None for 1.
 
     Arguments of several methods:
         gold: label codes, -1 for unknown; or numbers, nan for unknown; shape (tasks,); gold posteriors are
@@ -105,6 +108,7 @@ class EncodedBlock:
     workers: int
     symbols: int
     points: NDArray[np.float64] | None = None
+    weights: NDArray[np.float64] | None = None
 
     @cached_property
     def numeric_value_of_each_report(self) -> NDArray[np.float64]:
@@ -118,7 +122,8 @@ class EncodedBlock:
         narrow = max(self.workers * self.symbols, len(self.block.worker)) < 2**31
         width = np.int32 if narrow else np.int64
         columns = self.block.worker.astype(width) * self.symbols + self.block.value
-        parts = (np.ones(len(columns)), columns, self.block.pointers.astype(width))
+        weights = np.ones(len(columns)) if self.weights is None else self.weights
+        parts = (weights, columns, self.block.pointers.astype(width))
         return csr_array(parts, shape=(self.block.tasks, self.workers * self.symbols))
 
     @cached_property
@@ -144,6 +149,29 @@ class EncodedBlock:
     def posterior_sums_by_table_row(self, posterior: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the sums of a posterior, [task, label], over the reports of each table row; indexed [row, label]."""
         return self.reports_as_sparse_matrix.T @ posterior
+
+    def other_vote_sums(self, weight: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the sums over the reports of each table row of the vote shares of the task's other reports.
+
+        A report without others counts 0.
+
+        Args:
+            weight: of a vote of each worker, shape (workers,).
+
+        Returns:
+            Indexed [row, label], for symbols that are labels.
+        """
+        votes, own = self.weight_by_task_and_symbol(weight), weight[self.block.worker]
+        own = own if self.weights is None else own * self.weights
+        others = row_sums(votes)[self.block.task] - own
+        alone = (np.diff(self.block.pointers) < 2)[self.block.task] | (others <= LEAST_WEIGHT)
+        share = np.where(alone, 0.0, 1.0 if self.weights is None else self.weights) / np.where(alone, 1.0, others)
+        matrix = self.reports_as_sparse_matrix
+        sums = csr_array((share, matrix.indices, matrix.indptr), shape=matrix.shape).T @ votes
+        row = self.block.worker.astype(np.int64) * self.symbols + self.block.value
+        rows = np.arange(len(sums))
+        sums[rows, rows % self.symbols] -= weight_totals_by_code(row, share * own, len(sums))
+        return np.asarray(np.maximum(sums, 0.0))
 
     def squared_scores(self, table: NDArray[np.float64], posterior: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return each worker's sum over reports of (posterior mean of the report's row of `table`)^2."""
@@ -178,10 +206,9 @@ class EncodedBlock:
 
     def weight_by_task_and_symbol(self, weight: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the summed weights of the workers who sent each symbol, indexed [task, symbol]."""
-        cell = self.block.task * self.symbols + self.block.value
-        return weight_totals_by_code(cell, weight[self.block.worker], self.block.tasks * self.symbols).reshape(
-            -1, self.symbols
-        )
+        cell, own = self.block.task * self.symbols + self.block.value, weight[self.block.worker]
+        own = own if self.weights is None else own * self.weights
+        return weight_totals_by_code(cell, own, self.block.tasks * self.symbols).reshape(-1, self.symbols)
 
     def agreement_sums(self, posterior: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the sum of a posterior, [task, symbol], over the symbols that each worker sent, shape (workers,)."""

@@ -365,7 +365,9 @@ def totals_by_group(posterior: NDArray[np.float64], group: NDArray[np.int64], gr
 
 def sums_over_listed_and_null_reports(statistics: CrowdStatistics, parameters: CrowdParameters) -> NDArray[np.float64]:
     """Return posterior sums over listed reports, then over each implicit NULL; [worker, truth, report]."""
-    model, listed = parameters.pool.model, statistics.by_report
+    model = parameters.pool.model
+    # The order in memory, which sums depend on, is lost where statistics come from another process.
+    listed = np.ascontiguousarray(statistics.by_report.transpose(0, 2, 1)).transpose(0, 2, 1)
     if not model.implicit_null_count:
         return listed
     return np.concatenate((listed, model.implicit_null_posterior_sums(listed, statistics.by_truth)), axis=2)

@@ -105,6 +105,7 @@ def prior_of_workers_own_abilities(
     answers: NDArray[np.float64],
     participation: NDArray[np.float64],
     pool: AnswerFrequencies,
+    weights: NDArray[np.float64] | None = None,
 ) -> OwnPrior:
     """Return the own prior of workers.
 
@@ -113,13 +114,14 @@ def prior_of_workers_own_abilities(
         answers: expected answers, indexed [worker, truth, label].
         participation: P(answered), shape (workers,); 1 if it is public.
         pool: channel and answer frequencies.
+        weights: of each worker, shape (workers,); None for 1.
     """
-    errors = distribution_of_wrong_answers(pool)
-    right = np.einsum("wzz->", answers)
-    crowd = float((right + 1) / (answers.sum() + pool.labels))
+    errors, weights = distribution_of_wrong_answers(pool), np.ones(len(answers)) if weights is None else weights
+    right = float(np.einsum("w,wzz->", weights, answers))
+    crowd = float((right + 1) / (np.einsum("w,wzx->", weights, answers) + pool.labels))
     some = slice(None, None, -(-len(reports) // MAX_WORKERS) or 1)
     ability = worker_abilities_shrunk_to_crowd(answers[some], crowd)
-    ratio = excess_row_variance_share(reports[some], ability, participation[some], errors, pool)
+    ratio = excess_row_variance_share(reports[some], ability, participation[some], errors, pool, weights[some])
     strength = min(1 / max(ratio, TINY) - 1, MAX_STRENGTH) if right else 0.0
     return OwnPrior(max(strength, 0.0), crowd, errors)
 
@@ -130,6 +132,7 @@ def excess_row_variance_share(
     participation: NDArray[np.float64],
     errors: NDArray[np.float64],
     pool: AnswerFrequencies,
+    weights_of_workers: NDArray[np.float64] | None = None,
 ) -> float:
     """Return r of the rows: 0 if rows vary around m as independent answers do, 1 if each always gives one answer.
 
@@ -153,9 +156,10 @@ def excess_row_variance_share(
     spread = spread * participation[:, None] ** 2
     number = np.einsum("wzy->wz", counts)
     met = sum(weight * np.einsum("wzy,zy->wz", counts, part) for weight, part in zip(weights, parts, strict=True))
-    deviation = np.einsum("wzy,wzy->", counts, counts) + (number**2 * squares - 2 * number * met).sum()
-    pairs = number * np.maximum(number - 1, 0)
-    excess = max(float(deviation - (number * (1 - squares)).sum()), 0.0)
+    counted = np.ones((len(reports), 1)) if weights_of_workers is None else weights_of_workers[:, None]
+    deviation = np.einsum("wzy,wzy->wz", counts, counts) + number**2 * squares - 2 * number * met
+    pairs = counted * number * np.maximum(number - 1, 0)
+    excess = max(float((counted * (deviation - number * (1 - squares))).sum()), 0.0)
     error = np.sqrt(2 * (pairs * (1 - squares) ** 2).sum() / max(len(told) - 1, 1))
     known = float((pairs * spread).sum())
     return (excess + pool.noise * float(error) + USUAL_PAIRS / (1 + USUAL_STRENGTH)) / (known + USUAL_PAIRS)

@@ -16,6 +16,7 @@ from crowdveil.em.deconvolution import AnswerFrequencies
 from crowdveil.em.kernels.numpy_backend import Discount, ScoreTables
 from crowdveil.em.kernels.table_and_report_reductions import floored_log
 from crowdveil.em.model import Summary
+from crowdveil.estimators.confusion.independent_workers import Independence
 from crowdveil.estimators.confusion.own_ability import OwnPrior
 
 TINY = 1e-300
@@ -99,6 +100,8 @@ class CrowdParameters:
         discount: factor of the scores of each task in the last E-step, whose posterior is reported; else None.
         own_prior: prior of each worker's rows by the own ability; None if there is none.
         own_steps: number of further steps in which rows are those of the own ability alone.
+        independence: of the workers from the truth; None where all count as informed.
+        balanced_start: whether the first posterior is that of an ability with labels as frequent.
     """
 
     summary: Summary
@@ -115,6 +118,8 @@ class CrowdParameters:
     discount: Discount | None = None
     own_prior: OwnPrior | None = None
     own_steps: int = 0
+    independence: Independence | None = None
+    balanced_start: bool = False
 
     def input_symbol_probabilities(self) -> NDArray[np.float64]:
         """Return P(input symbol | truth), indexed [worker, truth, input]; NULL is last if it is protected."""
@@ -128,6 +133,8 @@ class CrowdParameters:
         """Return the scores of reports, and the scores of tasks with implicit NULL reports only."""
         model, labels = self.pool.model, self.confusion.shape[1]
         logs, nulls = np.split(self.log_report_given_truth(), [model.listed_symbol_count], axis=2)
+        if self.independence is not None:
+            logs *= self.independence.weights[:, None, None]
         base = np.zeros((model.task_groups, labels))
         if model.implicit_null_count:
             for group in range(model.task_groups):

@@ -94,6 +94,31 @@ def add_weights_by_task_and_symbol(
 
 
 @compile_with_numba()
+def add_vote_shares_of_others(pointers: Any, worker: Any, symbol: Any, weight: Any, least: Any, sums: Any) -> None:
+    """Add the vote shares of a task's other reports to the row of each report, [worker * symbols + symbol, symbol].
+
+    A report counts 0 where the weight of the others is at most `least`.
+    """
+    symbols = sums.shape[1]
+    totals = np.zeros(symbols)
+    for task in range(len(pointers) - 1):
+        first, stop, total = INDEX(pointers[task]), INDEX(pointers[task + 1]), 0.0
+        totals[:] = 0.0
+        for report in range(first, stop):
+            own = weight[INDEX(worker[report])]
+            totals[INDEX(symbol[report])] += own
+            total += own
+        for report in range(first, stop if stop - first > 1 else first):
+            own, sent = weight[INDEX(worker[report])], INDEX(symbol[report])
+            if total - own <= least:
+                continue
+            share, row = 1 / (total - own), INDEX(worker[report]) * INDEX(symbols) + sent
+            for k in range(symbols):
+                sums[row, k] += share * totals[k]
+            sums[row, sent] -= share * own
+
+
+@compile_with_numba()
 def add_posterior_to_worker_agreement(
     pointers: Any, worker: Any, symbol: Any, posterior: Any, symbols: Any, agreement: Any
 ) -> None:

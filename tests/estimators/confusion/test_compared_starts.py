@@ -1,4 +1,4 @@
-"""Start by abilities: where it is taken, the equations of its evidence, and the answers that it is compared on."""
+"""Compared starts: where which is taken, the equations of their evidence, and the answers they are compared on."""
 
 from itertools import pairwise
 
@@ -6,24 +6,25 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.special import gammaln, softmax
+from scipy.special import softmax
 
 from crowdveil import Categories, HierarchicalDawidSkene, RandomizedResponse, Reports
 from crowdveil.em.estimator import validated_input
 from crowdveil.em.loop import run_em
 from crowdveil.em.model import FitInput
-from crowdveil.estimators.confusion.start_by_abilities import (
-    CONCENTRATIONS,
+from crowdveil.estimators.confusion.compared_starts import (
+    COIN_STRENGTHS,
     MAX_ANSWERS,
     OWN_STEPS,
-    PARTS,
-    _evenly_spaced_task_blocks,
+    ROW_STRENGTHS,
+    compared_starts,
     log_evidence,
     sample_to_compare_starts_on,
-    starts_by_abilities_for_evidence,
 )
+from crowdveil.estimators.confusion.measured_crowd import PARTS, evenly_spaced_task_blocks
 from crowdveil.randomness import seeded
 from crowdveil.simulate import perturb
+from tests.estimators.slow_hierarchical_fit import dirichlet_multinomial
 
 YES_NO = Categories(("no", "yes"))
 DEFAULT = HierarchicalDawidSkene()
@@ -72,34 +73,44 @@ def test_noise_keeps_the_usual_start() -> None:
     assert own_steps(validated_input(DEFAULT, reports, channel=mechanism.channel())) == 0
 
 
-def test_evidence_is_the_equations() -> None:
-    """The log evidence is entropy, classes and the better of both models, summed in loops from the posteriors."""
+@pytest.mark.parametrize("start", range(3))
+def test_evidence_is_the_equations(start: int) -> None:
+    """The log evidence is entropy, classes and the best model of the workers, in loops from the last posteriors."""
     reports, _ = crowd((0.9, 0.7), 0.3, tasks=60)
     data = validated_input(DEFAULT, reports)
-    found = run_em(DEFAULT, DEFAULT.initialize(data.summary), data)
+    found = run_em(DEFAULT, compared_starts(DEFAULT.initialize(data.summary))[start], data)
 
-    prior, scores = found.parameters.dirichlet_prior, np.tile(np.log(found.parameters.class_prior), (60, 1))
+    parameters, independence = found.parameters, found.parameters.independence
+    assert independence is not None
+    assert parameters.own_prior is not None
+    prior, scores = parameters.dirichlet_prior, np.tile(np.log(parameters.class_prior), (60, 1))
     for task, worker, answer in zip(reports.task, reports.worker, reports.value, strict=True):
-        scores[task] += np.log(found.parameters.confusion[worker, :, answer])
+        scores[task] += independence.weights[worker] * np.log(parameters.confusion[worker, :, answer])
     posterior, counts = softmax(scores, axis=1), np.zeros((40, 2, 2))
     for task, worker, answer in zip(reports.task, reports.worker, reports.value, strict=True):
         counts[worker, :, answer] += posterior[task]
-    rows = sum(dirichlet_multinomial(counts[worker, truth], prior[truth]) for worker in range(40) for truth in (0, 1))
+    mean, ability = prior / prior.sum(axis=1, keepdims=True), parameters.own_prior.ability
+    strengths = [prior, *(strength * mean for strength in ROW_STRENGTHS)]
+    models = [
+        [dirichlet_multinomial(one[0], p[0]) + dirichlet_multinomial(one[1], p[1]) for one in counts] for p in strengths
+    ]
     right = counts[:, 0, 0] + counts[:, 1, 1]
     pairs = np.stack((right, counts.sum(axis=(1, 2)) - right), axis=1)
-    assert found.parameters.own_prior is not None
-    mean = np.array([found.parameters.own_prior.ability, 1 - found.parameters.own_prior.ability])
-    coin = max(sum(dirichlet_multinomial(pair, one * mean) for pair in pairs) for one in CONCENTRATIONS)
+    for strength in COIN_STRENGTHS:
+        models.append([dirichlet_multinomial(pair, strength * np.array([ability, 1 - ability])) for pair in pairs])
+    share, frequency = independence.share, (np.bincount(reports.value) + 1) / (len(reports) + 2)
+    alone = [
+        dirichlet_multinomial(np.bincount(reports.value[reports.worker == w], minlength=2), 2 * frequency)
+        for w in range(40)
+    ]
+    best = max(
+        sum(np.log((1 - share) * np.exp(one) + share * np.exp(other)) for one, other in zip(model, alone, strict=True))
+        for model in models
+    )
     entropy = -float((posterior * np.log(posterior)).sum())
     classes = dirichlet_multinomial(posterior.sum(axis=0), np.ones(2))
 
-    assert log_evidence(found) == pytest.approx(entropy + classes + max(rows, coin), rel=1e-9)
-
-
-def dirichlet_multinomial(counts: np.ndarray, pseudo_counts: np.ndarray) -> float:
-    """Return the log-probability of a sequence with these counts."""
-    cells = gammaln(counts + pseudo_counts) - gammaln(pseudo_counts)
-    return float(cells.sum() + gammaln(pseudo_counts.sum()) - gammaln((counts + pseudo_counts).sum()))
+    assert log_evidence(found) == pytest.approx(entropy + classes + best, rel=1e-9)
 
 
 def test_many_answers_are_compared_on_a_sample() -> None:
@@ -111,7 +122,7 @@ def test_many_answers_are_compared_on_a_sample() -> None:
 
     assert len(sample.reports) == pytest.approx(MAX_ANSWERS, rel=0.01)
     assert sample.gold.number_of_known_truths == pytest.approx(MAX_ANSWERS / 5 / 3, rel=0.05)
-    assert starts_by_abilities_for_evidence(DEFAULT, validated_input(DEFAULT, reports, gold=gold)) is False
+    assert own_steps(validated_input(DEFAULT, reports, gold=gold)) == 0
 
 
 @given(
@@ -124,7 +135,7 @@ def test_ranges_are_tasks_in_turn(sizes: list[int], large: int, most: int) -> No
     worker = np.concatenate([np.arange(size, dtype=np.int32) for size in sizes])
     reports = Reports(task, worker, np.zeros(len(task), np.int16), np.arange(len(sizes)), np.arange(600), YES_NO)
 
-    places = [(block.first, block.stop) for block in _evenly_spaced_task_blocks(reports, most)]
+    places = [(block.first, block.stop) for block in evenly_spaced_task_blocks(reports, most)]
 
     assert all(first < stop <= len(sizes) for first, stop in places)
     assert all(before[1] <= after[0] for before, after in pairwise(places))
