@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from crowdveil.data.ingest.column_readers import ColumnNames, ReportColumns, encode_arrow_column, encode_columns
+from crowdveil.data.ingest.arrow_columns import encode_arrow_column, encode_columns
+from crowdveil.data.ingest.column_readers import ColumnNames, ReportColumns
 from crowdveil.data.ingest.gold_files import DrawnGold, gold_of_columns, gold_roles
 from crowdveil.errors import ReportsError, SettingsError
 

@@ -26,6 +26,7 @@ from crowdveil.data.columnar_store import MappedRows, ReportChunk, open_encoded,
 from crowdveil.data.facts.asked import LISTED, UNKNOWN, Asked
 from crowdveil.data.frames import OriginalColumns, coded_and_original_columns
 from crowdveil.data.identifiers import Identifiers, LazyIdentifiers
+from crowdveil.data.ingest.arrow_columns import read_parquet_columns
 from crowdveil.data.ingest.checked_column_codes import (
     CodedColumn,
     Duplicates,
@@ -36,13 +37,7 @@ from crowdveil.data.ingest.checked_column_codes import (
     resolve_duplicates,
 )
 from crowdveil.data.ingest.choices import NothingTicked, columns_by_choice
-from crowdveil.data.ingest.column_readers import (
-    NO_NAMES,
-    ColumnNames,
-    ReportColumns,
-    read_columns,
-    read_parquet_columns,
-)
+from crowdveil.data.ingest.column_readers import NO_NAMES, ColumnNames, ReportColumns, read_columns
 from crowdveil.data.ingest.labels import map_labels as with_mapped_labels
 from crowdveil.data.ingest.questions import refuse_mixed_questions
 from crowdveil.data.read_options import IdentifierList, Kind, ReadKeywords, ReadOptions

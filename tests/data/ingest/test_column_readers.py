@@ -14,13 +14,8 @@ import pytest
 
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.data.ingest import csv_files, dictionary_encoding
-from crowdveil.data.ingest.column_readers import (
-    ColumnNames,
-    encode_arrow_column,
-    load_prior,
-    read_columns,
-    read_parquet_columns,
-)
+from crowdveil.data.ingest.arrow_columns import encode_arrow_column, read_parquet_columns
+from crowdveil.data.ingest.column_readers import ColumnNames, load_prior, read_columns
 from crowdveil.data.ingest.gold_files import load_gold_with_draw_seed
 from crowdveil.data.read_options import ReadOptions
 from crowdveil.data.reports import Reports

@@ -12,16 +12,10 @@ from typing import Any, Literal, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from crowdveil.data.ingest.column_readers import (
-    NO_NAMES,
-    ROWS_SHOWN,
-    ColumnNames,
-    delimiter_and_roles,
-    unreadable_parquet_error,
-)
+from crowdveil.data.ingest.arrow_columns import unreadable_parquet_error
+from crowdveil.data.ingest.column_readers import NO_NAMES, ROWS_SHOWN, ColumnNames, delimiter_and_roles
+from crowdveil.data.ingest.csv_errors import COMMA, DELIMITERS
 from crowdveil.data.ingest.csv_files import (
-    COMMA,
-    DELIMITERS,
     UTF8_MARK,
     Headers,
     Progress,

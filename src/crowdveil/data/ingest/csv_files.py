@@ -26,6 +26,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
+from crowdveil.data.ingest.csv_errors import (
+    COMMA,
+    DELIMITERS,
+    delimiter_name,
+    not_utf8_error,
+    nul_byte_error,
+    quotes_error,
+    ragged_errors,
+    row_too_long_error,
+)
 from crowdveil.data.ingest.csv_quotes import QuoteValidator
 from crowdveil.errors import ReportsError, TextSource, join_errors
 from crowdveil.presentation.hints import advice
@@ -33,9 +43,6 @@ from crowdveil.presentation.hints import advice
 UTF8_MARK, UTF16_MARKS = b"\xef\xbb\xbf", (b"\xff\xfe", b"\xfe\xff")
 ENCODINGS = ("utf-8", "cp1250", "cp1251", "cp1252", "utf-16-le", "utf-16-be")
 """Encodings of text that can be stated, the default first."""
-COMMA = ","
-DELIMITERS = {COMMA: "comma", ";": "semicolon", "\t": "tab", "|": "vertical bar"}
-"""Delimiters of cells with their names, the default first."""
 
 Result = TypeVar("Result")
 Progress = Callable[[int, int], None]
@@ -104,7 +111,7 @@ class TextStart(NamedTuple):
             hint = "It needs a header and at least one row."
             raise ReportsError("the file is empty", source=self.source, hint=hint)
         if any("\0" in name for name in names):
-            raise _nul_byte_error(self.source, 0)
+            raise nul_byte_error(self.source, 0)
         written = [name.encode(errors="surrogateescape") for name in names]
         defects = _error_of_first_non_utf8_byte(self.source, 0, (name.decode("latin-1") for name in written))
         shown = [name.decode("cp1252", "replace") for name in written] if defects else names
@@ -220,11 +227,10 @@ def read_csv_batches(
             "the file must be a readable table",
             source=str(path),
             examples=found,
-            hint=f"Write it again as text in UTF-8, with a {_delimiter_name(delimiter)} between cells.",
+            hint=f"Write it again as text in UTF-8, with a {delimiter_name(delimiter)} between cells.",
         )
         raise join_errors(
-            find_defects(path, delimiter, encoding)
-            or [unknown if found else _quotes_error(str(path), 0, "", delimiter)]
+            find_defects(path, delimiter, encoding) or [unknown if found else quotes_error(str(path), 0, "", delimiter)]
         )
     return columns
 
@@ -308,13 +314,13 @@ def find_defects(
             for number, _, row in islice(numbered, most):
                 width = width or len(row)
                 defects += [] if defects else _error_of_first_non_utf8_byte(source, number, row)
-                zeros += [_nul_byte_error(source, number)] if not zeros and any("\0" in cell for cell in row) else []
+                zeros += [nul_byte_error(source, number)] if not zeros and any("\0" in cell for cell in row) else []
                 ragged += [(number, len(row))] if row and len(row) != width and len(ragged) < EXAMPLES_SHOWN else []
         except csv.Error as error:
-            broken.append(_quotes_error(source, number, str(error), delimiter))
+            broken.append(quotes_error(source, number, str(error), delimiter))
         except _TooLongError:
-            broken.append(_row_too_long_error(source, number))
-    defects += [*zeros, *_ragged_errors(source, width, ragged), *broken]
+            broken.append(row_too_long_error(source, number, BLOCK_BYTES))
+    defects += [*zeros, *ragged_errors(source, width, ragged), *broken]
     if number <= 0 and not defects:
         return [ReportsError("the file must have a row below its header", source=str(path), hint="Check the file.")]
     return defects
@@ -487,59 +493,8 @@ def _error_of_first_non_utf8_byte(source: str, row: int, cells: Iterable[str]) -
         try:
             cell.isascii() or cell.encode("latin-1").decode("utf-8")
         except UnicodeDecodeError as error:
-            return [_not_utf8_error(source, row, error.object[error.start])]
+            return [not_utf8_error(source, row, error.object[error.start])]
     return []
-
-
-def _row_error(source: str, row: int, rule: str, hint: str, found: str = "") -> ReportsError:
-    """Return the error of a row, or of the header for row 0, which has no number."""
-    return ReportsError(rule, source=source, rows=(row,) if row else (), examples=found, hint=hint)
-
-
-def _not_utf8_error(source: str, row: int, byte: int) -> ReportsError:
-    rule = "the file must be text in UTF-8" + ("" if row else " (its header is not)")
-    state = "state the encoding, cp1252 (western Windows), cp1250 (central European) or cp1251 (Cyrillic)"
-    how = advice(", such as {encoding}", " (Reports.from_source)", encoding="cp1252")
-    hint = f"Answers: {state}{how}. Other files: iconv -f cp1252 -t utf-8."
-    return _row_error(source, row, rule, hint, f"byte 0x{byte:02x}")
-
-
-def _nul_byte_error(source: str, row: int) -> ReportsError:
-    rule = "the file must be text without NUL bytes" + ("" if row else " (its header has one)")
-    hint = advice(
-        "Remove it; for UTF-16 without a byte-order mark (answers), state utf-16-le or utf-16-be ({encoding}).",
-        "Remove it, or write the text in UTF-8.",
-    )
-    return _row_error(source, row, rule, hint, "byte 0x00")
-
-
-def _delimiter_name(delimiter: str) -> str:
-    return DELIMITERS.get(delimiter, repr(delimiter))
-
-
-def _quotes_error(source: str, row: int, found: str, delimiter: str) -> ReportsError:
-    ends = f"a {_delimiter_name(delimiter)} or the end of the row"
-    rule = f"quotes must be closed, and only {ends} may follow a closing quote"
-    return _row_error(source, row, rule, "Close the quote; write a quote inside a quoted cell twice.", found)
-
-
-def _row_too_long_error(source: str, row: int) -> ReportsError:
-    hint = "Check the line ends and quotes; leave out columns of long texts, which are not read anyway."
-    return _row_error(source, row, f"a row must have at most {BLOCK_BYTES:,} bytes", hint)
-
-
-def _ragged_errors(source: str, width: int, ragged: list[tuple[int, int]]) -> list[ReportsError]:
-    if not ragged:
-        return []
-    return [
-        ReportsError(
-            f"every row must have as many cells as the header, {width}",
-            source=source,
-            rows=tuple(row for row, _ in ragged),
-            examples=", ".join(f"{cells} cells" for _, cells in ragged),
-            hint="Quote cells that hold the delimiter; remove cells that are too many.",
-        )
-    ]
 
 
 PART_BYTES = 1 << 20

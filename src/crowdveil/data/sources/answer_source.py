@@ -32,17 +32,10 @@ from crowdveil.data.importers.registry import (
     importer_of,
     with_recognised_delimiter,
 )
+from crowdveil.data.ingest.arrow_columns import encode_columns, read_parquet_columns
 from crowdveil.data.ingest.checked_column_codes import with_decimal_points
 from crowdveil.data.ingest.choices import NothingTicked, choice_notes, columns_by_choice, notes_on_shared_separators
-from crowdveil.data.ingest.column_readers import (
-    NO_NAMES,
-    QUESTION,
-    ReportColumns,
-    encode_columns,
-    normal_name,
-    read_columns,
-    read_parquet_columns,
-)
+from crowdveil.data.ingest.column_readers import NO_NAMES, QUESTION, ReportColumns, normal_name, read_columns
 from crowdveil.data.ingest.csv_files import Progress, refuse_encoding_of_utf8, text_source
 from crowdveil.data.ingest.labels import map_labels, notes_on_similar_names, refuse_if_numbers_of_unstated_kind
 from crowdveil.data.ingest.questions import answers_by_question_if_tasks_have_several, answers_to

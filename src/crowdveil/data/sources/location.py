@@ -13,7 +13,8 @@ from crowdveil.data.importers.registry import TOOLS
 from crowdveil.data.ingest.checked_column_codes import Missing
 from crowdveil.data.ingest.choices import ChoiceOptions, NothingTicked
 from crowdveil.data.ingest.column_readers import NO_NAMES, ColumnNames
-from crowdveil.data.ingest.csv_files import DELIMITERS, ENCODINGS
+from crowdveil.data.ingest.csv_errors import DELIMITERS
+from crowdveil.data.ingest.csv_files import ENCODINGS
 from crowdveil.data.ingest.labels import LabelMap
 from crowdveil.errors import ReportsError, SettingsError
 
