@@ -340,7 +340,7 @@ BAD_FRAMES = {
     "unequal columns": ({"task": [1, 2], "worker": [1], "label": ["x"]}, "a dict of columns"),
     "no columns": (pd.DataFrame(), "column for the task is needed"),
     "mixed": (pd.DataFrame({"task": ["a", 1], "worker": [1, 2], "label": ["x", "y"]}), "turn mixed columns into text"),
-    "two labels": (pd.DataFrame([["a", "v", "x", "y"]], columns=["task", "worker", "label", "label"]), "unique column"),
+    "two labels": (pd.DataFrame([["a", "v", "x"]], columns=["task", "label", "label"]), "2 columns 'label'"),
     "lists": (pa.table({"task": [[1]], "worker": [1], "label": ["x"]}), "text or numbers.*list"),
     "null label": (
         pl.DataFrame({"task": ["b", "a"], "worker": ["w", "v"], "label": [None, "x"]}),

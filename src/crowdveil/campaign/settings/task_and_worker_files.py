@@ -5,13 +5,14 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from crowdveil.campaign.document import Picture, Task
 from crowdveil.campaign.settings.section import checked_and_normalized_text
-from crowdveil.errors import ReportsError, TextSource
+from crowdveil.errors import ReportsError, RowSource, place_of_lines
 from crowdveil.standalone.checks import MAX_ALT, MAX_ID, MAX_PICTURE_BYTES, MAX_TEXT, visible_form
 
 TASK_COLUMNS = ("id", "text", "picture", "alt", "not_for")
@@ -103,9 +104,9 @@ def read_rows(path: Path, columns: Sequence[str], required: Sequence[str]) -> di
     return {line: dict.fromkeys(columns, "") | dict(zip(header, row, strict=True)) for line, row in lines[1:]}
 
 
-def _text_source_counted_in_lines(path: Path) -> TextSource:
+def _text_source_counted_in_lines(path: Path) -> RowSource:
     """Return the name of a file whose rows are counted by lines."""
-    return TextSource(str(path), tuple)
+    return RowSource(str(path), partial(place_of_lines, str(path)))
 
 
 def _numbered_nonblank_rows(reader: Any) -> Iterator[tuple[int, list[str]]]:

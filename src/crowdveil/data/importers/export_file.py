@@ -25,6 +25,7 @@ from crowdveil.data.ingest.csv_files import (
     read_csv_table,
     read_header,
     read_text_start,
+    text_source,
 )
 from crowdveil.errors import ReportsError
 from crowdveil.presentation.hints import advice
@@ -170,6 +171,14 @@ class ExportFile:
             )
         return [_json_cell_text(cell) for cell in cells]
 
+    @property
+    def row_source(self) -> str:
+        """Name of the file, which says for a text where its rows stand."""
+        if self.form != "text":
+            return self.name
+        delimiter = self.delimiters[0] if len(self.delimiters) == 1 else None
+        return text_source(self.path, delimiter, self.encoding, self.name)
+
     @cached_property
     def columns(self) -> list[str]:
         """Names of the columns of a table, or keys of the records."""
@@ -209,7 +218,7 @@ class ExportFile:
             raise ReportsError(
                 "each column needs a name of its own",
                 source=self.name,
-                examples=", ".join(map(repr, repeated[:5])),
+                examples=", ".join(f"{counts[name]} columns {name!r}" for name in repeated),
                 hint="Rename the columns.",
             )
         header = header_or_raise(self.sniffed.headers, self.delimiter)

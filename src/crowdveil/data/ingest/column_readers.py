@@ -40,6 +40,7 @@ from crowdveil.data.ingest.csv_files import (
     text_source,
 )
 from crowdveil.data.ingest.dictionary_encoding import encode_batches
+from crowdveil.data.ingest.row_sources import source_of_kept_rows
 from crowdveil.errors import ReportsError, SettingsError, join_errors
 from crowdveil.presentation.hints import advice
 
@@ -134,9 +135,10 @@ class ReportColumns:
         """Return the given rows only."""
         question = None if self.question is None else self.question.keep(rows)
         task, worker, value = (column.keep(rows) for column in (self.task, self.worker, self.value))
-        # Rows are counted anew, so that they are not those of a text file.
-        fields = (task, worker, value, self.value_name, str(self.source), question)
-        return ReportColumns(*fields, skip_empty=self.skip_empty, labels=self.labels)
+        source = source_of_kept_rows(self.source, rows)
+        return ReportColumns(
+            task, worker, value, self.value_name, source, question, skip_empty=self.skip_empty, labels=self.labels
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -364,7 +366,7 @@ def match_columns(found: Sequence[str], accepted: Accepted, source: str) -> dict
             raise ReportsError(
                 f"exactly one column for the {role} is needed, {len(names)} were found",
                 source=source,
-                examples=_list_of_columns(found),
+                examples=_list_of_columns(names or found, cut=not names),
                 hint=f"Name the columns, separated by commas: {wanted}.",
             )
     return {role: names[0] for role, names in roles.items()}
@@ -385,11 +387,12 @@ def match_answer_columns(found: Sequence[str], accepted: Accepted, source: str) 
     if wrong:
         more = "".join(f"; for the {role}, {len(chosen[role])}" for role in wrong[1:])
         them = "them" if more else "it"
+        several = [name for role in wrong for name in chosen[role]] if all(map(chosen.get, wrong)) else []
         stated = _column_arguments(wrong) or advice("{names}=ColumnNames(...)")
         raise ReportsError(
             f"exactly one column for the {wrong[0]} is needed, {len(chosen[wrong[0]])} were found{more}",
             source=source,
-            examples=_list_of_columns(found),
+            examples=_list_of_columns(several or found, cut=not several),
             hint=f"Name {them} {'; '.join(' or '.join(ANSWERS[role]) for role in wrong)}"
             f"{stated and f', or state {them}: {stated}'}.",
             code="no worker or answer column" if "worker" in wrong and not chosen.get("value", True) else "",
@@ -412,8 +415,10 @@ def normal_name(name: str) -> str:
     return re.sub(r"[\s.\-]+", "_", str(name).strip()).lower()
 
 
-def _list_of_columns(found: Sequence[str]) -> str:
-    return "the columns " + ", ".join(repr(str(name)[:40]) for name in found[:20]) if len(found) else "no columns"
+def _list_of_columns(found: Sequence[str], *, cut: bool = True) -> str:
+    """Return the names of columns; with `cut`, of a wide table the first ones, and of long names the start."""
+    shown = [str(name)[:40] for name in found[:20]] if cut else list(map(str, found))
+    return "the columns " + ", ".join(map(repr, shown)) if shown else "no columns"
 
 
 def report_columns(

@@ -37,7 +37,7 @@ from crowdveil.data.ingest.csv_errors import (
     row_too_long_error,
 )
 from crowdveil.data.ingest.csv_quotes import QuoteValidator
-from crowdveil.errors import ReportsError, TextSource, join_errors
+from crowdveil.errors import ReportsError, RowSource, join_errors, place_of_lines
 from crowdveil.presentation.hints import advice
 
 UTF8_MARK, UTF16_MARKS = b"\xef\xbb\xbf", (b"\xff\xfe", b"\xfe\xff")
@@ -244,12 +244,16 @@ def _report_position(raw: Any, path: Path, progress: Progress | None) -> Callabl
     return lambda: progress(min(file.tell(), size), size)
 
 
-def text_source(path: Path, delimiter: str | None = None, encoding: str | None = None, name: str = "") -> TextSource:
+def text_source(path: Path, delimiter: str | None = None, encoding: str | None = None, name: str = "") -> RowSource:
     """Return the name of a text file, by default its path, which finds the lines of rows.
 
     Without a delimiter it is the one that gives the header the most cells.
     """
-    return TextSource(name or str(path), partial(_first_line_of_each_row, path, delimiter, encoding))
+    return RowSource(name or str(path), partial(_place_in_text, name or str(path), path, delimiter, encoding))
+
+
+def _place_in_text(name: str, path: Path, delimiter: str | None, encoding: str | None, rows: tuple[int, ...]) -> str:
+    return place_of_lines(name, _first_line_of_each_row(path, delimiter, encoding, rows))
 
 
 def _first_line_of_each_row(

@@ -17,6 +17,7 @@ from crowdveil.data.ingest.checked_column_codes import (
 )
 from crowdveil.data.ingest.column_readers import GOLD, match_columns, read_csv_by_role
 from crowdveil.data.ingest.csv_files import text_source
+from crowdveil.data.ingest.row_sources import source_of_kept_rows
 from crowdveil.errors import ReportsError
 
 SEED = "seed"
@@ -64,8 +65,7 @@ def gold_of_columns(
     Those of text are numbers if `numeric`. With a seed, tasks whose truth is still empty are left out.
     """
     if SEED in columns:
-        # The rows that are left are counted anew.
-        columns, source = _without_empty_truths(columns, source), str(source)
+        columns, source = _without_empty_truths(columns, source)
     task, truth = columns["task"], columns["truth"]
     names, codes = encode_ids(task, None, "task", source)
     refuse_if_rows_empty_or_marked(
@@ -98,14 +98,15 @@ def _is_empty_truth_per_name(truth: CodedColumn) -> NDArray[np.bool_]:
     return np.array([name == "" or name != name for name in truth.names.tolist()], dtype=bool)
 
 
-def _without_empty_truths(columns: Mapping[str, CodedColumn], source: str) -> dict[str, CodedColumn]:
-    """Return the columns of gold without the rows whose truth is still empty."""
+def _without_empty_truths(columns: Mapping[str, CodedColumn], source: str) -> tuple[dict[str, CodedColumn], str]:
+    """Return the columns of gold without the rows whose truth is still empty, and the source of those that are left."""
     truth = columns["truth"]
     rows = np.delete(np.arange(len(truth)), truth.positions_of_empty_or_marked_rows(_is_empty_truth_per_name(truth)))
     if not len(rows):
         hint = "Write the truths into the column truth, from the top."
         raise ReportsError("no truth is known yet", source=source, hint=hint)
-    return {role: column.restricted_to_rows(rows) for role, column in columns.items()}
+    kept = {role: column.restricted_to_rows(rows) for role, column in columns.items()}
+    return kept, source_of_kept_rows(source, rows)
 
 
 def _only_seed(column: CodedColumn | None, source: str) -> int | None:

@@ -10,6 +10,8 @@ from pathlib import Path
 from tempfile import gettempdir
 from typing import Any
 
+import numpy as np
+
 from crowdveil.data.facts.notes import NUMBERED_WORKERS, Note
 from crowdveil.data.importers.export_file import (
     STANDARD_INPUT,
@@ -36,9 +38,10 @@ from crowdveil.data.ingest.arrow_columns import encode_columns, read_parquet_col
 from crowdveil.data.ingest.checked_column_codes import with_decimal_points
 from crowdveil.data.ingest.choices import NothingTicked, choice_notes, columns_by_choice, notes_on_shared_separators
 from crowdveil.data.ingest.column_readers import NO_NAMES, QUESTION, ReportColumns, normal_name, read_columns
-from crowdveil.data.ingest.csv_files import Progress, refuse_encoding_of_utf8, text_source
+from crowdveil.data.ingest.csv_files import Progress, refuse_encoding_of_utf8
 from crowdveil.data.ingest.labels import map_labels, notes_on_similar_names, refuse_if_numbers_of_unstated_kind
 from crowdveil.data.ingest.questions import answers_by_question_if_tasks_have_several, answers_to
+from crowdveil.data.ingest.row_sources import source_of_files, source_of_kept_rows
 from crowdveil.data.sources.local_copies_of_sources import copy_duckdb_table_as_parquet, copy_remote_files, copy_stdin
 from crowdveil.data.sources.location import (
     COMPANIONS,
@@ -313,9 +316,7 @@ class AnswerSource:
             if file.form == "text":
                 stated = self.layout.delimiter, progress, self.layout.encoding
                 columns = read_columns(file.path, names, *stated, file.sniffed.headers, digested=digested)
-                return replace(
-                    columns, source=text_source(file.path, self.layout.delimiter, self.layout.encoding, self.name)
-                )
+                return replace(columns, source=file.row_source)
             if file.form == "parquet":
                 return replace(read_parquet_columns(file.path, names, progress), source=self.name)
         tables, value_names = [], set()
@@ -340,7 +341,7 @@ class AnswerSource:
         return encode_columns(
             {role: role for role in tables[0].column_names},
             concatenate_tables(tables),
-            self.name,
+            source_of_files(self.name, [file.row_source for file in self.files], [len(table) for table in tables]),
             value_name=names.answer_name(value_names),
         )
 
@@ -395,7 +396,8 @@ def _columns_and_notes(
 ) -> tuple[ReportColumns, tuple[str, ...]]:
     """Return the coded columns of imported answers, and sentences on their import; `name` is for messages."""
     roles = {"task": "task", "worker": "worker", "value": "label"}
-    columns = encode_columns(roles, imported.table, name, value_name="label")
+    source = source_of_kept_rows(imported.source, np.arange(len(imported.table)) // max(1, len(imported.choices)), name)
+    columns = encode_columns(roles, imported.table, source, value_name="label")
     return columns, import_notes(imported, importer.title, nothing_ticked)
 
 
