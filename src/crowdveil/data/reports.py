@@ -388,6 +388,7 @@ class Reports:
         names: ColumnNames = NO_NAMES,
         delimiter: str | None = None,
         encoding: str | None = None,
+        sheet: str | None = None,
         decimal: str = ".",
         question: str | None = None,
         tool: str | None = None,
@@ -400,6 +401,7 @@ class Reports:
             names: columns that their names do not tell.
             delimiter: character between the cells of text files; by default the one that the header shows.
             encoding: encoding of text files, such as cp1252; by default UTF-8, or that of a byte-order mark.
+            sheet: sheet of a workbook (.xlsx, .ods), if it has several.
             decimal: decimal mark of the answers, a point or comma.
             question: question of an export, or of a column `question`, with several.
             tool: tool whose export it is; by default the one that is recognised.
@@ -418,6 +420,7 @@ class Reports:
             names=names,
             delimiter=delimiter,
             encoding=encoding,
+            sheet=sheet,
             decimal=decimal,
             question=question,
             tool=tool,

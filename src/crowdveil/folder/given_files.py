@@ -34,7 +34,7 @@ from crowdveil.folder.estimate_files import ESTIMATE_FILES, INFER_AGAIN, entry_o
 from crowdveil.inference.given import History, KnownTruths, Start, as_known_truths
 from crowdveil.presentation.hints import command_advice
 
-READ_HISTORIES = (ESTIMATE_FILES["csv"], ESTIMATE_FILES["parquet"])
+READ_HISTORIES = (ESTIMATE_FILES["csv"], ESTIMATE_FILES["parquet"], ESTIMATE_FILES["xlsx"])
 """Files of truths and of workers that can be a history."""
 COST_COLUMNS = ("truth", "decision", "cost")
 

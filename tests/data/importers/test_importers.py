@@ -158,7 +158,7 @@ REFUSED: dict[str, tuple[object, str, str]] = {
         "wide.csv",
         "column for the worker is needed.*column for each worker is read by crowdveil import wide",
     ),
-    "a spreadsheet": ("PK\x03\x04", "answers.xlsx", "not a zip archive or spreadsheet.*save the sheet as CSV"),
+    "a spreadsheet": ("PK\x03\x04", "answers.xlsx", "undamaged.*save the sheet as CSV"),
 }
 
 

@@ -144,7 +144,7 @@ DAMAGED = {
         b'task,worker,label,n\na,v,x,\nb,w,y,"n" \n',
         "line 3: quotes must be closed, and only a comma",
     ),
-    "cut gzip": (gzip.compress(PLAIN)[:-9], "gzipped file must be complete"),
+    "cut gzip": (gzip.compress(PLAIN)[:-9], "file compressed by gzip must be complete"),
     "empty id": (HEAD + b"a,v,x\n,w,y\n", "line 3: every row needs a task"),
     "empty label": (HEAD + b"a,v,x\nb,w,\n", "line 3: labels must not be empty"),
     "NaN value": (b"task,worker,value\na,v,1\nb,w,nan\n", "line 3: values must be finite"),

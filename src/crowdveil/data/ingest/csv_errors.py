@@ -6,6 +6,22 @@ from crowdveil.presentation.hints import advice
 COMMA = ","
 DELIMITERS = {COMMA: "comma", ";": "semicolon", "\t": "tab", "|": "vertical bar"}
 """Delimiters of cells with their names, the default first."""
+PDF = b"%PDF-"
+BINARY_FORMS = {
+    b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1": "a workbook or document of an older form, such as .xls",
+    PDF: "a PDF",
+    b"7z\xbc\xaf\x27\x1c": "a 7z archive",
+    b"Rar!": "a RAR archive",
+    b"\x04\x22\x4d\x18": "a file compressed by LZ4",
+    b"SQLite format 3\x00": "an SQLite database",
+    b"\x89HDF": "an HDF5 file",
+    b"\x93NUMPY": "an array of numpy",
+    b"\x80\x04": "a pickle of Python",
+    b"\x80\x05": "a pickle of Python",
+    b"ORC": "an ORC file",
+    b"Obj\x01": "an Avro file",
+}
+"""Files that are not read, by their first bytes."""
 
 
 def row_error(source: str, row: int, rule: str, hint: str, found: str = "") -> ReportsError:
@@ -30,6 +46,16 @@ def nul_byte_error(source: str, row: int) -> ReportsError:
         "Remove it, or write the text in UTF-8.",
     )
     return row_error(source, row, rule, hint, "byte 0x00")
+
+
+def other_form_error(source: str, form: str) -> ReportsError:
+    """Return the error of a file of another form than text."""
+    return ReportsError(
+        "the file must be a table as text or a spreadsheet, JSON, Parquet or Arrow",
+        source=source,
+        examples=form,
+        hint="Write it as CSV, or unpack the archive.",
+    )
 
 
 def delimiter_name(delimiter: str) -> str:

@@ -1,16 +1,18 @@
 """CSV files: streaming reader with located defects, content digest, and quoting of rows.
 
-Accepted: UTF-8, UTF-16 with byte-order mark or a stated encoding, plain or gzipped (detected by content), any line end,
-quoted commas (or another delimiter), quotes and line ends. Blank rows are skipped. Memory is bounded by row codes and
-distinct values, not by the text.
+Accepted: UTF-8, UTF-16 with byte-order mark or a stated encoding, plain or compressed by gzip, bzip2, xz or zstd
+(detected by content), any line end, quoted commas (or another delimiter), quotes and line ends; a sheet of a workbook.
+Blank rows are skipped. Memory is bounded by row codes and distinct values, not by the text.
 Quotes are checked while the file is read, because the parser accepts text after a closing quote.
 """
 
+import bz2
 import codecs
 import csv
 import gzip
 import hashlib
 import io
+import lzma
 import re
 import zlib
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
@@ -27,16 +29,20 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from crowdveil.data.ingest.csv_errors import (
+    BINARY_FORMS,
     COMMA,
     DELIMITERS,
+    PDF,
     delimiter_name,
     not_utf8_error,
     nul_byte_error,
+    other_form_error,
     quotes_error,
     ragged_errors,
     row_too_long_error,
 )
 from crowdveil.data.ingest.csv_quotes import QuoteValidator
+from crowdveil.data.spreadsheets.sheets import SheetText, file_and_sheet, read_sheet
 from crowdveil.errors import ReportsError, RowSource, join_errors, place_of_lines
 from crowdveil.presentation.hints import advice
 
@@ -50,9 +56,13 @@ Progress = Callable[[int, int], None]
 
 BLOCK_BYTES = 4 << 20
 """Bytes parsed at a time; also the longest row."""
+SIGNATURE_BYTES = 6
 START_LINES = 20
 """Lines of a file in which a header is looked for that is not the first row."""
-GZIP_MAGIC = b"\x1f\x8b"
+CODECS = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
+"""Compressions by their first bytes."""
+ZIP = b"PK\x03\x04"
+TAR, TAR_START = b"ustar", 257
 EXAMPLES_SHOWN = 5
 CELL_LIMIT = RLock()
 """Lock for changes of the process-wide field size limit of the csv module."""
@@ -90,11 +100,13 @@ class TextStart(NamedTuple):
         source: name of the file, for error messages.
         content: the bytes, in UTF-8 without byte-order mark.
         is_whole: whether these are all bytes of the file.
+        is_sheet: whether they are the text of a sheet of a workbook.
     """
 
     source: str
     content: bytes
     is_whole: bool
+    is_sheet: bool = False
 
     def header(self, delimiter: str = COMMA) -> Header:
         """Return the header by a delimiter.
@@ -127,10 +139,20 @@ Headers = Mapping[str, Header | ReportsError]
 
 
 def read_text_start(path: Path, encoding: str | None = None) -> TextStart:
-    """Return the first `BLOCK_BYTES` of a text file; errors as `open_plain_or_gzip_as_utf8`."""
-    with open_plain_or_gzip_as_utf8(path, encoding) as raw:
+    """Return the first `BLOCK_BYTES` of a text file.
+
+    Raises:
+        ReportsError: as `open_as_utf8`, or a file of another form, which is named.
+    """
+    with open_as_utf8(path, encoding) as raw:
         start = raw.read(BLOCK_BYTES)
-    return TextStart(str(path), start.removeprefix(UTF8_MARK), len(start) < BLOCK_BYTES)
+        is_sheet = hasattr(raw, "sheet")
+    magic = next(filter(start.startswith, BINARY_FORMS), b"")
+    form = "a tar archive" if start[TAR_START:].startswith(TAR) else BINARY_FORMS.get(magic, "")
+    # A table may begin with a column named like a form.
+    if form and (b"\0" in start or not magic.isascii() or magic == PDF):
+        raise other_form_error(str(path), form)
+    return TextStart(str(path), start.removeprefix(UTF8_MARK), len(start) < BLOCK_BYTES, is_sheet)
 
 
 def headers_by_delimiter(start: TextStart, delimiters: Iterable[str]) -> Headers:
@@ -212,9 +234,11 @@ def read_csv_batches(
     """
     found, header = "", header or find_header(path, delimiter, encoding)
     with (
-        open_plain_or_gzip_as_utf8(path, encoding, digest) as raw,
+        open_as_utf8(path, encoding, digest) as raw,
         QuoteValidator(raw, delimiter, _report_position(raw, path, progress)) as checked,
     ):
+        if hasattr(raw, "sheet"):
+            raw.sheet.refuse_faults(names)
         try:
             with closing(_nonblank_batches_of_columns(checked, names, delimiter, header)) as batches:
                 columns = consume(batches)
@@ -253,6 +277,9 @@ def text_source(path: Path, delimiter: str | None = None, encoding: str | None =
 
 
 def _place_in_text(name: str, path: Path, delimiter: str | None, encoding: str | None, rows: tuple[int, ...]) -> str:
+    with open_as_utf8(path, encoding) as raw:
+        if hasattr(raw, "sheet"):
+            return raw.sheet.place(rows, _is_blank_row)
     return place_of_lines(name, _first_line_of_each_row(path, delimiter, encoding, rows))
 
 
@@ -276,7 +303,7 @@ def _open_numbered_rows(
 ) -> Iterator[Iterator[tuple[int, int, list[str]]]]:
     """Open a file as `_rows_of_text`."""
     with (
-        open_plain_or_gzip_as_utf8(path, encoding) as raw,
+        open_as_utf8(path, encoding) as raw,
         io.TextIOWrapper(raw, encoding="latin-1", newline="") as text,
         _long_cells_allowed(),
     ):
@@ -380,27 +407,39 @@ def _long_cells_allowed() -> Iterator[None]:
 
 
 @contextmanager
-def open_plain_or_gzip(path: Path) -> Iterator[BinaryIO]:
-    """Open a plain or gzipped file for reading; OSError becomes ReportsError."""
+def open_decompressed(path: Path) -> Iterator[BinaryIO]:
+    """Open a file for reading, plain or decompressed; OSError becomes ReportsError."""
+    codec = ""
     try:
-        with open(path, "rb") as plain:
-            zipped = plain.peek(2)[:2] == GZIP_MAGIC
-            with gzip.open(plain) if zipped else plain as stream:
+        with open(file_and_sheet(path).file if "?" in path.name else path, "rb") as plain:
+            start = plain.peek(SIGNATURE_BYTES)
+            codec = next((name for magic, name in CODECS.items() if start.startswith(magic)), "")
+            with _decompressed(plain, codec) if codec else plain as stream:
                 yield cast(BinaryIO, stream)
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise ReportsError(
-            "a gzipped file must be complete and undamaged",
-            source=str(path),
-            examples=str(error),
-            hint="Copy or compress it again.",
-        ) from error
-    except OSError as error:
+    except (EOFError, zlib.error, lzma.LZMAError, OSError) as error:
+        if codec and (not isinstance(error, OSError) or error.errno is None):
+            raise ReportsError(
+                f"a file compressed by {codec} must be complete and undamaged",
+                source=str(path),
+                examples=str(error),
+                hint="Copy or compress it again.",
+            ) from error
+        if not isinstance(error, OSError):
+            raise
         raise ReportsError(
             "the file must exist and be readable",
             source=str(path),
             examples=error.strerror or str(error),
             hint="Check its name and folder.",
         ) from error
+
+
+def _decompressed(plain: Any, codec: str) -> Any:
+    """Return the stream of the content of a compressed file."""
+    if codec == "zstd":
+        return io.BufferedReader(cast(Any, pa.CompressedInputStream(pa.PythonFile(plain, "r"), codec)))
+    openers: dict[str, Callable[[Any], Any]] = {"gzip": gzip.open, "bzip2": bz2.open, "xz": lzma.open}
+    return openers[codec](plain)
 
 
 class _DigestedStream:
@@ -417,7 +456,7 @@ class _DigestedStream:
 
 
 @contextmanager
-def open_plain_or_gzip_as_utf8(path: Path, encoding: str | None = None, digest: Digest | None = None) -> Iterator[Any]:
+def open_as_utf8(path: Path, encoding: str | None = None, digest: Digest | None = None) -> Iterator[Any]:
     """Open a plain or gzipped text for reading as UTF-8: decoded by its byte-order mark, else from `encoding`.
 
     A digest is updated with the bytes of the file as they are read, decompressed and not decoded.
@@ -425,8 +464,14 @@ def open_plain_or_gzip_as_utf8(path: Path, encoding: str | None = None, digest: 
     Raises:
         ReportsError: the file cannot be read, or is not in that encoding.
     """
-    with open_plain_or_gzip(path) as opened:
-        start = cast(Any, opened).peek(len(UTF8_MARK))[: len(UTF8_MARK)]
+    with open_decompressed(path) as opened:
+        start = cast(Any, opened).peek(len(ZIP))
+        if start.startswith(ZIP):
+            for part in iter(lambda: opened.read(PART_BYTES) if digest is not None else b"", b""):
+                cast(Digest, digest).update(part)
+            yield SheetText(read_sheet(path))
+            return
+        start = start[: len(UTF8_MARK)]
         raw: Any = opened if digest is None else _DigestedStream(opened, digest)
         source = "utf-16" if start.startswith(UTF16_MARKS) else encoding or ENCODINGS[0]
         if start == UTF8_MARK or source == ENCODINGS[0]:
@@ -451,7 +496,7 @@ def refuse_encoding_of_utf8(path: Path, encoding: str | None) -> None:
     """
     if encoding in (None, ENCODINGS[0]):
         return
-    with open_plain_or_gzip(path) as raw:
+    with open_decompressed(path) as raw:
         start = raw.read(BLOCK_BYTES)
     if start.isascii() or b"\0" in start or start.startswith((UTF8_MARK, *UTF16_MARKS)):
         return
@@ -512,7 +557,7 @@ def content_digest(path: str | PathLike[str]) -> str:
         ReportsError: the file cannot be read, or its compression is damaged.
     """
     digest = hashlib.sha256()
-    with open_plain_or_gzip(Path(path)) as stream:
+    with open_decompressed(Path(path)) as stream:
         while part := stream.read(PART_BYTES):
             digest.update(part)
     return digest.hexdigest()

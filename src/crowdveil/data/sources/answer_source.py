@@ -38,6 +38,7 @@ from crowdveil.data.ingest.arrow_columns import encode_columns, read_parquet_col
 from crowdveil.data.ingest.checked_column_codes import with_decimal_points
 from crowdveil.data.ingest.choices import NothingTicked, choice_notes, columns_by_choice, notes_on_shared_separators
 from crowdveil.data.ingest.column_readers import NO_NAMES, QUESTION, ReportColumns, normal_name, read_columns
+from crowdveil.data.ingest.csv_errors import COMMA
 from crowdveil.data.ingest.csv_files import Progress, refuse_encoding_of_utf8
 from crowdveil.data.ingest.labels import map_labels, notes_on_similar_names, refuse_if_numbers_of_unstated_kind
 from crowdveil.data.ingest.questions import answers_by_question_if_tasks_have_several, answers_to
@@ -54,6 +55,8 @@ from crowdveil.data.sources.location import (
     refuse_files_beside_companions,
     scheme_of,
 )
+from crowdveil.data.spreadsheets.sheets import SUFFIXES as WORKBOOKS
+from crowdveil.data.spreadsheets.sheets import file_and_sheet, read_sheet
 from crowdveil.errors import ReportsError
 from crowdveil.files.filesystem import temporary_folder
 from crowdveil.presentation.counts import number_of
@@ -229,7 +232,7 @@ class AnswerSource:
                 value, mapped = map_labels(columns.value, self.layout.label_map)
                 columns, notes = replace(columns, value=value), notes + (() if self.private else mapped)
             if not self.private:
-                notes += notes_on_similar_names(columns.task, columns.worker)
+                notes += self._notes_on_sheets() + notes_on_similar_names(columns.task, columns.worker)
             if not self.private and (self.layout.multiple is not None or columns.may_have_choices):
                 columns, more = columns_by_choice(columns, self.layout.choices)
                 shared = () if columns.value_name == "value" else notes_on_shared_separators(columns.value.names)
@@ -237,6 +240,14 @@ class AnswerSource:
         if self.layout.decimal == ",":
             columns = replace(columns, value=with_decimal_points(columns.value, columns.source))
         return columns, notes
+
+    def _notes_on_sheets(self) -> tuple[str, ...]:
+        """Return sentences on which sheets were read, and on dates in the columns of a table."""
+        sheets = [file for file in self.files if file.sniffed.is_sheet]
+        plain = bool(sheets) and self.importer is None
+        columns = [file.delimiter_and_column_roles()[1].values() if plain else () for file in sheets]
+        notes = [read_sheet(file.sheet_path).notes(names) for file, names in zip(sheets, columns, strict=True)]
+        return tuple(note for one in notes for note in one)
 
     def _columns_with_numbers_unchanged(
         self, progress: Progress | None, digested: bool
@@ -315,7 +326,7 @@ class AnswerSource:
             file = self.files[0]
             if file.form == "text":
                 stated = self.layout.delimiter, progress, self.layout.encoding
-                columns = read_columns(file.path, names, *stated, file.sniffed.headers, digested=digested)
+                columns = read_columns(file.sheet_path, names, *stated, file.sniffed.headers, digested=digested)
                 return replace(columns, source=file.row_source)
             if file.form == "parquet":
                 return replace(read_parquet_columns(file.path, names, progress), source=self.name)
@@ -516,12 +527,25 @@ def local_source(path: Path, layout: Layout | None = None, copied: str | None = 
     layout = layout or Layout()
     if str(path).startswith(DATASET):
         return AnswerSource(path, layout=layout)
+    if "?" in path.name:
+        path, sheet = file_and_sheet(path)
+        layout = layout if sheet is None else replace(layout, sheet=sheet)
     if path.is_dir() and is_block_folder(path):
         return AnswerSource(path, layout=layout, copied=copied)
     found = local_files(str(path))
     names = [str(file) if copied is None else _user_facing_name_of_copy(file, path, copied) for file in found]
     stated: Any = {"encoding": layout.encoding, "names": layout.names, "delimiters": layout.delimiters}
-    files = tuple(ExportFile(file, name, **stated) for file, name in zip(found, names, strict=True))
+    files = tuple(
+        replace(file, sheet=layout.sheet, delimiters=(COMMA,)) if file.path.suffix.lower() in WORKBOOKS else file
+        for file in (ExportFile(file, name, **stated) for file, name in zip(found, names, strict=True))
+    )
+    if layout.sheet is not None and not any(file.sheet for file in files):
+        raise ReportsError(
+            "only a workbook has sheets",
+            source=files[0].name,
+            examples=f"the sheet {layout.sheet!r}",
+            hint=advice("Leave {sheet} out, or give an .xlsx or .ods file."),
+        )
     if len(found) > 1:
         refuse_files_beside_companions(found)
     return AnswerSource(found[0], files, layout=layout, copied=copied)
