@@ -20,8 +20,9 @@ from crowdveil.data.ingest.csv_files import text_source
 from crowdveil.data.ingest.row_sources import source_of_kept_rows
 from crowdveil.errors import ReportsError
 
-SEED = "seed"
-"""Column of gold that `crowdveil data draw-gold` drew."""
+SEED, PROPOSED = "seed", "proposed"
+"""Columns of gold that `data draw-gold` drew, and of tasks that `next` lists for a person: truths may be empty yet."""
+OPEN = (SEED, PROPOSED)
 
 
 class DrawnGold(NamedTuple):
@@ -43,14 +44,14 @@ def load_gold_with_draw_seed(
         ReportsError: a damaged file, a missing task or truth, an invalid number, or two truths of one task (under
             conflicts="first" the first is used).
     """
-    roles, columns = read_csv_by_role(Path(path), GOLD, optional=(SEED,))
+    roles, columns = read_csv_by_role(Path(path), GOLD, optional=OPEN)
     numeric = kind == "numeric" or (kind is None and roles["truth"] == "value")
     return gold_of_columns(columns, text_source(Path(path)), numeric=numeric, conflicts=conflicts)
 
 
 def gold_roles(found: Sequence[str], source: str) -> dict[str, str]:
-    """Return the column of the tasks, of the truths, and of the seed if there is one; errors as `match_columns`."""
-    return match_columns(found, GOLD, source) | {name: name for name in (SEED,) if name in found}
+    """Return the column of the tasks, of the truths, and those of `OPEN` that are there; errors as `match_columns`."""
+    return match_columns(found, GOLD, source) | {name: name for name in OPEN if name in found}
 
 
 def gold_of_columns(
@@ -62,9 +63,9 @@ def gold_of_columns(
 ) -> DrawnGold:
     """Return known truths from the columns of their roles, as `load_gold_with_draw_seed`.
 
-    Those of text are numbers if `numeric`. With a seed, tasks whose truth is still empty are left out.
+    Those of text are numbers if `numeric`. Of lists of tasks to decide, those whose truth is still empty are left out.
     """
-    if SEED in columns:
+    if not columns.keys().isdisjoint(OPEN):
         columns, source = _without_empty_truths(columns, source)
     task, truth = columns["task"], columns["truth"]
     names, codes = encode_ids(task, None, "task", source)
@@ -103,7 +104,8 @@ def _without_empty_truths(columns: Mapping[str, CodedColumn], source: str) -> tu
     truth = columns["truth"]
     rows = np.delete(np.arange(len(truth)), truth.positions_of_empty_or_marked_rows(_is_empty_truth_per_name(truth)))
     if not len(rows):
-        hint = "Write the truths into the column truth, from the top."
+        order = ", from the top" if SEED in columns else ""
+        hint = f"Write the truths into the column truth{order}."
         raise ReportsError("no truth is known yet", source=source, hint=hint)
     kept = {role: column.restricted_to_rows(rows) for role, column in columns.items()}
     return kept, source_of_kept_rows(source, rows)
