@@ -275,8 +275,9 @@ def _pilot(answers: Path | None, gold: Path | None, alphabet: Alphabet) -> Pilot
 
 def _single_question_settings(path: Path) -> CampaignSettings:
     from crowdveil.campaign.settings.settings_file import read_settings
+    from crowdveil.data.spreadsheets.sheets import text_of_sheet_or_file
 
-    source = read_settings(path)
+    source = read_settings(path, text_of_sheet_or_file)
     if source.others:
         raise click.UsageError("A plan is of one question: give a settings file of each, with its part of the budget.")
     return source

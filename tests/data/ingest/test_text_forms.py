@@ -385,3 +385,19 @@ def test_json_beyond_the_limit_is_refused(tmp_path: Path, monkeypatch: pytest.Mo
 
     with pytest.raises(ReportsError, match="at most 1,000 bytes"):
         Reports.from_source(path)
+
+
+@pytest.mark.parametrize("compress", [gzip.compress, bz2.compress, lzma.compress, zstd])
+def test_the_progress_of_compressed_tables_ends_at_their_size(
+    tmp_path: Path, compress: Callable[[bytes], bytes]
+) -> None:
+    """Progress is counted in bytes of the file, whatever its compression."""
+    path, seen = tmp_path / "table", list[tuple[int, int]]()
+    path.write_bytes(compress(b"task,worker,label\n" + b"".join(b"%d,v,x\n" % task for task in range(5_000))))
+
+    with open_source([str(path)]) as source:
+        source.read_columns_and_notes(lambda done, size: seen.append((done, size)))
+
+    size = path.stat().st_size
+    assert (size, size) == seen[-1]
+    assert all(done <= whole == size for done, whole in seen)

@@ -1,6 +1,7 @@
 """Sheets of workbooks that other programs wrote are read as the same table as CSV, or refused with the cell."""
 
 import io
+import re
 import sys
 import zipfile
 from collections.abc import Callable, Sequence
@@ -16,6 +17,7 @@ from odf.text import P
 from openpyxl import Workbook
 
 from crowdveil import Reports
+from crowdveil.campaign.settings.settings_file import read_settings
 from crowdveil.data.assignment import Assignment
 from crowdveil.data.ingest.column_readers import load_prior
 from crowdveil.data.ingest.csv_files import content_digest
@@ -23,10 +25,13 @@ from crowdveil.data.ingest.gold_files import load_gold_with_draw_seed
 from crowdveil.data.sources.answer_source import open_source
 from crowdveil.data.spreadsheets import parts, sheets
 from crowdveil.data.spreadsheets.parts import column_letters
+from crowdveil.data.spreadsheets.sheets import text_of_sheet_or_file
 from crowdveil.errors import ReportsError
 from crowdveil.folder.answers import read_task_or_worker_column
 from crowdveil.folder.given_files import read_costs, read_history
 
+NAMES = tuple(f"person {number}" for number in range(8))
+SAMPLES = Path(__file__).parents[3] / "docs" / "samples"
 ANSWERS = [["task", "worker", "label"], ["q1", "ann", "x"], ["q1", "bob", "y"], ["q2", "ann", "x"]]
 
 
@@ -303,3 +308,42 @@ def test_other_archives_and_a_missing_reader_are_named(tmp_path: Path, monkeypat
 def test_columns_have_letters() -> None:
     """Columns are A to Z, AA to ZZ, AAA and on."""
     assert ["A", "Z", "AA", "ZZ", "AAA"] == [column_letters(number) for number in (1, 26, 27, 702, 703)]
+
+
+def test_a_campaign_reads_its_tasks_and_workers_from_a_workbook(tmp_path: Path) -> None:
+    """The settings name sheets of a workbook as they name files of tasks and workers."""
+    book = {"tasks": [["id", "text"], [1, "One?"], [2, "Two?"]], "staff": [["name"], *([name] for name in NAMES)]}
+    write_xlsx(tmp_path / "book.xlsx", book)
+    text = (SAMPLES / "campaign.toml").read_text("utf-8")
+    text = re.sub(r'file = "[^"]*"', 'file = "book.xlsx?tasks"', text)
+    text = re.sub(r"(?m)^workers = .*$", 'workers = { names = "book.xlsx?staff" }', text)
+    path = tmp_path / "campaign.toml"
+    path.write_text(re.sub(r"per_worker = \d+", "per_worker = 2", text), "utf-8")
+
+    source = read_settings(path, text_of_sheet_or_file)
+
+    assert (["1", "2"], NAMES) == ([row.task.id for row in source.rows], source.names)
+    with pytest.raises(ReportsError, match="the file must be readable"):
+        read_settings(path)
+
+
+def test_a_workbook_without_its_suffix_is_known_by_content(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A copy without a suffix, such as standard input, is read alike; only a workbook has sheets."""
+    path = write_xlsx(tmp_path / "a.xlsx", {"Answers": ANSWERS, "More": ANSWERS}).rename(tmp_path / "copy")
+    monkeypatch.setattr(sys, "stdin", type("Stdin", (), {"buffer": io.BytesIO(path.read_bytes())}))
+
+    assert 3 == len(Reports.from_source(path, sheet="Answers")) == len(Reports.from_source(f"{path}?More"))
+    assert 3 == len(Reports.from_source("-", sheet="Answers"))
+    table = tmp_path / "a.csv"
+    table.write_text("task,worker,label\nq,a,x\n", "utf-8")
+    with pytest.raises(ReportsError, match="only a workbook has sheets"):
+        Reports.from_source(table, sheet="Answers")
+
+
+def test_a_folder_of_workbooks_has_one_sheet_each(tmp_path: Path) -> None:
+    """Files of a folder or pattern are read with the same sheet, and errors name the file and the row."""
+    write_xlsx(tmp_path / "a.xlsx", {"S": ANSWERS, "T": [["x"]]})
+    write_xlsx(tmp_path / "b.xlsx", {"S": [*ANSWERS[:1], ["q3", "ann", "x"], ["q4", None, "y"]], "T": [["x"]]})
+
+    with pytest.raises(ReportsError, match=r"b\.xlsx, sheet 'S', row 3: every row needs a worker"):
+        Reports.from_source(tmp_path, sheet="S")

@@ -3,7 +3,7 @@
 import csv
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
@@ -19,6 +19,8 @@ TASK_COLUMNS = ("id", "text", "picture", "alt", "not_for")
 WORKER_COLUMNS = ("name",)
 MAX_FILE_BYTES = 50_000_000
 UTF16_MARKS, DELIMITERS = (b"\xff\xfe", b"\xfe\xff"), ",;\t"
+ReadBytes = Callable[[Path], bytes]
+"""Function that returns the content of a file as comma-separated text, or its first `MAX_FILE_BYTES` + 1 bytes."""
 SEPARATOR = ";"
 """Separator of several workers in `not_for`."""
 SIGNATURES = (
@@ -38,33 +40,41 @@ class TaskRow:
     not_for: tuple[str, ...]
 
 
-def read_tasks(path: Path) -> tuple[TaskRow, ...]:
+def first_bytes(path: Path) -> bytes:
+    """Return the first bytes of a file, one more than are accepted."""
+    with open(path, "rb") as stream:
+        return stream.read(MAX_FILE_BYTES + 1)
+
+
+def read_tasks(path: Path, read: ReadBytes = first_bytes) -> tuple[TaskRow, ...]:
     """Return the tasks of a CSV file with columns id, text and, where needed, picture, alt and not_for.
 
-    Pictures are named relative to the folder of the file.
+    Pictures are named relative to the folder of the file. `read` returns its content.
 
     Raises:
         ReportsError: an unreadable file, an unknown column, an empty or repeated id, or a picture that is none.
     """
-    rows = read_rows(path, TASK_COLUMNS, required=("id", "text"))
+    rows = read_rows(path, TASK_COLUMNS, required=("id", "text"), read=read)
     tasks = tuple(_task_row(path, line, row) for line, row in rows.items())
     _require_visibly_distinct(path, "id", dict(zip(rows, (row.task.id for row in tasks), strict=True)))
     return tasks
 
 
-def read_worker_names_in_slot_order(path: Path) -> tuple[str, ...]:
+def read_worker_names_in_slot_order(path: Path, read: ReadBytes = first_bytes) -> tuple[str, ...]:
     """Return the names of a CSV file with the column name; the order gives the slots.
 
     Raises:
         ReportsError: an unreadable file, an unknown column, or an empty or repeated name.
     """
-    rows = read_rows(path, WORKER_COLUMNS, required=WORKER_COLUMNS)
+    rows = read_rows(path, WORKER_COLUMNS, required=WORKER_COLUMNS, read=read)
     names = {line: _readable_cell(path, line, "name", row["name"], MAX_ID) for line, row in rows.items()}
     _require_visibly_distinct(path, "name", names)
     return tuple(names.values())
 
 
-def read_rows(path: Path, columns: Sequence[str], required: Sequence[str]) -> dict[int, Mapping[str, str]]:
+def read_rows(
+    path: Path, columns: Sequence[str], required: Sequence[str], read: ReadBytes = first_bytes
+) -> dict[int, Mapping[str, str]]:
     """Return the rows of a text file by their first line; missing columns are empty text, blank rows are skipped.
 
     The text is UTF-8, or UTF-16 with a byte-order mark; the delimiter is the most frequent one in the header.
@@ -74,8 +84,7 @@ def read_rows(path: Path, columns: Sequence[str], required: Sequence[str]) -> di
     """
     source = _text_source_counted_in_lines(path)
     try:
-        with open(path, "rb") as stream:
-            data = stream.read(MAX_FILE_BYTES + 1)
+        data = read(path)
         if len(data) > MAX_FILE_BYTES:
             raise ReportsError(f"at most {MAX_FILE_BYTES:,} bytes are read", source=source)
         text = data.decode("utf-16" if data.startswith(UTF16_MARKS) else "utf-8-sig").splitlines(keepends=True)

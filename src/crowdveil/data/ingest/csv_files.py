@@ -435,11 +435,21 @@ def open_decompressed(path: Path) -> Iterator[BinaryIO]:
 
 
 def _decompressed(plain: Any, codec: str) -> Any:
-    """Return the stream of the content of a compressed file."""
+    """Return the stream of the content of a compressed file, which is its `fileobj`."""
     if codec == "zstd":
-        return io.BufferedReader(cast(Any, pa.CompressedInputStream(pa.PythonFile(plain, "r"), codec)))
+        return _Buffered(cast(Any, pa.CompressedInputStream(pa.PythonFile(plain, "r"), codec)), plain)
     openers: dict[str, Callable[[Any], Any]] = {"gzip": gzip.open, "bzip2": bz2.open, "xz": lzma.open}
-    return openers[codec](plain)
+    stream = openers[codec](plain)
+    stream.fileobj = plain
+    return stream
+
+
+class _Buffered(io.BufferedReader):
+    """Buffered stream of the content of a compressed file, `fileobj`."""
+
+    def __init__(self, raw: Any, fileobj: Any) -> None:
+        super().__init__(raw)
+        self.fileobj = fileobj
 
 
 class _DigestedStream:

@@ -55,6 +55,7 @@ from crowdveil.data.sources.location import (
     refuse_files_beside_companions,
     scheme_of,
 )
+from crowdveil.data.spreadsheets.parts import workbook_form
 from crowdveil.data.spreadsheets.sheets import SUFFIXES as WORKBOOKS
 from crowdveil.data.spreadsheets.sheets import file_and_sheet, read_sheet
 from crowdveil.errors import ReportsError
@@ -536,8 +537,7 @@ def local_source(path: Path, layout: Layout | None = None, copied: str | None = 
     names = [str(file) if copied is None else _user_facing_name_of_copy(file, path, copied) for file in found]
     stated: Any = {"encoding": layout.encoding, "names": layout.names, "delimiters": layout.delimiters}
     files = tuple(
-        replace(file, sheet=layout.sheet, delimiters=(COMMA,)) if file.path.suffix.lower() in WORKBOOKS else file
-        for file in (ExportFile(file, name, **stated) for file, name in zip(found, names, strict=True))
+        _with_sheet(ExportFile(file, name, **stated), layout) for file, name in zip(found, names, strict=True)
     )
     if layout.sheet is not None and not any(file.sheet for file in files):
         raise ReportsError(
@@ -549,6 +549,14 @@ def local_source(path: Path, layout: Layout | None = None, copied: str | None = 
     if len(found) > 1:
         refuse_files_beside_companions(found)
     return AnswerSource(found[0], files, layout=layout, copied=copied)
+
+
+def _with_sheet(file: ExportFile, layout: Layout) -> ExportFile:
+    """Return a workbook with its sheet, whose text has commas; standard input is one by its content."""
+    named = file.path.suffix.lower() in WORKBOOKS
+    if not named and (layout.sheet is None or workbook_form(file.path) is None):
+        return file
+    return replace(file, sheet=layout.sheet, delimiters=(COMMA,))
 
 
 def _user_facing_name_of_copy(file: Path, path: Path, copied: str) -> str:

@@ -58,10 +58,13 @@ class NamedSheet(NamedTuple):
 
 def file_and_sheet(path: Path) -> NamedSheet:
     """Return the file and the sheet of a path such as `book.xlsx?gold`; another path is a file."""
-    found = NAMED_SHEET.fullmatch(str(path))
-    if found is None or path.exists():
+    if path.exists():
         return NamedSheet(path, None)
-    return NamedSheet(Path(found[1]), found[2])
+    found = NAMED_SHEET.fullmatch(str(path))
+    if found is not None:
+        return NamedSheet(Path(found[1]), found[2])
+    file, _, sheet = str(path).rpartition("?")
+    return NamedSheet(Path(file), sheet) if file and workbook_form(Path(file)) is not None else NamedSheet(path, None)
 
 
 def is_named_as_workbook(path: Path) -> bool:
@@ -143,6 +146,17 @@ def read_sheet(path: Path) -> Sheet:
     if len(found.text) > KEPT_BYTES:
         _kept_sheet.cache_clear()
     return found
+
+
+def text_of_sheet_or_file(path: Path) -> bytes:
+    """Return the text of a sheet of a workbook without faulty cells, or the first bytes of another file."""
+    file = file_and_sheet(path).file
+    with open(file, "rb") as stream:
+        if not is_named_as_workbook(file):
+            return stream.read(KEPT_BYTES << 1)
+    sheet = read_sheet(path)
+    sheet.refuse_faults(sheet.faults)
+    return sheet.text
 
 
 @lru_cache(maxsize=4)
