@@ -44,6 +44,7 @@ from crowdveil.data.ingest.csv_errors import (
 from crowdveil.data.ingest.csv_quotes import QuoteValidator
 from crowdveil.data.spreadsheets.sheets import SheetText, file_and_sheet, read_sheet
 from crowdveil.errors import ReportsError, RowSource, join_errors, place_of_lines
+from crowdveil.files.filesystem import refuse_change_while_read
 from crowdveil.presentation.hints import advice
 
 UTF8_MARK, UTF16_MARKS = b"\xef\xbb\xbf", (b"\xff\xfe", b"\xfe\xff")
@@ -411,7 +412,8 @@ def open_decompressed(path: Path) -> Iterator[BinaryIO]:
     """Open a file for reading, plain or decompressed; OSError becomes ReportsError."""
     codec = ""
     try:
-        with open(file_and_sheet(path).file if "?" in path.name else path, "rb") as plain:
+        file = file_and_sheet(path).file if "?" in path.name else path
+        with open(file, "rb") as plain, refuse_change_while_read(plain, str(path)):
             start = plain.peek(SIGNATURE_BYTES)
             codec = next((name for magic, name in CODECS.items() if start.startswith(magic)), "")
             with _decompressed(plain, codec) if codec else plain as stream:
