@@ -1,6 +1,7 @@
 """The exceptions: rule, value and way out in the text, the numbers on the object."""
 
 import pickle
+from functools import partial
 
 import numpy as np
 import pytest
@@ -13,10 +14,11 @@ from crowdveil.errors import (
     MemoryShortageError,
     NoMinimiserError,
     ReportsError,
+    RowSource,
     SettingsError,
-    TextSource,
     memory_shortage_error_or_none,
     numpy_scalars_to_python,
+    place_of_lines,
 )
 
 SETTINGS = SettingsError("epsilon must be positive", value=-1, hint="Use 1.")
@@ -101,6 +103,6 @@ def test_messages_show_numbers_and_texts_of_numpy_as_they_were_given():
 
 def test_the_name_of_a_text_file_keeps_its_lines_through_pickling():
     """Errors of other processes name lines, too."""
-    again = pickle.loads(pickle.dumps(TextSource("a.csv", tuple)))
+    again = pickle.loads(pickle.dumps(RowSource("a.csv", partial(place_of_lines, "a.csv"))))
 
-    assert ("a.csv", (1, 2)) == (again, again.lines((1, 2)))
+    assert ("a.csv", "a.csv, lines 1, 2") == (again, again.place((1, 2)))

@@ -75,6 +75,7 @@ PLACES_OF_PATHS = {
     "data.published_sets": "downloads of published sets",
     "data.reports": "readers of answers",
     "data.sources": "sources of answers",
+    "data.spreadsheets": "sheets of workbooks",
     "data.store_manifest": "manifest of encoded blocks",
     "engines": "workers open encoded blocks",
     "files": "atomic writes and records",
@@ -87,7 +88,7 @@ PLACES_OF_PATHS = {
 }
 """Modules that may name a path, by dotted prefix, and why; all others take and give values."""
 SEPARATE = {"mechanisms", "estimators"}
-OPTIONAL = ("dask", "duckdb", "pandas", "plots", "polars", "relay", "remote", "service")
+OPTIONAL = ("dask", "duckdb", "pandas", "plots", "polars", "relay", "remote", "service", "spreadsheets")
 """Extras of the library: engines, sources and pictures."""
 BROUGHT_ALONG = {"llvmlite", "markupsafe"}
 """Packages that a dependency cannot be without: the compiler of numba, the safe text of jinja2."""

@@ -113,24 +113,34 @@ class DeviceError(CrowdveilError):
         super().__init__(sentence)
 
 
-class TextSource(str):
-    """Name of a text file whose errors name lines of the file in place of rows.
+class RowSource(str):
+    """Name of a source of rows that says where they stand in its files.
 
     Attributes:
-        lines: returns the lines of data rows, both counted from 1; the header is a line, but no row.
+        place: returns the place of data rows, counted from 1: "answers.csv, line 3". A header is a line, but no row.
     """
 
-    lines: Callable[[tuple[int, ...]], tuple[int, ...]]
+    place: Callable[[tuple[int, ...]], str]
 
-    def __new__(cls, name: str, lines: Callable[[tuple[int, ...]], tuple[int, ...]]) -> Self:
+    def __new__(cls, name: str, place: Callable[[tuple[int, ...]], str]) -> Self:
         """Return the name with its function."""
         source = super().__new__(cls, name)
-        source.lines = lines
+        source.place = place
         return source
 
     def __getnewargs__(self) -> tuple[Any, ...]:
         """Return the arguments for unpickling."""
-        return str(self), self.lines
+        return str(self), self.place
+
+
+def place_of_rows(source: str, rows: tuple[int, ...]) -> str:
+    """Return a source with the place of its rows: their numbers, unless it says where they stand."""
+    return source.place(rows) if isinstance(source, RowSource) else f"{source}, row {', '.join(map(str, rows))}"
+
+
+def place_of_lines(source: str, lines: tuple[int, ...]) -> str:
+    """Return a source with the numbers of its lines."""
+    return f"{source}, {'line' if len(lines) == 1 else 'lines'} {', '.join(map(str, lines))}"
 
 
 class ReportsError(CrowdveilError, ValueError):
@@ -138,7 +148,7 @@ class ReportsError(CrowdveilError, ValueError):
 
     Args:
         rule: violated rule, as a clause.
-        source: file name, or "data" for arrays and frames; a `TextSource` for the lines of a text file.
+        source: file name, or "data" for arrays and frames; a `RowSource` if it says where rows stand.
         rows: first offending data rows, counted from 1 without the header.
         examples: values found there.
         hint: suggested remedy.
@@ -165,12 +175,7 @@ class ReportsError(CrowdveilError, ValueError):
             self.code = code
         if values:
             self.values = values
-        where: str = source
-        if rows:
-            unit, places = "row", rows
-            if isinstance(source, TextSource):
-                unit, places = "line" if len(rows) == 1 else "lines", source.lines(rows)
-            where += f", {unit} {', '.join(map(str, places))}"
+        where = place_of_rows(source, rows) if rows else source
         found = f" Found: {examples}." if examples else ""
         super().__init__(f"{where}: {rule}.{found}" + (f" {hint}" if hint else ""))
 
@@ -183,8 +188,13 @@ class ReportsError(CrowdveilError, ValueError):
 def join_errors(defects: Sequence[ReportsError]) -> ReportsError:
     """Return the defects of a source, at least one, as one error: the first, with the others in its hint."""
     first, *others = defects
-    also = (f"Also{str(other).removeprefix(other.source)}" for other in others)
+    also = (f"Also{_after_source(str(other), other.source)}" for other in others)
     return first.changed(hint=" ".join([first.hint, *also]).lstrip())
+
+
+def _after_source(message: str, source: str) -> str:
+    """Return a message without the name of the source; with it, if it names a file of several."""
+    return message.removeprefix(source) if message.startswith(source) else f": {message}"
 
 
 def results_or_all_errors(*steps: Callable[[], Any]) -> tuple[Any, ...]:

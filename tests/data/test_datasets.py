@@ -128,7 +128,7 @@ def test_answers_outside_the_labels_are_refused(home) -> None:
     """An answer that meta.json does not list is named by file and row."""
     make(home, "small", {"kind": "binary", "labels": ["0", "1"]}, "a,v,0\nb,v,2\n")
 
-    with pytest.raises(ReportsError, match=r"small/answers\.csv, row 2: every label must be one of 0, 1"):
+    with pytest.raises(ReportsError, match=r"small/answers\.csv, line 3: every label must be one of 0, 1"):
         datasets.load("small")
 
 

@@ -70,7 +70,7 @@ NOT_OF_SUMS = (
     *("asked_tasks", "asked_workers", "public_gold"),
 )
 """Options that do not go with sums."""
-DETAILS = f"""REPORTS: {SOURCE_TEXT}. They may also be gzipped, a folder of encoded blocks, or the sums.json of
+DETAILS = f"""REPORTS: {SOURCE_TEXT}. They may also be compressed, a folder of encoded blocks, or the sums.json of
 matrix-factorization. Methods: {", ".join(METHOD_NAMES)}."""
 
 method_options = option_group(
@@ -128,7 +128,7 @@ output_options = option_group(
     click.option(
         "--format",
         "form",
-        type=click.Choice(["csv", "parquet", "json", "jsonl"]),
+        type=click.Choice(["csv", "parquet", "json", "jsonl", "xlsx"]),
         default="csv",
         help="Format of the output files.",
     ),

@@ -4,6 +4,7 @@ Integers, truth values, categories and enumerations are text inside; `OriginalCo
 """
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -15,7 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from crowdveil.data.importers.export_file import integers_if_whole
-from crowdveil.data.ingest.column_readers import ColumnNames, ReportColumns, encode_arrow_column, encode_columns
+from crowdveil.data.ingest.arrow_columns import encode_arrow_column, encode_columns
+from crowdveil.data.ingest.column_readers import ColumnNames, ReportColumns
 from crowdveil.data.ingest.gold_files import DrawnGold, gold_of_columns, gold_roles
 from crowdveil.errors import ReportsError, SettingsError
 
@@ -266,6 +268,8 @@ def _arrow_by_role(frame: Any, choose: Choose) -> tuple[dict[str, str], pa.Table
     import narwhals as nw
 
     kind = kind_of_frame(frame)
+    if not nw.dependencies.is_polars_lazyframe(frame):
+        _refuse_repeated_columns(frame)
     if kind == "dict":
         roles = choose(list(frame))
         return roles, pa.table({name: frame[name] for name in roles.values()})
@@ -282,6 +286,20 @@ def _arrow_by_role(frame: Any, choose: Choose) -> tuple[dict[str, str], pa.Table
     table = nw.from_native(frame, eager_only=True)
     roles = _columns_by_role_or_index_hint(choose, frame, table.columns)
     return roles, table.select(list(roles.values())).to_arrow()
+
+
+def _refuse_repeated_columns(frame: Any) -> None:
+    """Refuse a frame in which several columns have one name."""
+    named: Any = getattr(frame, "column_names", None) or getattr(frame, "columns", ())
+    counts = Counter(name for name in named if isinstance(name, str))
+    repeated = [f"{count} columns {name!r}" for name, count in counts.items() if count > 1]
+    if repeated:
+        raise ReportsError(
+            "each column needs a name of its own",
+            source=SOURCE,
+            examples=", ".join(repeated),
+            hint="Rename or remove the others.",
+        )
 
 
 def _columns_by_role_or_index_hint(choose: Choose, frame: Any, columns: list[str]) -> dict[str, str]:

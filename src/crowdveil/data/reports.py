@@ -26,6 +26,7 @@ from crowdveil.data.columnar_store import MappedRows, ReportChunk, open_encoded,
 from crowdveil.data.facts.asked import LISTED, UNKNOWN, Asked
 from crowdveil.data.frames import OriginalColumns, coded_and_original_columns
 from crowdveil.data.identifiers import Identifiers, LazyIdentifiers
+from crowdveil.data.ingest.arrow_columns import read_parquet_columns
 from crowdveil.data.ingest.checked_column_codes import (
     CodedColumn,
     Duplicates,
@@ -36,13 +37,7 @@ from crowdveil.data.ingest.checked_column_codes import (
     resolve_duplicates,
 )
 from crowdveil.data.ingest.choices import NEVER, NothingTicked, columns_by_choice
-from crowdveil.data.ingest.column_readers import (
-    NO_NAMES,
-    ColumnNames,
-    ReportColumns,
-    read_columns,
-    read_parquet_columns,
-)
+from crowdveil.data.ingest.column_readers import NO_NAMES, ColumnNames, ReportColumns, read_columns
 from crowdveil.data.ingest.labels import columns_as_stated
 from crowdveil.data.ingest.labels import map_labels as with_mapped_labels
 from crowdveil.data.ingest.questions import refuse_mixed_questions
@@ -404,6 +399,7 @@ class Reports:
         names: ColumnNames = NO_NAMES,
         delimiter: str | None = None,
         encoding: str | None = None,
+        sheet: str | None = None,
         decimal: str = ".",
         question: str | None = None,
         tool: str | None = None,
@@ -417,6 +413,7 @@ class Reports:
             names: columns that their names do not tell.
             delimiter: character between the cells of text files; by default the one that the header shows.
             encoding: encoding of text files, such as cp1252; by default UTF-8, or that of a byte-order mark.
+            sheet: sheet of a workbook (.xlsx, .ods), if it has several.
             decimal: decimal mark of the answers, a point or comma.
             question: question of an export, or of a column `question`, with several.
             tool: tool whose export it is; by default the one that is recognised.
@@ -436,6 +433,7 @@ class Reports:
             names=names,
             delimiter=delimiter,
             encoding=encoding,
+            sheet=sheet,
             decimal=decimal,
             question=question,
             tool=tool,

@@ -14,8 +14,9 @@ from crowdveil.channels.alphabet import Scale
 from crowdveil.data.ingest.checked_column_codes import number_or_nan
 from crowdveil.data.ingest.csv_files import csv_row
 from crowdveil.data.reports import Reports
+from crowdveil.data.spreadsheets.write import require_workbook_writer, write_workbook
 
-TableForm = Literal["csv", "parquet", "json", "jsonl"]
+TableForm = Literal["csv", "parquet", "json", "jsonl", "xlsx"]
 TABLE_FORMS: tuple[TableForm, ...] = get_args(TableForm)
 
 
@@ -61,6 +62,12 @@ def block_tables(reports: Reports) -> Iterator[pa.Table]:
         yield pa.Table.from_arrays(columns, schema=report_schema(reports))
 
 
+def require_form(form: str) -> None:
+    """Refuse a form whose writer is not installed, before there is something to write; errors as `write_workbook`."""
+    if form == "xlsx":
+        require_workbook_writer()
+
+
 def write_table(stream: BinaryIO, table: pa.Table, form: TableForm = "csv") -> None:
     """Write a table; cells of CSV, in UTF-8, are quoted only in files where one of them needs it."""
     write_tables(stream, table.schema, lambda: [table], form)
@@ -71,12 +78,14 @@ def write_tables(
 ) -> None:
     """Write tables of one schema, one after the other, as one file; `tables` may be called twice.
 
-    JSON is a list of records, one in each line; JSON lines are the same without the list.
+    Errors as `write_workbook`. JSON is a list of records, one in each line; JSON lines are the same without the list.
     """
     if form == "csv":
         _write_csv(stream, schema, tables)
     elif form == "parquet":
         _write_parquet(stream, schema, tables())
+    elif form == "xlsx":
+        write_workbook(stream, schema.names, tables())
     else:
         _write_json(stream, tables(), lines=form == "jsonl")
 

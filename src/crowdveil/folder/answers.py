@@ -29,6 +29,7 @@ from crowdveil.data.read_options import IdentifierList, Kind, ReadOptions
 from crowdveil.data.reports import Reports
 from crowdveil.data.sources.answer_source import AnswerSource, local_source
 from crowdveil.data.sources.location import DATASET
+from crowdveil.data.spreadsheets.sheets import file_and_sheet
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.folder.crowd import report_directory
 from crowdveil.presentation.counts import repeated_pairs_text
@@ -219,7 +220,7 @@ def read_task_or_worker_column(path: Path, name: str) -> list[str]:
     Raises:
         ReportsError: the file is damaged, lacks the column, or a name is empty.
     """
-    if not path.exists():
+    if not file_and_sheet(path).file.exists():
         hint = f"Give a CSV file with the column {name}, one in each row."
         raise ReportsError(f"a list of {name}s must be a file", source=str(path), hint=hint)
     read = read_given_columns(path, {name: (name,)})

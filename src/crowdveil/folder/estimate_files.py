@@ -13,7 +13,7 @@ from unicodedata import normalize
 import pyarrow as pa
 
 from crowdveil.data.facts.inputs import Input, inputs_to_json
-from crowdveil.data.write_reports import TABLE_FORMS, TableForm, write_table, write_tables
+from crowdveil.data.write_reports import TABLE_FORMS, TableForm, require_form, write_table, write_tables
 from crowdveil.em.estimate import Estimate
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.files.atomic_write import Outputs, Writer, write_outputs
@@ -96,7 +96,12 @@ def _truth_tables(estimate: Estimate, progress: Callable[[int, int], None] | Non
 
 
 def estimate_outputs(directory: str | PathLike[str], form: TableForm = "csv") -> Outputs:
-    """Return the files of an estimate as outputs, which replace an earlier estimate of any form."""
+    """Return the files of an estimate as outputs, which replace an earlier estimate of any form.
+
+    Raises:
+        SettingsError: what writes this form is not installed.
+    """
+    require_form(form)
     every = tuple(name for names in ESTIMATE_FILES.values() for name in names)
     return Outputs(folder=Path(directory), names=ESTIMATE_FILES[form], kind=ESTIMATE, also_replaced=every)
 

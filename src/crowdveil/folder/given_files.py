@@ -187,12 +187,12 @@ def _history_table(path: Path) -> pa.Table:
 
 def _all_columns_of_history(found: Sequence[str], source: str) -> dict[str, str]:
     """Return all columns of a history; one without workers, or with a repeated name, is refused."""
-    repeated_names = [name for name, count in Counter(found).items() if count > 1]
+    repeated_names = [f"{count} columns {name!r}" for name, count in Counter(found).items() if count > 1]
     if repeated_names:
         raise ReportsError(
             "a history has one column of each name",
             source=source,
-            examples=repeated_names[0],
+            examples=", ".join(repeated_names),
             hint="Rename or remove one of them.",
         )
     match_columns([name.strip().lower() for name in found], {"worker": ("worker",)}, source)

@@ -129,7 +129,7 @@ REFUSED: dict[str, tuple[object, str, str]] = {
     "several texts": (
         [{"id": 1, "data": {}, "annotations": [annotation({"text": ["a", "b"]}, "textarea")]}],
         "export.json",
-        r"row 1: a worker gives one answer to a question.*\['a', 'b'\]",
+        r"submission 1: a worker gives one answer to a question.*\['a', 'b'\]",
     ),
     "regions only": (
         [{"id": 1, "data": {}, "annotations": [annotation({"x": 1}, "rectanglelabels")]}],
@@ -139,7 +139,7 @@ REFUSED: dict[str, tuple[object, str, str]] = {
     "no worker": (
         [{"id": 1, "data": {}, "annotations": [annotation({"choices": ["a"]}, worker=None)]}],
         "export.json",
-        "row 1: every submission needs a worker",
+        "submission 1: every submission needs a worker",
     ),
     "lists of different lengths": (
         [{"id": 1, "q.responses": ["a"], "q.responses.users": ["u", "v"], "q.responses.status": ["submitted"]}],
@@ -158,7 +158,7 @@ REFUSED: dict[str, tuple[object, str, str]] = {
         "wide.csv",
         "column for the worker is needed.*column for each worker is read by crowdveil import wide",
     ),
-    "a spreadsheet": ("PK\x03\x04", "answers.xlsx", "not a zip archive or spreadsheet.*save the sheet as CSV"),
+    "a spreadsheet": ("PK\x03\x04", "answers.xlsx", "undamaged.*save the sheet as CSV"),
 }
 
 

@@ -14,13 +14,8 @@ import pytest
 
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.data.ingest import csv_files, dictionary_encoding
-from crowdveil.data.ingest.column_readers import (
-    ColumnNames,
-    encode_arrow_column,
-    load_prior,
-    read_columns,
-    read_parquet_columns,
-)
+from crowdveil.data.ingest.arrow_columns import encode_arrow_column, read_parquet_columns
+from crowdveil.data.ingest.column_readers import ColumnNames, load_prior, read_columns
 from crowdveil.data.ingest.gold_files import load_gold_with_draw_seed
 from crowdveil.data.read_options import ReadOptions
 from crowdveil.data.reports import Reports
@@ -149,7 +144,7 @@ DAMAGED = {
         b'task,worker,label,n\na,v,x,\nb,w,y,"n" \n',
         "line 3: quotes must be closed, and only a comma",
     ),
-    "cut gzip": (gzip.compress(PLAIN)[:-9], "gzipped file must be complete"),
+    "cut gzip": (gzip.compress(PLAIN)[:-9], "file compressed by gzip must be complete"),
     "empty id": (HEAD + b"a,v,x\n,w,y\n", "line 3: every row needs a task"),
     "empty label": (HEAD + b"a,v,x\nb,w,\n", "line 3: labels must not be empty"),
     "NaN value": (b"task,worker,value\na,v,1\nb,w,nan\n", "line 3: values must be finite"),
@@ -345,7 +340,7 @@ BAD_FRAMES = {
     "unequal columns": ({"task": [1, 2], "worker": [1], "label": ["x"]}, "a dict of columns"),
     "no columns": (pd.DataFrame(), "column for the task is needed"),
     "mixed": (pd.DataFrame({"task": ["a", 1], "worker": [1, 2], "label": ["x", "y"]}), "turn mixed columns into text"),
-    "two labels": (pd.DataFrame([["a", "v", "x", "y"]], columns=["task", "worker", "label", "label"]), "unique column"),
+    "two labels": (pd.DataFrame([["a", "v", "x"]], columns=["task", "label", "label"]), "2 columns 'label'"),
     "lists": (pa.table({"task": [[1]], "worker": [1], "label": ["x"]}), "text or numbers.*list"),
     "null label": (
         pl.DataFrame({"task": ["b", "a"], "worker": ["w", "v"], "label": [None, "x"]}),

@@ -1,15 +1,22 @@
 """Delimiters, encodings and blank rows of every text table: recognised, or all defects named at once."""
 
+import bz2
+import gzip
 import json
+import lzma
 from collections.abc import Callable
+from hashlib import sha256
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from crowdveil.channels.alphabet import Categories
 from crowdveil.data.assignment import Assignment
+from crowdveil.data.importers import export_file
 from crowdveil.data.ingest import column_readers
 from crowdveil.data.ingest.column_readers import ColumnNames, load_prior
+from crowdveil.data.ingest.csv_files import content_digest
 from crowdveil.data.ingest.gold_files import load_gold_with_draw_seed
 from crowdveil.data.reports import Reports
 from crowdveil.data.sources.answer_source import open_source
@@ -24,6 +31,11 @@ ROWS = [("a", "wör", "ja"), ("b", "v", "nein")]
 UNKNOWN = "frage;person;wert\n" + "".join(";".join(row) + "\n" for row in ROWS)
 NAMES = ColumnNames(task="frage", worker="person", label="wert")
 Write = Callable[[str, str], Path]
+
+
+def zstd(content: bytes) -> bytes:
+    """Return a content compressed by zstd."""
+    return pa.compress(content, codec="zstd", asbytes=True)
 
 
 @pytest.fixture
@@ -295,3 +307,108 @@ def test_empty_labels_and_repeats_are_named_in_one_refusal(write: Write) -> None
     text = "task,worker,label\na,v,yes\na,w,\nb,v,no\nb,v,yes\n"
     with pytest.raises(ReportsError, match=r"missing='skip'.*Also, line 5: a worker answers a task once.*duplicates='"):
         Reports.from_csv(write(text, "utf-8"))
+
+
+@pytest.mark.parametrize("compress", [gzip.compress, bz2.compress, lzma.compress, zstd])
+def test_compressed_tables_are_read_by_their_content(tmp_path: Path, compress: Callable[[bytes], bytes]) -> None:
+    """Answers, known truths and JSON lines are read from each compression, also in parts; a cut one is named."""
+    answers, name = "task,worker,label\na,v,x\na,w,y\n", tmp_path / "table"
+    half = len(answers) // 2
+
+    name.write_bytes(compress(answers[:half].encode()) + compress(answers[half:].encode()))
+    assert (2, sha256(answers.encode()).hexdigest()) == (len(Reports.from_source(name)), content_digest(name))
+    name.write_bytes(compress(b"task,truth\na,x\n"))
+    assert {"a": "x"} == load_gold_with_draw_seed(name).truths
+    lines = b'{"task": "a", "worker": "v", "label": "x"}\n{"task": "a", "worker": "w", "label": "y"}\n'
+    name.write_bytes(compress(lines))
+    assert 2 == len(Reports.from_source(name))
+    name.write_bytes(compress(answers.encode() * 50)[:-9])
+    with pytest.raises(ReportsError, match=r"a file compressed by .* must be complete and undamaged"):
+        Reports.from_source(name)
+
+
+@pytest.mark.parametrize(
+    ("content", "form"),
+    [
+        (b"%PDF-1.7 text", "a PDF"),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 600, "older form, such as .xls"),
+        (b"SQLite format 3\0" + b"\0" * 100, "an SQLite database"),
+        (b"\x80\x04\x95\0\0", "a pickle"),
+        (b"answers.csv" + b"\0" * 246 + b"ustar\0", "a tar archive"),
+        (gzip.compress(b"answers.csv" + b"\0" * 246 + b"ustar\0"), "a tar archive"),
+        (b"7z\xbc\xaf\x27\x1c\0", "a 7z archive"),
+    ],
+)
+def test_other_forms_are_named(tmp_path: Path, content: bytes, form: str) -> None:
+    """Databases, archives, pickles and documents are named, as answers and as known truths, not taken for text."""
+    path = tmp_path / "file"
+    path.write_bytes(content)
+
+    for read in (Reports.from_source, load_gold_with_draw_seed):
+        with pytest.raises(ReportsError, match=form):
+            read(path)
+
+
+JSON_TABLES = {
+    "columns": {"task": {"0": "a", "1": "a"}, "worker": {"0": "v", "1": "w"}, "label": {"0": "x", "1": "y"}},
+    "lists": {"task": ["a", "a"], "worker": ["v", "w"], "label": ["x", "y"]},
+    "index": {"0": {"task": "a", "worker": "v", "label": "x"}, "1": {"task": "a", "worker": "w", "label": "y"}},
+    "split": {"columns": ["task", "worker", "label"], "index": [0, 1], "data": [["a", "v", "x"], ["a", "w", "y"]]},
+    "table": {
+        "schema": {"fields": []},
+        "data": [{"task": "a", "worker": "v", "label": "x"}, {"task": "a", "worker": "w", "label": "y"}],
+    },
+}
+
+
+@pytest.mark.parametrize("form", JSON_TABLES)
+def test_tables_in_json_are_read_in_every_orientation(tmp_path: Path, form: str) -> None:
+    """JSON by columns, by rows, with split rows, or with a schema gives the same answers as records."""
+    path = tmp_path / "table.json"
+    path.write_text(json.dumps(JSON_TABLES[form]), "utf-8")
+
+    assert [("a", "v", "x"), ("a", "w", "y")] == sorted(cells(Reports.from_source(path)))
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ([["task", "worker", "label"], ["a", "v", "x"]], "records only"),
+        ({"columns": ["task", "worker"], "data": [["a", "v", "x"]]}, "column for the task is needed"),
+        ({"task": {"0": "a"}, "worker": {"0": "v", "1": "w"}, "label": {"0": "x"}}, "a task must be a text"),
+        ({"columns": ["task", "task", "label"], "data": [["a", "v", "x"]]}, "column for the task is needed"),
+    ],
+)
+def test_other_objects_in_json_are_refused(tmp_path: Path, content: object, words: str) -> None:
+    """Rows without names, and columns of different rows, are no table."""
+    path = tmp_path / "table.json"
+    path.write_text(json.dumps(content), "utf-8")
+
+    with pytest.raises(ReportsError, match=words):
+        Reports.from_source(path)
+
+
+def test_json_beyond_the_limit_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """JSON is parsed as a whole: one that unpacks to more than the limit is refused before that."""
+    path = tmp_path / "table.json.bz2"
+    path.write_bytes(bz2.compress(b"[" + b" " * 5_000))
+    monkeypatch.setattr(export_file, "MAX_JSON_BYTES", 1_000)
+
+    with pytest.raises(ReportsError, match="at most 1,000 bytes"):
+        Reports.from_source(path)
+
+
+@pytest.mark.parametrize("compress", [gzip.compress, bz2.compress, lzma.compress, zstd])
+def test_the_progress_of_compressed_tables_ends_at_their_size(
+    tmp_path: Path, compress: Callable[[bytes], bytes]
+) -> None:
+    """Progress is counted in bytes of the file, whatever its compression."""
+    path, seen = tmp_path / "table", list[tuple[int, int]]()
+    path.write_bytes(compress(b"task,worker,label\n" + b"".join(b"%d,v,x\n" % task for task in range(5_000))))
+
+    with open_source([str(path)]) as source:
+        source.read_columns_and_notes(lambda done, size: seen.append((done, size)))
+
+    size = path.stat().st_size
+    assert (size, size) == seen[-1]
+    assert all(done <= whole == size for done, whole in seen)

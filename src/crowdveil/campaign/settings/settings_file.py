@@ -15,7 +15,13 @@ from crowdveil.campaign.settings.section import (
     question_sections,
     require_distinguishable_questions,
 )
-from crowdveil.campaign.settings.task_and_worker_files import TaskRow, read_tasks, read_worker_names_in_slot_order
+from crowdveil.campaign.settings.task_and_worker_files import (
+    ReadBytes,
+    TaskRow,
+    first_bytes,
+    read_tasks,
+    read_worker_names_in_slot_order,
+)
 from crowdveil.channels.alphabet import Alphabet, Categories, Scale
 from crowdveil.channels.guarantee import Participation
 from crowdveil.errors import SettingsError
@@ -103,8 +109,10 @@ class CampaignSettings(CampaignTerms):
         }
 
 
-def read_settings(path: Path) -> CampaignSettings:
+def read_settings(path: Path, read: ReadBytes = first_bytes) -> CampaignSettings:
     """Return the content of a settings file; files that it names are relative to its folder.
+
+    `read` returns the content of a file of tasks or workers; a worker's device reads no spreadsheets.
 
     Raises:
         SettingsError: the file is unreadable, a setting is missing, unknown or out of range.
@@ -119,7 +127,7 @@ def read_settings(path: Path) -> CampaignSettings:
     if "\n" in texts["title"]:
         raise SettingsError("title must be one line", value=texts["title"])
     slots, names = _slots_and_names(
-        root.section("workers", "Give workers = { count = 72 } or { names = 'staff.csv' }."), path
+        root.section("workers", "Give workers = { count = 72 } or { names = 'staff.csv' }."), path, read
     )
     opens, closes = _first_and_last_day(root.section("open", "Give open = { from = 2027-01-10, until = 2027-01-17 }."))
     url, purge_after_days = _url_and_purge_days(root)
@@ -137,7 +145,7 @@ def read_settings(path: Path) -> CampaignSettings:
     }
     sections = question_sections(root)
     several = len(sections) > 1
-    first, *others = (_settings_of_question(section, shared, path, several=several) for section in sections)
+    first, *others = (_settings_of_question(section, shared, path, read, several=several) for section in sections)
     root.close()
     _require_relay_hides_worker(first)
     _refuse_if_levels_or_cuts_not_allowed(first)
@@ -148,12 +156,12 @@ def read_settings(path: Path) -> CampaignSettings:
 
 
 def _settings_of_question(
-    section: Section, shared: Mapping[str, Any], path: Path, *, several: bool
+    section: Section, shared: Mapping[str, Any], path: Path, read: ReadBytes, *, several: bool
 ) -> CampaignSettings:
     """Return the settings of one question, of a file or of a table of its own; `shared` has the other fields."""
     text = section.text("text" if several else "question", MAX_QUESTION, "The question of every task.")
     rows, per_worker = _tasks_and_tasks_per_worker(
-        section.section("tasks", "Give tasks = { file = 'tasks.csv' }."), path
+        section.section("tasks", "Give tasks = { file = 'tasks.csv' }."), path, read
     )
     alphabet = _alphabet_of_answers(
         section.section("answers", "Give answers = { labels = ['no', 'yes'] } or { scale = {...} }.")
@@ -267,19 +275,21 @@ def _alphabet_of_answers(section: Section) -> Alphabet:
     return found
 
 
-def _tasks_and_tasks_per_worker(section: Section, path: Path) -> tuple[tuple[TaskRow, ...], int | None]:
-    rows = read_tasks(path.parent / section.text("file", 1_000))
+def _tasks_and_tasks_per_worker(
+    section: Section, path: Path, read: ReadBytes
+) -> tuple[tuple[TaskRow, ...], int | None]:
+    rows = read_tasks(path.parent / section.text("file", 1_000), read)
     per_worker = section.integer("per_worker", 1, len(rows)) if "per_worker" in section else None
     section.close()
     return rows, per_worker
 
 
-def _slots_and_names(section: Section, path: Path) -> tuple[int, tuple[str, ...]]:
+def _slots_and_names(section: Section, path: Path, read: ReadBytes) -> tuple[int, tuple[str, ...]]:
     names: tuple[str, ...] = ()
     if section.which_of_two_keys("count", "names") == "count":
         slots = section.integer("count", 1, MAX_SLOTS)
     else:
-        names = read_worker_names_in_slot_order(path.parent / section.text("names", 1_000))
+        names = read_worker_names_in_slot_order(path.parent / section.text("names", 1_000), read)
         slots = len(names)
     section.close()
     return slots, names

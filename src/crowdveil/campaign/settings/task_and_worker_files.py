@@ -3,15 +3,16 @@
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from urllib.parse import quote
 
 from crowdveil.campaign.document import Picture, Task
 from crowdveil.campaign.settings.section import checked_and_normalized_text
-from crowdveil.errors import ReportsError, TextSource
+from crowdveil.errors import ReportsError, RowSource, place_of_lines
 from crowdveil.standalone.checks import (
     LINK,
     MAX_ALT,
@@ -29,6 +30,8 @@ WORKER_COLUMNS = ("name",)
 MAX_FILE_BYTES = 50_000_000
 SAFE = "".join(map(chr, range(33, 127)))
 """Printable ASCII, which stays as it is in an address."""
+ReadBytes = Callable[[Path], bytes]
+"""Function that returns the content of a file as comma-separated text, or its first `MAX_FILE_BYTES` + 1 bytes."""
 SEPARATOR = ";"
 """Separator of several workers in `not_for`."""
 SIGNATURES = (
@@ -48,33 +51,41 @@ class TaskRow:
     not_for: tuple[str, ...]
 
 
-def read_tasks(path: Path) -> tuple[TaskRow, ...]:
+def first_bytes(path: Path) -> bytes:
+    """Return the first bytes of a file, one more than are accepted."""
+    with open(path, "rb") as stream:
+        return stream.read(MAX_FILE_BYTES + 1)
+
+
+def read_tasks(path: Path, read: ReadBytes = first_bytes) -> tuple[TaskRow, ...]:
     """Return the tasks of a CSV file with columns id, text and, where needed, picture, alt, link and not_for.
 
-    Pictures are named relative to the folder of the file.
+    Pictures are named relative to the folder of the file. `read` returns its content.
 
     Raises:
         ReportsError: an unreadable file, an unknown column, an empty or repeated id, or a picture that is none.
     """
-    rows = read_rows(path, TASK_COLUMNS, required=("id", "text"))
+    rows = read_rows(path, TASK_COLUMNS, required=("id", "text"), read=read)
     tasks = tuple(_task_row(path, line, row) for line, row in rows.items())
     _require_visibly_distinct(path, "id", dict(zip(rows, (row.task.id for row in tasks), strict=True)))
     return tasks
 
 
-def read_worker_names_in_slot_order(path: Path) -> tuple[str, ...]:
+def read_worker_names_in_slot_order(path: Path, read: ReadBytes = first_bytes) -> tuple[str, ...]:
     """Return the names of a CSV file with the column name; the order gives the slots.
 
     Raises:
         ReportsError: an unreadable file, an unknown column, or an empty or repeated name.
     """
-    rows = read_rows(path, WORKER_COLUMNS, required=WORKER_COLUMNS)
+    rows = read_rows(path, WORKER_COLUMNS, required=WORKER_COLUMNS, read=read)
     names = {line: _readable_cell(path, line, "name", row["name"], MAX_ID) for line, row in rows.items()}
     _require_visibly_distinct(path, "name", names)
     return tuple(names.values())
 
 
-def read_rows(path: Path, columns: Sequence[str], required: Sequence[str]) -> dict[int, Mapping[str, str]]:
+def read_rows(
+    path: Path, columns: Sequence[str], required: Sequence[str], read: ReadBytes = first_bytes
+) -> dict[int, Mapping[str, str]]:
     """Return the rows of a text file by their first line; missing columns are empty text, blank rows are skipped.
 
     Raises:
@@ -82,8 +93,7 @@ def read_rows(path: Path, columns: Sequence[str], required: Sequence[str]) -> di
     """
     source = _text_source_counted_in_lines(path)
     try:
-        with open(path, "rb") as stream:
-            data = stream.read(MAX_FILE_BYTES + 1)
+        data = read(path)
         if len(data) > MAX_FILE_BYTES:
             raise ReportsError(f"at most {MAX_FILE_BYTES:,} bytes are read", source=source)
         header, rows = read_table(data, str(path))
@@ -105,9 +115,9 @@ def read_rows(path: Path, columns: Sequence[str], required: Sequence[str]) -> di
     return {line: dict.fromkeys(columns, "") | dict(zip(header, row, strict=True)) for line, row in rows.items()}
 
 
-def _text_source_counted_in_lines(path: Path) -> TextSource:
+def _text_source_counted_in_lines(path: Path) -> RowSource:
     """Return the name of a file whose rows are counted by lines."""
-    return TextSource(str(path), tuple)
+    return RowSource(str(path), partial(place_of_lines, str(path)))
 
 
 def _task_row(path: Path, line: int, row: Mapping[str, str]) -> TaskRow:

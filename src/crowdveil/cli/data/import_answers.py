@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["csv", "parquet", "json", "jsonl"]),
+    type=click.Choice(["csv", "parquet", "json", "jsonl", "xlsx"]),
     help="Format of the file. [default: by the end of its name]",
 )
 def import_answers(files: tuple[str, ...], layout: Layout, out: Path, form: TableForm | None) -> None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from crowdveil.data.sources.answer_source import AnswerSource
     from crowdveil.data.sources.location import Layout
 
-SOURCE_TEXT = "CSV, Parquet, JSON or Arrow; several, a folder, 'parts/*.csv', URL, - or DATABASE?TABLE"
+SOURCE_TEXT = "CSV, Parquet, JSON, Arrow, .xlsx or .ods; several, a folder, 'parts/*.csv', URL, - or DATABASE?TABLE"
 
 
 def nonempty_source_name(text: str) -> str:
@@ -31,7 +31,9 @@ def nonempty_source_name(text: str) -> str:
 
 def parse_label_map(text: str) -> LabelMap:
     """Return pairs such as Y=yes,N=no, or those in the two columns of a CSV file; ValueError for other text."""
-    if Path(text).is_file():
+    from crowdveil.data.spreadsheets.sheets import file_and_sheet
+
+    if file_and_sheet(Path(text)).file.is_file():
         from crowdveil.data.ingest.csv_files import read_csv_table, read_header
 
         names = read_header(Path(text))
@@ -69,6 +71,7 @@ name_options = option_group(
         metavar="NAME",
         help="Encoding of text: cp1250, cp1251, cp1252, utf-16-le, utf-16-be. [default: UTF-8 or marked UTF-16]",
     ),
+    click.option("--sheet", metavar="NAME", help="Sheet of a workbook; of any file: FILE?SHEET. [default: the only]"),
     click.option("--decimal", metavar="C", default=".", help="Decimal mark of answers: . or ,"),
     click.option(
         "--missing",
@@ -110,7 +113,7 @@ def open_sources(sources: Sequence[str], layout: Layout) -> Iterator[AnswerSourc
 
 def layout_of(
     *, task_column: str | None, worker_column: str | None, label_column: str | None, value_column: str | None,
-    delimiter: str | None, encoding: str | None, decimal: str, missing: Missing,
+    delimiter: str | None, encoding: str | None, sheet: str | None, decimal: str, missing: Missing,
     multiple: str | None, nothing_ticked: NothingTicked, map_labels: LabelMap | None,
     question: str | None = None, tool: str | None = None, transpose: bool = False,
 ) -> Layout:  # fmt: skip
@@ -122,6 +125,7 @@ def layout_of(
         names=ColumnNames(task=task_column, worker=worker_column, label=label_column, value=value_column),
         delimiter="\t" if delimiter in ("\\t", "tab") else delimiter,
         encoding=encoding,
+        sheet=sheet,
         decimal=decimal,
         missing=missing,
         multiple=multiple,

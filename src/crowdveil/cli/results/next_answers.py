@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 SHOWN_ANSWERS = 5
 FEW_TRUTHS = 0.01
 """Expected number of wrong truths fewer, below which none is stated."""
+NOT_OF_GOLD = ("workers", "per_worker", "method", "history", "adjudicate", "below")
+"""Options that do not go with a draw of gold."""
 NOBODY = "every worker who can be asked has answered every task: name others with --workers"
 
 
@@ -30,10 +32,14 @@ NOBODY = "every worker who can be asked has answered every task: name others wit
     cls=Verb,
     values=REPORTS,
     example="crowdveil next labels.csv --budget 500 --out next.csv",
-    main_options=("budget", "out", "workers", "per_worker", "gold", "as_json"),
+    main_options=("budget", "adjudicate", "out", "workers", "per_worker", "gold", "as_json"),
     short_help="List the next answers to ask for, by expected gain.",
 )
-@click.option("--budget", type=COUNT, required=True, help="Number of answers.")
+@click.option("--budget", type=COUNT, help="Number of answers; with --adjudicate most tasks. [default there: all]")
+@click.option("--adjudicate", is_flag=True, help="List the tasks that a person should decide instead, with reasons.")
+@click.option(
+    "--below", type=click.FloatRange(0, 1), metavar="P", help="--adjudicate: truths less certain. [default: 0.8]"
+)
 @click.option("--out", type=FILE_PATH, help="CSV file: task, worker, expected_gain, information, reports.")
 @click.option("--workers", type=FILE_PATH, help="CSV file of the workers to ask. [default: all of REPORTS]")
 @click.option("--per-worker", type=COUNT, help="Most answers of a worker. [default: three even shares of the budget]")
@@ -44,7 +50,9 @@ NOBODY = "every worker who can be asked has answered every task: name others wit
 @reports_options
 def next_answers(
     reports: NamedReports,
-    budget: int,
+    budget: int | None,
+    adjudicate: bool,
+    below: float | None,
     out: Path | None,
     workers: Path | None,
     per_worker: int | None,
@@ -64,16 +72,28 @@ def next_answers(
     worker) with the most information, among workers who have neither
     answered nor skipped the task. With --gold the next tasks of its draw are listed, whose truths somebody finds out.
 
+    With --adjudicate the file has task, truth (empty), proposed, confidence, reason and answers: tasks whose truth is
+    uncertain, or not what most workers say. Write truths into it, and give it to infer as --gold; empty ones are left
+    out. These tasks are chosen, not drawn: they guide a fit, and score none.
+
     From a folder of results, its gold guides the fit and is not listed. With --truths, answers need an order or gold.
 
     A worker who is in --workers and has no report counts as an average worker. With protected participation only
     reports of an assignment leave cells to ask. Each further report adds its epsilon to the loss of its worker.
     """
     if gold is not None:
-        for name in sorted(stated_options().intersection(("workers", "per_worker", "method", "history"))):
+        for name in sorted(stated_options().intersection(NOT_OF_GOLD)):
             raise click.UsageError(f"{flag_of(name)} does not go with --gold.")
-        more_gold(reports, budget, gold, out)
+        more_gold(reports, _required(budget), gold, out)
         return
+    if adjudicate:
+        for name in sorted(stated_options().intersection(("workers", "per_worker"))):
+            raise click.UsageError(f"{flag_of(name)} does not go with --adjudicate.")
+        _adjudicate(reports, budget, below, out, method, history)
+        return
+    if below is not None:
+        raise click.UsageError("--below goes with --adjudicate.")
+    answers = _required(budget)
     from crowdveil.crowd_review.next_answers import choose_next, require_labels_for_next_answers
     from crowdveil.folder.answers import read_task_or_worker_column
     from crowdveil.folder.given_files import read_history
@@ -85,8 +105,57 @@ def next_answers(
         earlier = None if history is None else read_history(history)
         fitted = infer(read.evidence, method, gold=known, history=earlier)
         names = None if workers is None else read_task_or_worker_column(workers, "worker")
-        chosen = choose_next(fitted, names, budget=budget, per_worker=per_worker)
+        chosen = choose_next(fitted, names, budget=answers, per_worker=per_worker)
     read.write_table_and_print(_data(chosen), _rows_to_print, chosen.columns)
+
+
+def _required(budget: int | None) -> int:
+    if budget is None:
+        raise click.UsageError("Missing option '--budget'.")
+    return budget
+
+
+def _adjudicate(
+    reports: NamedReports,
+    most: int | None,
+    below: float | None,
+    out: Path | None,
+    method: str | None,
+    history: Path | None,
+) -> None:
+    """Read, infer, choose the tasks to decide, write, print."""
+    from crowdveil.crowd_review.adjudication import CONFIDENCE, tasks_to_decide
+    from crowdveil.folder.given_files import read_history
+    from crowdveil.inference.infer import infer
+
+    with open_reports(reports, out, "tasks to decide", [history]) as read:
+        earlier = None if history is None else read_history(history)
+        fitted = infer(read.evidence, method, gold=read.gold_of_results, history=earlier)
+        found = tasks_to_decide(fitted, below=CONFIDENCE if below is None else below, most=most)
+    data = {
+        "method": found.estimate.method,
+        "below": found.below,
+        "gold": found.estimate.gold_used,
+        "tasks": len(found.estimate.tasks),
+        "to_decide": found.found,
+        "first": first_rows_as_json_list(found.columns(), SHOWN_ANSWERS),
+    }
+    read.write_table_and_print(data, _decisions_to_print, found.columns)
+
+
+def _decisions_to_print(data: dict[str, Any]) -> list[tuple[str, str]]:
+    first = data["first"]
+    lines = [f"{place}. task {one['task']}: {one['reason']}" for place, one in enumerate(first["items"], start=1)]
+    return [
+        ("method", data["method"]),
+        (
+            "to decide",
+            f"{data['to_decide']:,} of {data['tasks']:,} tasks: confidence below {data['below']:g}, or votes",
+        ),
+        ("tasks", f"first {first['shown']:,} of {first['of']:,}, the least certain first"),
+        *[("", line) for line in lines],
+        ("then", "with --out FILE, write truths into its column truth, and run infer with --gold FILE"),
+    ]
 
 
 def _data(purchase: Purchase) -> dict[str, Any]:

@@ -198,11 +198,14 @@ def open_reports(
     """
     from crowdveil.files.atomic_write import Outputs
     from crowdveil.folder.evidence import evidence_files
+    from crowdveil.folder.tables import table_form
 
     recorded = recorded_reports_of_results_folder(reports.sources)
     used = reports if recorded is None else recorded
     with open_sources(used.sources, used.layout) as source:
         outputs = None if out is None else Outputs(folder=out.parent, names=(out.name,), kind=kind)
+        if out is not None:
+            table_form(out)
         options = used.options
         read = [*evidence_files(source), options.certificate, options.tasks, options.workers, *inputs]
         replaced = [] if outputs is None else outputs.check_and_list_replaced_files(inputs=read)

@@ -23,6 +23,7 @@ class Argilla(Importer):
     tool = "argilla"
     title = "Argilla"
     expected = "Argilla's flat records have '<question>.responses' and '<question>.responses.users'."
+    one_per_row = False
 
     def recognises(self, columns: Sequence[str]) -> bool:
         """Return whether there are responses of users to some question."""

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from crowdveil.data.ingest.arrow_columns import encode_arrow_column, unreadable_parquet_error
 from crowdveil.data.ingest.checked_column_codes import CodedColumn
 from crowdveil.data.ingest.column_readers import (
     NO_NAMES,
@@ -20,25 +21,24 @@ from crowdveil.data.ingest.column_readers import (
     Accepted,
     ColumnNames,
     delimiter_and_roles,
-    encode_arrow_column,
     match_columns,
     read_csv_by_role,
-    unreadable_parquet_error,
 )
+from crowdveil.data.ingest.csv_errors import COMMA, DELIMITERS
 from crowdveil.data.ingest.csv_files import (
-    COMMA,
-    DELIMITERS,
     UTF8_MARK,
     Headers,
     Progress,
     header_or_raise,
     headers_by_delimiter,
-    open_plain_or_gzip_as_utf8,
+    open_as_utf8,
     read_csv_table,
     read_header,
     read_text_start,
     text_source,
 )
+from crowdveil.data.ingest.json_tables import records_of_table
+from crowdveil.data.spreadsheets.sheets import path_with_sheet
 from crowdveil.errors import ReportsError
 from crowdveil.presentation.hints import advice
 
@@ -46,7 +46,8 @@ Form = Literal["parquet", "arrow", "arrow stream", "json", "text"]
 MAGIC: dict[bytes, Form] = {b"PAR1": "parquet", b"ARROW1": "arrow", b"\xff\xff\xff\xff": "arrow stream"}
 STANDARD_INPUT = "standard input"
 """Name of a copy of standard input."""
-ZIP = b"PK\x03\x04"
+MAX_JSON_BYTES = 1 << 30
+"""Largest size of JSON, which is parsed as a whole."""
 PEEKED = 1 << 16
 """Bytes by which the form is found."""
 
@@ -58,33 +59,29 @@ class Sniffed(NamedTuple):
         form: form of the file.
         is_blank: whether it may be JSON without a record: it is blank, or an empty list.
         headers: header of a text file by delimiter; empty for other forms.
+        is_sheet: whether the text is that of a sheet of a workbook.
     """
 
     form: Form
     is_blank: bool
     headers: Headers
+    is_sheet: bool = False
 
 
 def sniff(path: Path, delimiters: Sequence[str], encoding: str | None) -> Sniffed:
     """Return what the first bytes of a file show, plain or gzipped; they are read once unless an encoding is stated.
 
     Raises:
-        ReportsError: the file cannot be read, or is a zip archive or spreadsheet.
+        ReportsError: as `read_text_start`.
     """
     start = read_text_start(path)
-    form = _form_of_first_bytes(start.content, path)
+    form = "text" if start.is_sheet else _form_of_first_bytes(start.content)
     text = start if form != "text" or encoding is None else read_text_start(path, encoding)
     headers = headers_by_delimiter(text, delimiters) if form == "text" else {}
-    return Sniffed(form, b"".join(start.content[:PEEKED].split()) in (b"", b"[]"), headers)
+    return Sniffed(form, b"".join(start.content[:PEEKED].split()) in (b"", b"[]"), headers, start.is_sheet)
 
 
-def _form_of_first_bytes(start: bytes, path: Path) -> Form:
-    if start.startswith(ZIP):
-        raise ReportsError(
-            "the file must be a table or JSON, not a zip archive or spreadsheet",
-            source=str(path),
-            hint="Unpack the archive, or save the sheet as CSV.",
-        )
+def _form_of_first_bytes(start: bytes) -> Form:
     for magic, form in MAGIC.items():
         if start.startswith(magic):
             return form
@@ -103,6 +100,7 @@ class ExportFile:
         names: columns that a user states.
         delimiters: delimiters that a text file may have.
         transposed: whether a wide table has one row for each worker, and one column for each task.
+        sheet: sheet of a workbook; None for the only one.
     """
 
     path: Path
@@ -112,11 +110,17 @@ class ExportFile:
     names: ColumnNames = NO_NAMES
     delimiters: tuple[str, ...] = tuple(DELIMITERS)
     transposed: bool = False
+    sheet: str | None = None
+
+    @property
+    def sheet_path(self) -> Path:
+        """Path as readers of text take it: with the name of the sheet."""
+        return path_with_sheet(self.path, self.sheet) if self.sheet is not None else self.path
 
     @cached_property
     def sniffed(self) -> Sniffed:
         """Form and headers; errors as `sniff`."""
-        return sniff(self.path, self.delimiters, self.encoding)
+        return sniff(self.sheet_path, self.delimiters, self.encoding)
 
     def with_delimiter(self, delimiter: str) -> "ExportFile":
         """Return the file with a delimiter; the same file, with what was read of it, if it has that one."""
@@ -149,7 +153,7 @@ class ExportFile:
         if self.form != "text":
             return COMMA, self.names.stated_or_found_column_by_role(self.columns, self.name)
         return delimiter_and_roles(
-            self.path,
+            self.sheet_path,
             self.names.stated_or_found_column_by_role,
             self.delimiters[0] if len(self.delimiters) == 1 else None,
             self.encoding,
@@ -172,7 +176,7 @@ class ExportFile:
         table: Any
         if self.form == "text":
             header = header_or_raise(self.sniffed.headers, self.delimiter)
-            table = read_csv_table(self.path, wanted, self.delimiter, progress, self.encoding, header)
+            table = read_csv_table(self.sheet_path, wanted, self.delimiter, progress, self.encoding, header)
         elif self.form == "json":
             return pa.table({role: self._json_column(name, role) for role, name in roles.items()})
         else:
@@ -193,11 +197,19 @@ class ExportFile:
             )
         return [_json_cell_text(cell) for cell in cells]
 
+    @property
+    def row_source(self) -> str:
+        """Name of the file, which says for a text where its rows stand."""
+        if self.form != "text":
+            return self.name
+        delimiter = self.delimiters[0] if len(self.delimiters) == 1 else None
+        return text_source(self.sheet_path, delimiter, self.encoding, self.name)
+
     @cached_property
     def columns(self) -> list[str]:
         """Names of the columns of a table, or keys of the records."""
         if self.form == "text":
-            return read_header(self.path, self.delimiter, self.encoding, self.sniffed.headers)
+            return read_header(self.sheet_path, self.delimiter, self.encoding, self.sniffed.headers)
         if self.form == "json":
             return list(dict.fromkeys(key for record in self.rows_as_mappings for key in record))
         with self._open_parquet_or_arrow() as file:
@@ -232,11 +244,11 @@ class ExportFile:
             raise ReportsError(
                 "each column needs a name of its own",
                 source=self.name,
-                examples=", ".join(map(repr, repeated[:5])),
+                examples=", ".join(f"{counts[name]} columns {name!r}" for name in repeated),
                 hint="Rename the columns.",
             )
         header = header_or_raise(self.sniffed.headers, self.delimiter)
-        table = read_csv_table(self.path, wanted, self.delimiter, encoding=self.encoding, header=header)
+        table = read_csv_table(self.sheet_path, wanted, self.delimiter, encoding=self.encoding, header=header)
         yield from table.to_pylist()
 
     def arrow_table(self) -> pa.Table:
@@ -258,8 +270,15 @@ class ExportFile:
 
     def _json_records(self) -> list[dict[str, Any]]:
         """Return the records of a JSON list, or of JSON lines."""
-        with open_plain_or_gzip_as_utf8(self.path, self.encoding) as stream:
-            data = stream.read().removeprefix(UTF8_MARK)
+        with open_as_utf8(self.path, self.encoding) as stream:
+            data = stream.read(MAX_JSON_BYTES + 1).removeprefix(UTF8_MARK)
+        if len(data) > MAX_JSON_BYTES:
+            raise ReportsError(
+                f"JSON must have at most {MAX_JSON_BYTES:,} bytes, without compression",
+                source=self.name,
+                examples=f"a file of {self.path.stat().st_size:,} bytes that holds more",
+                hint="Write the table as CSV or Parquet, which are read in parts.",
+            )
         try:
             text = data.decode("utf-8")
             found = json.loads(text) if text.lstrip().startswith("[") else _records_of_lines(text)
@@ -272,11 +291,14 @@ class ExportFile:
                 examples=str(error)[:200],
                 hint=f"Export it again{encoded}.",
             ) from error
+        if len(found) == 1 and isinstance(found[0], dict):
+            names = self.names
+            found = records_of_table(found[0], [names.task, names.worker, names.label, names.value]) or found
         if not found or not all(isinstance(record, dict) for record in found):
             raise ReportsError(
                 "the file must hold at least one record, and records only",
                 source=self.name,
-                hint="Export the list of tasks or annotations, not a single object.",
+                hint="Export the list of tasks or annotations, not a single object; a data frame, with its columns.",
             )
         return found
 

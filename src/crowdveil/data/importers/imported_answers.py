@@ -4,6 +4,8 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import groupby
 from typing import Any
 
 import pyarrow as pa
@@ -32,7 +34,7 @@ from crowdveil.data.ingest.choices import (
 )
 from crowdveil.data.ingest.dictionary_encoding import encode_text
 from crowdveil.data.ingest.labels import LabelMap, map_labels
-from crowdveil.errors import ReportsError
+from crowdveil.errors import ReportsError, RowSource, place_of_rows
 from crowdveil.presentation.hints import advice, one_of
 
 MIN_QUESTIONS = 2
@@ -60,6 +62,7 @@ class ImportedAnswers:
         nothing_ticked: number of these answers with no choice.
         not_read: other questions of the export without labels or numbers, where all questions are read.
         columns: sentences on how columns are read.
+        source: name of the files, which says where the submissions stand.
         data: columns that differ between no two answers to a task, and so are data of the tasks or unanimous questions.
     """
 
@@ -76,6 +79,7 @@ class ImportedAnswers:
     not_read: tuple[str, ...] = ()
     data: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
+    source: str = ""
 
     def with_mapped_labels(self, label_map: LabelMap) -> "ImportedAnswers":
         """Return the answers with labels that are replaced by a map, which `columns` says; NULL stays."""
@@ -150,7 +154,11 @@ def _submissions_with_questions_decided(
     twice = next((export.name for export in exports if paths[export.path.resolve()] > 1), None)
     if twice is not None:
         raise ReportsError("each file of an export is given once", source=twice, hint="Leave out the repeated name.")
-    found = [_with_lists_parsed(one) for export in exports for one in _submissions_of_file(importer, export)]
+    found = [
+        replace(_with_lists_parsed(one), file=file, number=number)
+        for file, export in enumerate(exports)
+        for number, one in enumerate(_submissions_of_file(importer, export), 1)
+    ]
     unsure, first = _unsure_column_names(found), dict[tuple[str, str], str]()
     differing = {
         name
@@ -183,7 +191,8 @@ def _answers_to(
     options: ChoiceOptions,
 ) -> ImportedAnswers:
     """Return the answers to a question among the submissions."""
-    source, kept = first_file_and_count_of_others(exports), [one for one in found if not one.left_out]
+    kept = [one for one in found if not one.left_out]
+    source = _source_of_submissions(kept, importer, exports)
     tasks = [_identifier_text(one.task, "task", source, number) for number, one in enumerate(kept, 1)]
     workers, renamed = _worker_names_without_addresses(kept, source)
     contents = [_content_of(one, question, options) for one in kept]
@@ -208,7 +217,33 @@ def _answers_to(
         choices=choices,
         nothing_ticked=nothing,
         data=_unsure_column_names(found),
+        source=source,
     )
+
+
+def _source_of_submissions(kept: Sequence[Submission], importer: Importer, exports: Sequence[ExportFile]) -> RowSource:
+    """Return the source of submissions: the lines of a table with one in each row, else their numbers in the file."""
+    sources = [
+        one.row_source if importer.one_per_row and one.form == "text" else _source_of_numbered_submissions(one.name)
+        for one in exports
+    ]
+    return RowSource(first_file_and_count_of_others(exports), partial(_place_of_submissions, tuple(kept), sources))
+
+
+def _place_of_submissions(kept: Sequence[Submission], sources: Sequence[str], rows: tuple[int, ...]) -> str:
+    chosen = [kept[row - 1] for row in rows]
+    return "; ".join(
+        place_of_rows(sources[file], tuple(one.number for one in group))
+        for file, group in groupby(chosen, lambda one: one.file)
+    )
+
+
+def _source_of_numbered_submissions(name: str) -> RowSource:
+    return RowSource(name, partial(_place_of_numbered_submissions, name))
+
+
+def _place_of_numbered_submissions(name: str, numbers: tuple[int, ...]) -> str:
+    return f"{name}, {'submission' if len(numbers) == 1 else 'submissions'} {', '.join(map(str, numbers))}"
 
 
 def _content_of(one: Submission, question: str, options: ChoiceOptions) -> Any:

@@ -20,6 +20,7 @@ class Submission:
             are questions; another is read only if it is chosen by name.
         ticks_nothing_if_empty: whether a question without content was shown and left without a choice, so that it says
             no to each if others have several; otherwise it is "no answer".
+        file, number: position of its file among those of the export, and its number in the file, from 1.
     """
 
     task: Any
@@ -28,6 +29,8 @@ class Submission:
     left_out: str = ""
     unsure: Mapping[str, Any] = field(default_factory=dict)
     ticks_nothing_if_empty: bool = False
+    file: int = 0
+    number: int = 0
 
 
 class Importer(ABC):
@@ -40,6 +43,7 @@ class Importer(ABC):
         question: the only question of every export; None where the content names the questions.
         kept: columns with names of workers that look like personal data.
         mixes_data: whether data of the tasks always stand among the unsure columns, so that none may be a question.
+        one_per_row: whether each row of a table is one submission.
     """
 
     tool: ClassVar[str]
@@ -47,6 +51,7 @@ class Importer(ABC):
     expected: ClassVar[str]
     question: ClassVar[str | None] = None
     mixes_data: ClassVar[bool] = False
+    one_per_row: ClassVar[bool] = True
     kept: ClassVar[tuple[str, ...]] = ()
 
     @abstractmethod

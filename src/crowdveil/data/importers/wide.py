@@ -53,6 +53,7 @@ class Wide(Importer):
     title = "a wide table"
     expected = "A wide table has a column of tasks, such as 'task', and one column of labels for each worker."
     question = ANSWER
+    one_per_row = False
 
     def recognises(self, columns: Sequence[str]) -> bool:
         """Return False: the names of workers can be any."""

@@ -3,7 +3,7 @@
 import ast
 import json
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
@@ -15,7 +15,7 @@ from crowdveil.arguments import is_number, require_choice
 from crowdveil.channels.alphabet import NULL
 from crowdveil.data.ingest.checked_column_codes import EXAMPLES_SHOWN, MISSING, CodedColumn
 from crowdveil.data.ingest.column_readers import ReportColumns
-from crowdveil.errors import ReportsError, SettingsError, TextSource
+from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.presentation.counts import number_of
 from crowdveil.presentation.hints import advice
 
@@ -177,7 +177,6 @@ def _columns_of_choices(
         parts,
         task=_tasks_by_choice(columns, choices),
         value=value.restricted_to_rows(np.arange(len(rows))),
-        source=_source_of_repeated_rows(columns.source, len(choices)),
         value_name="label",
     )
     empty = [code for code, one in enumerate(texts) if one == []]
@@ -186,19 +185,13 @@ def _columns_of_choices(
 
 def _tasks_by_choice(columns: ReportColumns, choices: Sequence[str]) -> CodedColumn:
     """Return the task TASK|CHOICE of each choice of each row; refuse tasks of which two would have one name."""
-    names = [choice_task(str(task), choice) for task in columns.task.names.tolist() for choice in choices]
+    tasks = list(map(str, columns.task.names.tolist()))
+    names = [choice_task(task, choice) for task in tasks for choice in choices]
     refuse_equal_choice_tasks(names, columns.source)
     codes = columns.task.codes[:, None].astype(np.int64) * len(choices) + np.arange(len(choices))
-    codes[columns.task.codes == MISSING] = MISSING
+    unnamed = np.array([*(task == "" for task in tasks), True])  # the last is that of MISSING
+    codes[unnamed[columns.task.codes]] = MISSING
     return CodedColumn(np.array(names, dtype=object), codes.ravel().astype(np.int32)).with_merged_names(names)
-
-
-def _source_of_repeated_rows(source: str, times: int) -> str:
-    """Return the source of rows of which each is repeated; lines of a text stay those of its rows."""
-    if not isinstance(source, TextSource):
-        return source
-    lines: Callable[[tuple[int, ...]], tuple[int, ...]] = source.lines
-    return TextSource(str(source), lambda rows: lines(tuple((row - 1) // times + 1 for row in rows)))
 
 
 def refuse_equal_choice_tasks(names: Sequence[str], source: str) -> None:

@@ -1,14 +1,11 @@
-"""Readers of coded columns: CSV and Parquet files, Arrow columns.
+"""Readers of coded columns of text files, and the names of columns by their roles.
 
 Columns are identified by name. Other columns, which no guarantee covers (times, addresses), are not read.
 """
 
-import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from contextvars import copy_context
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
@@ -17,9 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from crowdveil.channels.alphabet import NULL
@@ -32,9 +26,8 @@ from crowdveil.data.ingest.checked_column_codes import (
     encode_ids,
     parse_number_column,
 )
+from crowdveil.data.ingest.csv_errors import COMMA, DELIMITERS
 from crowdveil.data.ingest.csv_files import (
-    COMMA,
-    DELIMITERS,
     Header,
     Headers,
     Progress,
@@ -46,7 +39,8 @@ from crowdveil.data.ingest.csv_files import (
     read_text_start,
     text_source,
 )
-from crowdveil.data.ingest.dictionary_encoding import encode_batches, encode_integers, encode_sorted, encode_text
+from crowdveil.data.ingest.dictionary_encoding import encode_batches
+from crowdveil.data.ingest.row_sources import source_of_kept_rows
 from crowdveil.errors import ReportsError, SettingsError, join_errors
 from crowdveil.presentation.hints import advice
 
@@ -67,8 +61,6 @@ GOLD: Accepted = {"task": ("task", "item"), "truth": ("truth", "label", "value",
 QUESTION = "question"
 """Name, in any case, of the column that says which question an answer is to."""
 PRIOR: Accepted = {"label": ("label",), "probability": ("probability",)}
-TEXT_KINDS = {"string", "large_string", "string_view", "binary", "large_binary", "binary_view"}
-"""Names of Arrow's text types; not all supported versions have the views."""
 ROWS_SHOWN = 5
 """Rows per error message."""
 ROWS_CHECKED = 100_000
@@ -143,9 +135,10 @@ class ReportColumns:
         """Return the given rows only."""
         question = None if self.question is None else self.question.keep(rows)
         task, worker, value = (column.keep(rows) for column in (self.task, self.worker, self.value))
-        # Rows are counted anew, so that they are not those of a text file.
-        fields = (task, worker, value, self.value_name, str(self.source), question)
-        return ReportColumns(*fields, skip_empty=self.skip_empty, labels=self.labels)
+        source = source_of_kept_rows(self.source, rows)
+        return ReportColumns(
+            task, worker, value, self.value_name, source, question, skip_empty=self.skip_empty, labels=self.labels
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -259,7 +252,7 @@ def read_columns(
     )
     source = text_source(path, delimiter, encoding)
     by_role = {role: coded[name] for role, name in roles.items()}
-    columns = _report_columns(by_role, roles, source, names.stated_kind_of_value_column)
+    columns = report_columns(by_role, roles, source, names.stated_kind_of_value_column)
     return columns if digest is None else replace(columns, sha256=digest.hexdigest())
 
 
@@ -338,44 +331,6 @@ def _hint_on_header_or_decimal_commas(start: str, delimiter: str, match: Match) 
     return advice(" Answers: some numbers have a comma, state it ({decimal}).", decimal=",") if decimal else ""
 
 
-def read_parquet_columns(
-    path: str | PathLike[str], names: ColumnNames = NO_NAMES, progress: Progress | None = None
-) -> ReportColumns:
-    """Return the columns of a Parquet file of answers or reports; arguments and errors as `read_columns`."""
-    source = str(path)
-    try:
-        with pq.ParquetFile(Path(path)) as file:
-            roles = names.stated_or_found_column_by_role(file.schema_arrow.names, source)
-            groups = [[number] for number in range(file.num_row_groups)] or [[]]
-            tables = (file.read_row_groups(group, columns=list(roles.values())) for group in groups)
-            table = pa.concat_tables(_with_progress(tables, file, Path(path), progress))
-        return encode_columns(roles, table, source, value_name=names.stated_kind_of_value_column)
-    except MemoryError:
-        raise  # also an Arrow error, but not a defect of the file
-    except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
-        raise unreadable_parquet_error(source, error) from error
-
-
-def _with_progress(parts: Iterable[Any], file: Any, path: Path, progress: Progress | None) -> Iterator[Any]:
-    """Yield all parts of a Parquet file; the bytes read are the share of its rows times its size."""
-    size, read = path.stat().st_size, 0
-    for part in parts:
-        yield part
-        read += len(part)
-        if progress is not None:
-            progress(size * read // max(1, file.metadata.num_rows), size)
-
-
-def unreadable_parquet_error(source: str, error: Exception) -> ReportsError:
-    """Return the error of a file that Arrow cannot read."""
-    return ReportsError(
-        "the file must be readable Parquet, with names and text in UTF-8",
-        source=source,
-        examples=str(error)[:200].rstrip("."),
-        hint="Write the file again.",
-    )
-
-
 def load_prior(path: str | PathLike[str]) -> Prior:
     """Return the public prior in a file with the columns `label,probability`.
 
@@ -411,7 +366,7 @@ def match_columns(found: Sequence[str], accepted: Accepted, source: str) -> dict
             raise ReportsError(
                 f"exactly one column for the {role} is needed, {len(names)} were found",
                 source=source,
-                examples=_list_of_columns(found),
+                examples=_list_of_columns(names or found, cut=not names),
                 hint=f"Name the columns, separated by commas: {wanted}.",
             )
     return {role: names[0] for role, names in roles.items()}
@@ -432,11 +387,12 @@ def match_answer_columns(found: Sequence[str], accepted: Accepted, source: str) 
     if wrong:
         more = "".join(f"; for the {role}, {len(chosen[role])}" for role in wrong[1:])
         them = "them" if more else "it"
+        several = [name for role in wrong for name in chosen[role]] if all(map(chosen.get, wrong)) else []
         stated = _column_arguments(wrong) or advice("{names}=ColumnNames(...)")
         raise ReportsError(
             f"exactly one column for the {wrong[0]} is needed, {len(chosen[wrong[0]])} were found{more}",
             source=source,
-            examples=_list_of_columns(found),
+            examples=_list_of_columns(several or found, cut=not several),
             hint=f"Name {them} {'; '.join(' or '.join(ANSWERS[role]) for role in wrong)}"
             f"{stated and f', or state {them}: {stated}'}.",
             code="no worker or answer column" if "worker" in wrong and not chosen.get("value", True) else "",
@@ -459,95 +415,13 @@ def normal_name(name: str) -> str:
     return re.sub(r"[\s.\-]+", "_", str(name).strip()).lower()
 
 
-def _list_of_columns(found: Sequence[str]) -> str:
-    return "the columns " + ", ".join(repr(str(name)[:40]) for name in found[:20]) if len(found) else "no columns"
+def _list_of_columns(found: Sequence[str], *, cut: bool = True) -> str:
+    """Return the names of columns; with `cut`, of a wide table the first ones, and of long names the start."""
+    shown = [str(name)[:40] for name in found[:20]] if cut else list(map(str, found))
+    return "the columns " + ", ".join(map(repr, shown)) if shown else "no columns"
 
 
-def encode_arrow_column(column: Any, source: str) -> CodedColumn:
-    """Return the coded column of an Arrow column of text or numbers; null is missing, bytes are UTF-8.
-
-    Dictionary-encoded columns (Categorical, Enum) are not hashed again.
-
-    Raises:
-        ReportsError: the column holds neither text nor numbers.
-    """
-    kind = _cell_type(column)
-    if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
-        numbers = column.cast(pa.float64()).to_numpy()
-        return CodedColumn(numbers, np.arange(len(numbers), dtype=np.int32))
-    if pa.types.is_boolean(kind):
-        column = pc.if_else(column.cast(kind), "True", "False")
-    elif pa.types.is_null(kind):
-        column = column.cast(pa.string())
-    elif str(kind) in TEXT_KINDS:
-        column = _as_plain_string_column(column)
-    elif not pa.types.is_integer(kind):
-        hint = "Turn it into text or numbers."
-        raise ReportsError(
-            "columns must hold text or numbers", source=source, examples=f"a column of {kind}", hint=hint
-        )
-    if pa.types.is_dictionary(column.type):
-        return encode_sorted(column)
-    if not pa.types.is_integer(kind):
-        return encode_text(column)
-    counted = encode_integers(column)
-    return CodedColumn(*counted) if counted is not None else encode_sorted(column.dictionary_encode())
-
-
-def _lists_as_text(column: Any) -> Any:
-    """Return a column of lists of texts or numbers as the JSON of each; any other column as it is."""
-    kind = column.type
-    if not (pa.types.is_list(kind) or pa.types.is_large_list(kind)) or pa.types.is_nested(kind.value_type):
-        return column
-    if pa.types.is_temporal(kind.value_type):
-        return column
-    cells = column.to_pylist()
-    return pa.chunked_array([[None if cell is None else json.dumps(cell, ensure_ascii=False) for cell in cells]])
-
-
-def _cell_type(column: Any) -> Any:
-    """Return the type of a column's cells, or of its dictionary."""
-    return column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-
-
-def _as_plain_string_column(column: Any) -> Any:
-    """Return text of any Arrow type as contiguous text, inside a dictionary too."""
-    if pa.types.is_string(_cell_type(column)) or pa.types.is_large_string(_cell_type(column)):
-        return column
-    if not pa.types.is_dictionary(column.type):
-        return column.cast(pa.large_string())
-    plain: Any = pa.dictionary(column.type.index_type, pa.large_string())
-    chunks = [(chunk.indices, chunk.dictionary.cast(pa.large_string())) for chunk in column.chunks]
-    return pa.chunked_array([pa.DictionaryArray.from_arrays(*chunk) for chunk in chunks], plain)
-
-
-def encode_columns(
-    roles: Mapping[str, str], table: pa.Table, source: str, *, value_name: str | None = None
-) -> ReportColumns:
-    """Return the columns, encoded in one thread each; the first error in the order of roles is raised.
-
-    Args:
-        roles: column name of each role.
-        table: has these columns.
-        source: for error messages.
-        value_name: header of the value column; by default its name.
-    """
-    with ThreadPoolExecutor(len(roles)) as threads:
-        waiting = {
-            role: threads.submit(
-                copy_context().run,
-                encode_arrow_column,
-                _lists_as_text(table[name]) if role == "value" else table[name],
-                source,
-            )
-            for role, name in roles.items()
-        }
-        del table  # frees each column once it is encoded
-        coded = {role: column.result() for role, column in waiting.items()}
-    return _report_columns(coded, roles, source, value_name)
-
-
-def _report_columns(
+def report_columns(
     coded: Mapping[str, CodedColumn], roles: Mapping[str, str], source: str, value_name: str | None = None
 ) -> ReportColumns:
     """Return coded columns by role as columns of reports; a column named `value`, in any case, holds numbers.

@@ -1,16 +1,18 @@
 """CSV files: streaming reader with located defects, content digest, and quoting of rows.
 
-Accepted: UTF-8, UTF-16 with byte-order mark or a stated encoding, plain or gzipped (detected by content), any line end,
-quoted commas (or another delimiter), quotes and line ends. Blank rows and a first line `sep=;` are skipped. Memory is
-bounded by row codes and distinct values, not by the text.
+Accepted: UTF-8, UTF-16 with byte-order mark or a stated encoding, plain or compressed by gzip, bzip2, xz or zstd
+(detected by content), any line end, quoted commas (or another delimiter), quotes and line ends; a sheet of a workbook.
+Blank rows and a first line `sep=;` are skipped. Memory is bounded by row codes and distinct values, not by the text.
 Quotes are checked while the file is read, because the parser accepts text after a closing quote.
 """
 
+import bz2
 import codecs
 import csv
 import gzip
 import hashlib
 import io
+import lzma
 import re
 import zlib
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
@@ -26,17 +28,28 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
+from crowdveil.data.ingest.csv_errors import (
+    BINARY_FORMS,
+    COMMA,
+    DELIMITERS,
+    PDF,
+    delimiter_name,
+    not_utf8_error,
+    nul_byte_error,
+    other_form_error,
+    quotes_error,
+    ragged_errors,
+    row_too_long_error,
+)
 from crowdveil.data.ingest.csv_quotes import QuoteValidator
-from crowdveil.errors import ReportsError, TextSource, join_errors
+from crowdveil.data.spreadsheets.sheets import SheetText, file_and_sheet, read_sheet
+from crowdveil.errors import ReportsError, RowSource, join_errors, place_of_lines
 from crowdveil.files.filesystem import refuse_change_while_read
 from crowdveil.presentation.hints import advice
 
 UTF8_MARK, UTF16_MARKS = b"\xef\xbb\xbf", (b"\xff\xfe", b"\xfe\xff")
 ENCODINGS = ("utf-8", "cp1250", "cp1251", "cp1252", "utf-16-le", "utf-16-be")
 """Encodings of text that can be stated, the default first."""
-COMMA = ","
-DELIMITERS = {COMMA: "comma", ";": "semicolon", "\t": "tab", "|": "vertical bar"}
-"""Delimiters of cells with their names, the default first."""
 
 Result = TypeVar("Result")
 Progress = Callable[[int, int], None]
@@ -44,9 +57,13 @@ Progress = Callable[[int, int], None]
 
 BLOCK_BYTES = 4 << 20
 """Bytes parsed at a time; also the longest row."""
+SIGNATURE_BYTES = 6
 START_LINES = 20
 """Lines of a file in which a header is looked for that is not the first row."""
-GZIP_MAGIC = b"\x1f\x8b"
+CODECS = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
+"""Compressions by their first bytes."""
+ZIP = b"PK\x03\x04"
+TAR, TAR_START = b"ustar", 257
 EXAMPLES_SHOWN = 5
 CELL_LIMIT = RLock()
 """Lock for changes of the process-wide field size limit of the csv module."""
@@ -84,11 +101,13 @@ class TextStart(NamedTuple):
         source: name of the file, for error messages.
         content: the bytes, in UTF-8 without byte-order mark.
         is_whole: whether these are all bytes of the file.
+        is_sheet: whether they are the text of a sheet of a workbook.
     """
 
     source: str
     content: bytes
     is_whole: bool
+    is_sheet: bool = False
 
     def header(self, delimiter: str = COMMA) -> Header:
         """Return the header by a delimiter.
@@ -106,7 +125,7 @@ class TextStart(NamedTuple):
             hint = "It needs a header and at least one row."
             raise ReportsError("the file is empty", source=self.source, hint=hint)
         if any("\0" in name for name in names):
-            raise _nul_byte_error(self.source, 0)
+            raise nul_byte_error(self.source, 0)
         written = [name.encode(errors="surrogateescape") for name in names]
         defects = _error_of_first_non_utf8_byte(self.source, 0, (name.decode("latin-1") for name in written))
         shown = [name.decode("cp1252", "replace") for name in written] if defects else names
@@ -122,10 +141,20 @@ Headers = Mapping[str, Header | ReportsError]
 
 
 def read_text_start(path: Path, encoding: str | None = None) -> TextStart:
-    """Return the first `BLOCK_BYTES` of a text file; errors as `open_plain_or_gzip_as_utf8`."""
-    with open_plain_or_gzip_as_utf8(path, encoding) as raw:
+    """Return the first `BLOCK_BYTES` of a text file.
+
+    Raises:
+        ReportsError: as `open_as_utf8`, or a file of another form, which is named.
+    """
+    with open_as_utf8(path, encoding) as raw:
         start = raw.read(BLOCK_BYTES)
-    return TextStart(str(path), start.removeprefix(UTF8_MARK), len(start) < BLOCK_BYTES)
+        is_sheet = hasattr(raw, "sheet")
+    magic = next(filter(start.startswith, BINARY_FORMS), b"")
+    form = "a tar archive" if start[TAR_START:].startswith(TAR) else BINARY_FORMS.get(magic, "")
+    # A table may begin with a column named like a form.
+    if form and (b"\0" in start or not magic.isascii() or magic == PDF):
+        raise other_form_error(str(path), form)
+    return TextStart(str(path), start.removeprefix(UTF8_MARK), len(start) < BLOCK_BYTES, is_sheet)
 
 
 def headers_by_delimiter(start: TextStart, delimiters: Iterable[str]) -> Headers:
@@ -207,9 +236,11 @@ def read_csv_batches(
     """
     found, header = "", header or find_header(path, delimiter, encoding)
     with (
-        open_plain_or_gzip_as_utf8(path, encoding, digest) as raw,
+        open_as_utf8(path, encoding, digest) as raw,
         QuoteValidator(raw, delimiter, _report_position(raw, path, progress)) as checked,
     ):
+        if hasattr(raw, "sheet"):
+            raw.sheet.refuse_faults(names)
         try:
             with closing(_nonblank_batches_of_columns(checked, names, delimiter, header)) as batches:
                 columns = consume(batches)
@@ -222,11 +253,10 @@ def read_csv_batches(
             "the file must be a readable table",
             source=str(path),
             examples=found,
-            hint=f"Write it again as text in UTF-8, with a {_delimiter_name(delimiter)} between cells.",
+            hint=f"Write it again as text in UTF-8, with a {delimiter_name(delimiter)} between cells.",
         )
         raise join_errors(
-            find_defects(path, delimiter, encoding)
-            or [unknown if found else _quotes_error(str(path), 0, "", delimiter)]
+            find_defects(path, delimiter, encoding) or [unknown if found else quotes_error(str(path), 0, "", delimiter)]
         )
     return columns
 
@@ -240,12 +270,19 @@ def _report_position(raw: Any, path: Path, progress: Progress | None) -> Callabl
     return lambda: progress(min(file.tell(), size), size)
 
 
-def text_source(path: Path, delimiter: str | None = None, encoding: str | None = None, name: str = "") -> TextSource:
+def text_source(path: Path, delimiter: str | None = None, encoding: str | None = None, name: str = "") -> RowSource:
     """Return the name of a text file, by default its path, which finds the lines of rows.
 
     Without a delimiter it is the one that gives the header the most cells.
     """
-    return TextSource(name or str(path), partial(_first_line_of_each_row, path, delimiter, encoding))
+    return RowSource(name or str(path), partial(_place_in_text, name or str(path), path, delimiter, encoding))
+
+
+def _place_in_text(name: str, path: Path, delimiter: str | None, encoding: str | None, rows: tuple[int, ...]) -> str:
+    with open_as_utf8(path, encoding) as raw:
+        if hasattr(raw, "sheet"):
+            return raw.sheet.place(rows, _is_blank_row)
+    return place_of_lines(name, _first_line_of_each_row(path, delimiter, encoding, rows))
 
 
 def _first_line_of_each_row(
@@ -268,7 +305,7 @@ def _open_numbered_rows(
 ) -> Iterator[Iterator[tuple[int, int, list[str]]]]:
     """Open a file as `_rows_of_text`."""
     with (
-        open_plain_or_gzip_as_utf8(path, encoding) as raw,
+        open_as_utf8(path, encoding) as raw,
         io.TextIOWrapper(raw, encoding="latin-1", newline="") as text,
         _long_cells_allowed(),
     ):
@@ -310,13 +347,13 @@ def find_defects(
             for number, _, row in islice(numbered, most):
                 width = width or len(row)
                 defects += [] if defects else _error_of_first_non_utf8_byte(source, number, row)
-                zeros += [_nul_byte_error(source, number)] if not zeros and any("\0" in cell for cell in row) else []
+                zeros += [nul_byte_error(source, number)] if not zeros and any("\0" in cell for cell in row) else []
                 ragged += [(number, len(row))] if row and len(row) != width and len(ragged) < EXAMPLES_SHOWN else []
         except csv.Error as error:
-            broken.append(_quotes_error(source, number, str(error), delimiter))
+            broken.append(quotes_error(source, number, str(error), delimiter))
         except _TooLongError:
-            broken.append(_row_too_long_error(source, number))
-    defects += [*zeros, *_ragged_errors(source, width, ragged), *broken]
+            broken.append(row_too_long_error(source, number, BLOCK_BYTES))
+    defects += [*zeros, *ragged_errors(source, width, ragged), *broken]
     if number <= 0 and not defects:
         return [ReportsError("the file must have a row below its header", source=str(path), hint="Check the file.")]
     return defects
@@ -377,27 +414,50 @@ def _long_cells_allowed() -> Iterator[None]:
 
 
 @contextmanager
-def open_plain_or_gzip(path: Path) -> Iterator[BinaryIO]:
-    """Open a plain or gzipped file for reading; OSError becomes ReportsError."""
+def open_decompressed(path: Path) -> Iterator[BinaryIO]:
+    """Open a file for reading, plain or decompressed; OSError becomes ReportsError."""
+    codec = ""
     try:
-        with open(path, "rb") as plain, refuse_change_while_read(plain, str(path)):
-            zipped = plain.peek(2)[:2] == GZIP_MAGIC
-            with gzip.open(plain) if zipped else plain as stream:
+        file = file_and_sheet(path).file if "?" in path.name else path
+        with open(file, "rb") as plain, refuse_change_while_read(plain, str(path)):
+            start = plain.peek(SIGNATURE_BYTES)
+            codec = next((name for magic, name in CODECS.items() if start.startswith(magic)), "")
+            with _decompressed(plain, codec) if codec else plain as stream:
                 yield cast(BinaryIO, stream)
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise ReportsError(
-            "a gzipped file must be complete and undamaged",
-            source=str(path),
-            examples=str(error),
-            hint="Copy or compress it again.",
-        ) from error
-    except OSError as error:
+    except (EOFError, zlib.error, lzma.LZMAError, OSError) as error:
+        if codec and (not isinstance(error, OSError) or error.errno is None):
+            raise ReportsError(
+                f"a file compressed by {codec} must be complete and undamaged",
+                source=str(path),
+                examples=str(error),
+                hint="Copy or compress it again.",
+            ) from error
+        if not isinstance(error, OSError):
+            raise
         raise ReportsError(
             "the file must exist and be readable",
             source=str(path),
             examples=error.strerror or str(error),
             hint="Check its name and folder.",
         ) from error
+
+
+def _decompressed(plain: Any, codec: str) -> Any:
+    """Return the stream of the content of a compressed file, which is its `fileobj`."""
+    if codec == "zstd":
+        return _Buffered(cast(Any, pa.CompressedInputStream(pa.PythonFile(plain, "r"), codec)), plain)
+    openers: dict[str, Callable[[Any], Any]] = {"gzip": gzip.open, "bzip2": bz2.open, "xz": lzma.open}
+    stream = openers[codec](plain)
+    stream.fileobj = plain
+    return stream
+
+
+class _Buffered(io.BufferedReader):
+    """Buffered stream of the content of a compressed file, `fileobj`."""
+
+    def __init__(self, raw: Any, fileobj: Any) -> None:
+        super().__init__(raw)
+        self.fileobj = fileobj
 
 
 class _DigestedStream:
@@ -414,7 +474,7 @@ class _DigestedStream:
 
 
 @contextmanager
-def open_plain_or_gzip_as_utf8(path: Path, encoding: str | None = None, digest: Digest | None = None) -> Iterator[Any]:
+def open_as_utf8(path: Path, encoding: str | None = None, digest: Digest | None = None) -> Iterator[Any]:
     """Open a plain or gzipped text for reading as UTF-8: decoded by its byte-order mark, else from `encoding`.
 
     A digest is updated with the bytes of the file as they are read, decompressed and not decoded.
@@ -422,8 +482,14 @@ def open_plain_or_gzip_as_utf8(path: Path, encoding: str | None = None, digest: 
     Raises:
         ReportsError: the file cannot be read, or is not in that encoding.
     """
-    with open_plain_or_gzip(path) as opened:
-        start = cast(Any, opened).peek(len(UTF8_MARK))[: len(UTF8_MARK)]
+    with open_decompressed(path) as opened:
+        start = cast(Any, opened).peek(len(ZIP))
+        if start.startswith(ZIP):
+            for part in iter(lambda: opened.read(PART_BYTES) if digest is not None else b"", b""):
+                cast(Digest, digest).update(part)
+            yield SheetText(read_sheet(path))
+            return
+        start = start[: len(UTF8_MARK)]
         raw: Any = opened if digest is None else _DigestedStream(opened, digest)
         source = "utf-16" if start.startswith(UTF16_MARKS) else encoding or ENCODINGS[0]
         if start == UTF8_MARK or source == ENCODINGS[0]:
@@ -448,7 +514,7 @@ def refuse_encoding_of_utf8(path: Path, encoding: str | None) -> None:
     """
     if encoding in (None, ENCODINGS[0]):
         return
-    with open_plain_or_gzip(path) as raw:
+    with open_decompressed(path) as raw:
         start = raw.read(BLOCK_BYTES)
     if start.isascii() or b"\0" in start or start.startswith((UTF8_MARK, *UTF16_MARKS)):
         return
@@ -494,59 +560,8 @@ def _error_of_first_non_utf8_byte(source: str, row: int, cells: Iterable[str]) -
         try:
             cell.isascii() or cell.encode("latin-1").decode("utf-8")
         except UnicodeDecodeError as error:
-            return [_not_utf8_error(source, row, error.object[error.start])]
+            return [not_utf8_error(source, row, error.object[error.start])]
     return []
-
-
-def _row_error(source: str, row: int, rule: str, hint: str, found: str = "") -> ReportsError:
-    """Return the error of a row, or of the header for row 0, which has no number."""
-    return ReportsError(rule, source=source, rows=(row,) if row else (), examples=found, hint=hint)
-
-
-def _not_utf8_error(source: str, row: int, byte: int) -> ReportsError:
-    rule = "the file must be text in UTF-8" + ("" if row else " (its header is not)")
-    state = "state the encoding, cp1252 (western Windows), cp1250 (central European) or cp1251 (Cyrillic)"
-    how = advice(", such as {encoding}", " (Reports.from_source)", encoding="cp1252")
-    hint = f"Answers: {state}{how}. Other files: iconv -f cp1252 -t utf-8."
-    return _row_error(source, row, rule, hint, f"byte 0x{byte:02x}")
-
-
-def _nul_byte_error(source: str, row: int) -> ReportsError:
-    rule = "the file must be text without NUL bytes" + ("" if row else " (its header has one)")
-    hint = advice(
-        "Remove it; for UTF-16 without a byte-order mark (answers), state utf-16-le or utf-16-be ({encoding}).",
-        "Remove it, or write the text in UTF-8.",
-    )
-    return _row_error(source, row, rule, hint, "byte 0x00")
-
-
-def _delimiter_name(delimiter: str) -> str:
-    return DELIMITERS.get(delimiter, repr(delimiter))
-
-
-def _quotes_error(source: str, row: int, found: str, delimiter: str) -> ReportsError:
-    ends = f"a {_delimiter_name(delimiter)} or the end of the row"
-    rule = f"quotes must be closed, and only {ends} may follow a closing quote"
-    return _row_error(source, row, rule, "Close the quote; write a quote inside a quoted cell twice.", found)
-
-
-def _row_too_long_error(source: str, row: int) -> ReportsError:
-    hint = "Check the line ends and quotes; leave out columns of long texts, which are not read anyway."
-    return _row_error(source, row, f"a row must have at most {BLOCK_BYTES:,} bytes", hint)
-
-
-def _ragged_errors(source: str, width: int, ragged: list[tuple[int, int]]) -> list[ReportsError]:
-    if not ragged:
-        return []
-    return [
-        ReportsError(
-            f"every row must have as many cells as the header, {width}",
-            source=source,
-            rows=tuple(row for row, _ in ragged),
-            examples=", ".join(f"{cells} cells" for _, cells in ragged),
-            hint="Quote cells that hold the delimiter; remove cells that are too many.",
-        )
-    ]
 
 
 PART_BYTES = 1 << 20
@@ -560,7 +575,7 @@ def content_digest(path: str | PathLike[str]) -> str:
         ReportsError: the file cannot be read, or its compression is damaged.
     """
     digest = hashlib.sha256()
-    with open_plain_or_gzip(Path(path)) as stream:
+    with open_decompressed(Path(path)) as stream:
         while part := stream.read(PART_BYTES):
             digest.update(part)
     return digest.hexdigest()

@@ -18,10 +18,12 @@ from crowdveil.data.ingest.checked_column_codes import (
     with_sorted_distinct_numbers,
 )
 from crowdveil.data.ingest.column_readers import GOLD, match_columns
+from crowdveil.data.ingest.row_sources import source_of_kept_rows
 from crowdveil.errors import ReportsError
 
-SEED = "seed"
-"""Column of gold that `crowdveil data draw-gold` drew."""
+SEED, PROPOSED = "seed", "proposed"
+"""Columns of gold that `data draw-gold` drew, and of tasks that `next` lists for a person: truths may be empty yet."""
+OPEN = (SEED, PROPOSED)
 
 
 class DrawnGold(NamedTuple):
@@ -43,15 +45,15 @@ def load_gold_with_draw_seed(
         ReportsError: a damaged file, a missing task or truth, an invalid number, or two truths of one task (under
             conflicts="first" the first is used).
     """
-    read = read_given_columns(Path(path), GOLD, optional=(SEED,))
+    read = read_given_columns(Path(path), GOLD, optional=OPEN)
     numeric = kind == "numeric" or (kind is None and read.roles["truth"] == "value")
     columns = read.coded if numeric else read.coded | {"truth": with_sorted_distinct_numbers(read.coded["truth"])}
     return gold_of_columns(columns, read.source, numeric=numeric, conflicts=conflicts)
 
 
 def gold_roles(found: Sequence[str], source: str) -> dict[str, str]:
-    """Return the column of the tasks, of the truths, and of the seed if there is one; errors as `match_columns`."""
-    return match_columns(found, GOLD, source) | {name: name for name in (SEED,) if name in found}
+    """Return the column of the tasks, of the truths, and those of `OPEN` that are there; errors as `match_columns`."""
+    return match_columns(found, GOLD, source) | {name: name for name in OPEN if name in found}
 
 
 def gold_of_columns(
@@ -63,11 +65,10 @@ def gold_of_columns(
 ) -> DrawnGold:
     """Return known truths from the columns of their roles, as `load_gold_with_draw_seed`.
 
-    Those of text are numbers if `numeric`. With a seed, tasks whose truth is still empty are left out.
+    Those of text are numbers if `numeric`. Of lists of tasks to decide, those whose truth is still empty are left out.
     """
-    if SEED in columns:
-        # The rows that are left are counted anew.
-        columns, source = _without_empty_truths(columns, source), str(source)
+    if not columns.keys().isdisjoint(OPEN):
+        columns, source = _without_empty_truths(columns, source)
     task, truth = columns["task"], columns["truth"]
     names, codes = encode_ids(task, None, "task", source)
     refuse_if_rows_empty_or_marked(
@@ -100,14 +101,16 @@ def _is_empty_truth_per_name(truth: CodedColumn) -> NDArray[np.bool_]:
     return np.array([name == "" or name != name for name in truth.names.tolist()], dtype=bool)
 
 
-def _without_empty_truths(columns: Mapping[str, CodedColumn], source: str) -> dict[str, CodedColumn]:
-    """Return the columns of gold without the rows whose truth is still empty."""
+def _without_empty_truths(columns: Mapping[str, CodedColumn], source: str) -> tuple[dict[str, CodedColumn], str]:
+    """Return the columns of gold without the rows whose truth is still empty, and the source of those that are left."""
     truth = columns["truth"]
     rows = np.delete(np.arange(len(truth)), truth.positions_of_empty_or_marked_rows(_is_empty_truth_per_name(truth)))
     if not len(rows):
-        hint = "Write the truths into the column truth, from the top."
+        order = ", from the top" if SEED in columns else ""
+        hint = f"Write the truths into the column truth{order}."
         raise ReportsError("no truth is known yet", source=source, hint=hint)
-    return {role: column.restricted_to_rows(rows) for role, column in columns.items()}
+    kept = {role: column.restricted_to_rows(rows) for role, column in columns.items()}
+    return kept, source_of_kept_rows(source, rows)
 
 
 def _only_seed(column: CodedColumn | None, source: str) -> int | None:

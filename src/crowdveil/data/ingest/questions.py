@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from crowdveil.data.ingest.checked_column_codes import CodedColumn, encode_ids
 from crowdveil.data.ingest.column_readers import ReportColumns
+from crowdveil.data.ingest.row_sources import source_of_kept_rows
 from crowdveil.errors import ReportsError
 from crowdveil.presentation.hints import advice
 
@@ -55,7 +56,7 @@ def answers_to(columns: ReportColumns, question: str) -> ReportColumns:
         raise ReportsError(rule, source=columns.source, examples=found, hint="State one of these.")
     rows = np.flatnonzero(names[codes] == question)
     task, worker, value = (column.restricted_to_rows(rows) for column in (columns.task, columns.worker, columns.value))
-    source = f"{columns.source}, question {question!r}"
+    source = source_of_kept_rows(columns.source, rows, f"{columns.source}, question {question!r}")
     return replace(columns, task=task, worker=worker, value=value, source=source, question=None)
 
 

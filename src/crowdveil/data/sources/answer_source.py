@@ -10,6 +10,8 @@ from pathlib import Path
 from tempfile import gettempdir
 from typing import Any
 
+import numpy as np
+
 from crowdveil.data.facts.notes import NUMBERED_WORKERS, Note
 from crowdveil.data.importers.export_file import (
     STANDARD_INPUT,
@@ -32,20 +34,15 @@ from crowdveil.data.importers.registry import (
     importer_of,
     with_recognised_delimiter,
 )
+from crowdveil.data.ingest.arrow_columns import encode_columns, read_parquet_columns
 from crowdveil.data.ingest.checked_column_codes import with_decimal_points
 from crowdveil.data.ingest.choices import NothingTicked, choice_notes
-from crowdveil.data.ingest.column_readers import (
-    NO_NAMES,
-    QUESTION,
-    ReportColumns,
-    encode_columns,
-    normal_name,
-    read_columns,
-    read_parquet_columns,
-)
-from crowdveil.data.ingest.csv_files import Progress, refuse_encoding_of_utf8, text_source
+from crowdveil.data.ingest.column_readers import NO_NAMES, QUESTION, ReportColumns, normal_name, read_columns
+from crowdveil.data.ingest.csv_errors import COMMA
+from crowdveil.data.ingest.csv_files import Progress, refuse_encoding_of_utf8
 from crowdveil.data.ingest.labels import columns_as_stated, map_labels, refuse_if_numbers_of_unstated_kind
 from crowdveil.data.ingest.questions import answers_by_question_if_tasks_have_several, answers_to
+from crowdveil.data.ingest.row_sources import source_of_files, source_of_kept_rows
 from crowdveil.data.sources.local_copies_of_sources import copy_duckdb_table_as_parquet, copy_remote_files, copy_stdin
 from crowdveil.data.sources.location import (
     COMPANIONS,
@@ -58,6 +55,9 @@ from crowdveil.data.sources.location import (
     refuse_files_beside_companions,
     scheme_of,
 )
+from crowdveil.data.spreadsheets.parts import workbook_form
+from crowdveil.data.spreadsheets.sheets import SUFFIXES as WORKBOOKS
+from crowdveil.data.spreadsheets.sheets import file_and_sheet, read_sheet
 from crowdveil.errors import ReportsError
 from crowdveil.files.filesystem import temporary_folder
 from crowdveil.presentation.counts import number_of
@@ -231,12 +231,20 @@ class AnswerSource:
             columns, notes = self._columns_with_numbers_unchanged(progress, digested)
             if not self.private:
                 columns, more = columns_as_stated(columns, self.layout)
-                notes += more
+                notes += self._notes_on_sheets() + more
             elif self.layout.label_map:
                 columns = replace(columns, value=map_labels(columns.value, self.layout.label_map)[0])
         if self.layout.decimal == ",":
             columns = replace(columns, value=with_decimal_points(columns.value, columns.source))
         return columns, notes
+
+    def _notes_on_sheets(self) -> tuple[str, ...]:
+        """Return sentences on which sheets were read, and on dates in the columns of a table."""
+        sheets = [file for file in self.files if file.sniffed.is_sheet]
+        plain = bool(sheets) and self.importer is None
+        columns = [file.delimiter_and_column_roles()[1].values() if plain else () for file in sheets]
+        notes = [read_sheet(file.sheet_path).notes(names) for file, names in zip(sheets, columns, strict=True)]
+        return tuple(note for one in notes for note in one)
 
     def _columns_with_numbers_unchanged(
         self, progress: Progress | None, digested: bool
@@ -315,10 +323,8 @@ class AnswerSource:
             file = self.files[0]
             if file.form == "text":
                 stated = self.layout.delimiter, progress, self.layout.encoding
-                columns = read_columns(file.path, names, *stated, file.sniffed.headers, digested=digested)
-                return replace(
-                    columns, source=text_source(file.path, self.layout.delimiter, self.layout.encoding, self.name)
-                )
+                columns = read_columns(file.sheet_path, names, *stated, file.sniffed.headers, digested=digested)
+                return replace(columns, source=file.row_source)
             if file.form == "parquet":
                 return replace(read_parquet_columns(file.path, names, progress), source=self.name)
         tables, value_names = [], set()
@@ -343,7 +349,7 @@ class AnswerSource:
         return encode_columns(
             {role: role for role in tables[0].column_names},
             concatenate_tables(tables),
-            self.name,
+            source_of_files(self.name, [file.row_source for file in self.files], [len(table) for table in tables]),
             value_name=names.answer_name(value_names),
         )
 
@@ -398,7 +404,8 @@ def _columns_and_notes(
 ) -> tuple[ReportColumns, tuple[str, ...]]:
     """Return the coded columns of imported answers, and sentences on their import; `name` is for messages."""
     roles = {"task": "task", "worker": "worker", "value": "label"}
-    columns = encode_columns(roles, imported.table, name, value_name="label")
+    source = source_of_kept_rows(imported.source, np.arange(len(imported.table)) // max(1, len(imported.choices)), name)
+    columns = encode_columns(roles, imported.table, source, value_name="label")
     return columns, import_notes(imported, importer.title, nothing_ticked)
 
 
@@ -517,16 +524,36 @@ def local_source(path: Path, layout: Layout | None = None, copied: str | None = 
     layout = layout or Layout()
     if str(path).startswith(DATASET):
         return AnswerSource(path, layout=layout)
+    if "?" in path.name:
+        path, sheet = file_and_sheet(path)
+        layout = layout if sheet is None else replace(layout, sheet=sheet)
     if path.is_dir() and is_block_folder(path):
         return AnswerSource(path, layout=layout, copied=copied)
     found = local_files(str(path))
     names = [str(file) if copied is None else _user_facing_name_of_copy(file, path, copied) for file in found]
     stated: Any = {"encoding": layout.encoding, "names": layout.names, "delimiters": layout.delimiters}
     stated["transposed"] = layout.transpose
-    files = tuple(ExportFile(file, name, **stated) for file, name in zip(found, names, strict=True))
+    files = tuple(
+        _with_sheet(ExportFile(file, name, **stated), layout) for file, name in zip(found, names, strict=True)
+    )
+    if layout.sheet is not None and not any(file.sheet for file in files):
+        raise ReportsError(
+            "only a workbook has sheets",
+            source=files[0].name,
+            examples=f"the sheet {layout.sheet!r}",
+            hint=advice("Leave {sheet} out, or give an .xlsx or .ods file."),
+        )
     if len(found) > 1:
         refuse_files_beside_companions(found)
     return AnswerSource(found[0], files, layout=layout, copied=copied)
+
+
+def _with_sheet(file: ExportFile, layout: Layout) -> ExportFile:
+    """Return a workbook with its sheet, whose text has commas; standard input is one by its content."""
+    named = file.path.suffix.lower() in WORKBOOKS
+    if not named and (layout.sheet is None or workbook_form(file.path) is None):
+        return file
+    return replace(file, sheet=layout.sheet, delimiters=(COMMA,))
 
 
 def _user_facing_name_of_copy(file: Path, path: Path, copied: str) -> str:

@@ -13,8 +13,10 @@ from crowdveil.data.importers.registry import TOOLS
 from crowdveil.data.ingest.checked_column_codes import Missing
 from crowdveil.data.ingest.choices import ChoiceOptions, NothingTicked
 from crowdveil.data.ingest.column_readers import NO_NAMES, ColumnNames
-from crowdveil.data.ingest.csv_files import DELIMITERS, ENCODINGS
+from crowdveil.data.ingest.csv_errors import DELIMITERS
+from crowdveil.data.ingest.csv_files import ENCODINGS
 from crowdveil.data.ingest.labels import LabelMap
+from crowdveil.data.spreadsheets.sheets import SUFFIXES as WORKBOOKS
 from crowdveil.errors import ReportsError, SettingsError
 
 STDIN, DATASET = "-", "dataset:"
@@ -26,7 +28,11 @@ WIDE = "wide"
 COMPANIONS = ("certificate.json", "crowd.json", "assignment.csv")
 """Files of a collection beside its reports."""
 REPORT_FOLDER_FILES = ("reports.csv", "reports.parquet")
-SUFFIXES = (".parquet", ".arrow", ".csv", ".tsv", ".txt", ".json", ".jsonl", ".csv.gz", ".tsv.gz", ".json.gz")
+TEXT_SUFFIXES = (".csv", ".tsv", ".txt", ".json", ".jsonl")
+SUFFIXES = (
+    *(".parquet", ".arrow", *WORKBOOKS, *TEXT_SUFFIXES),
+    *(f"{suffix}.{end}" for suffix in TEXT_SUFFIXES for end in ("gz", "bz2", "xz", "zst")),
+)
 """Ends of the names of files that are read from a folder; all files read must have the same end."""
 
 
@@ -45,6 +51,7 @@ class Layout:
         transpose: whether a wide table has one row for each respondent, and one column for each task.
         multiple, nothing_ticked: as of `ChoiceOptions`.
         label_map: labels that are replaced by others.
+        sheet: sheet of a workbook; None for the only one.
     """
 
     names: ColumnNames = NO_NAMES
@@ -58,6 +65,7 @@ class Layout:
     multiple: str | None = None
     nothing_ticked: NothingTicked = "no"
     label_map: LabelMap = ()
+    sheet: str | None = None
 
     def __post_init__(self) -> None:
         if self.delimiter is not None and (
@@ -156,7 +164,7 @@ def data_files_of_folder(folder: Path) -> list[Path]:
     kinds = {suffix: files for suffix, files in by_suffix.items() if files}
     if len(kinds) != 1:
         raise ReportsError(
-            "a folder must have files of one form: Parquet, Arrow, CSV, TSV or JSON",
+            "a folder must have files of one form: Parquet, Arrow, CSV, TSV, JSON or spreadsheets",
             source=str(folder),
             examples=", ".join(f"{len(files)} of {suffix}" for suffix, files in kinds.items()) or "none of them",
             hint="Name the files, or a pattern such as 'folder/*.parquet'.",

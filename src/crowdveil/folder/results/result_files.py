@@ -17,7 +17,7 @@ from crowdveil.channels.alphabet import Categories
 from crowdveil.data.facts.inputs import Input
 from crowdveil.data.identifiers import lazy_or_read_only_identifiers
 from crowdveil.data.importers.export_file import ExportFile
-from crowdveil.data.ingest.csv_files import read_header
+from crowdveil.data.ingest.csv_files import open_as_utf8, read_header
 from crowdveil.em.estimate import Estimate, WorkerTable
 from crowdveil.em.gold import CrossValidation
 from crowdveil.errors import ReportsError, SettingsError
@@ -150,13 +150,14 @@ def _read_result_table(path: Path) -> pa.Table:
     """Return a table whose names and labels are text; an empty number is null."""
     if path.suffix == ".parquet":
         return pq.read_table(path)
-    if path.suffix != ".csv":
+    if path.suffix not in (".csv", ".xlsx"):
         return pa.Table.from_pylist(ExportFile(path, str(path)).rows_as_mappings)
     columns = read_header(path)
     text = {*TEXT_COLUMNS, *(["truth"] if "confidence" in columns else [])}
     types = {name: pa.string() if name in text else pa.float64() for name in columns} | {GOLD: pa.bool_()}
     options = pa.csv.ConvertOptions(column_types=types, null_values=[""], strings_can_be_null=False)
-    return pa.csv.read_csv(path, convert_options=options)
+    with open_as_utf8(path) as stream:
+        return pa.csv.read_csv(stream, convert_options=options)
 
 
 def _estimate_of_result_files(truths: _Columns, workers: _Columns) -> Estimate:
