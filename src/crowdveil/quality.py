@@ -28,7 +28,7 @@ from crowdveil.data.identifiers import Identifiers, identifiers_as_arrow
 from crowdveil.data.reports import Reports
 from crowdveil.em.gold import as_gold, gold_and_seed_of_draw
 from crowdveil.errors import SettingsError
-from crowdveil.evaluation.agreement import LEVEL
+from crowdveil.evaluation.agreement.alpha import LEVEL
 from crowdveil.inference.answers import ColumnKeywords, evidence_of_answers
 from crowdveil.inference.given import KnownTruths
 from crowdveil.inference.infer import infer

@@ -18,7 +18,7 @@ from experiments.papers.wang2018.theorem2 import abilities_of
 from crowdveil import Categories, DawidSkene, Estimate, HierarchicalDawidSkene, MajorityVote, OneCoin, WeightedMean
 from crowdveil.estimators import Estimator, Kos, Lfc, Mace, WeightedVote
 from crowdveil.evaluation import metrics
-from crowdveil.evaluation.agreement_beyond_model import measure_dependence
+from crowdveil.evaluation.agreement.beyond_model import measure_dependence
 from crowdveil.evaluation.gold import align_gold
 from crowdveil.inference.plain_fit import DEPENDENT_CORRELATION
 from crowdveil.planning.prediction import DEPARTURES

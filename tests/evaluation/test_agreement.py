@@ -14,8 +14,8 @@ from crowdveil.channels.guarantee import Participation
 from crowdveil.data.assignment import Assignment
 from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.evaluation.agreement import Interval, Metric, agreement
-from crowdveil.evaluation.agreement_corrected_for_channel import agreement_through_channel
+from crowdveil.evaluation.agreement.alpha import Interval, Metric, agreement
+from crowdveil.evaluation.agreement.corrected_for_channel import agreement_through_channel
 from crowdveil.mechanisms import RandomizedResponse
 from crowdveil.randomness import seeded
 from crowdveil.simulate.perturbation import perturb

@@ -7,8 +7,9 @@ from numpy.typing import NDArray
 import crowdveil as cv
 from crowdveil import Categories, HierarchicalDawidSkene, Reports
 from crowdveil.data.blocks import Block
-from crowdveil.evaluation import agreement_beyond_model, copies
-from crowdveil.evaluation.agreement_beyond_model import LAGS, measure_dependence
+from crowdveil.evaluation import copies
+from crowdveil.evaluation.agreement import beyond_model
+from crowdveil.evaluation.agreement.beyond_model import LAGS, measure_dependence
 from crowdveil.evaluation.copies import find_copies, one_answer_per_copying_group
 from crowdveil.evaluation.pair_abilities import pairs_of_reports_on_each_task
 from crowdveil.jit import KERNELS_VARIABLE
@@ -35,7 +36,7 @@ def crowd(copied: float, tasks: int) -> tuple[Reports, NDArray[np.float64]]:
 def test_figures_are_the_equations(kernels: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Observed and predicted agreement, the share of copies and its error equal loops over pairs of answers."""
     monkeypatch.setenv(KERNELS_VARIABLE, kernels)
-    monkeypatch.setattr(agreement_beyond_model, "CHUNK_NUMBERS", 9 * 17)
+    monkeypatch.setattr(beyond_model, "CHUNK_NUMBERS", 9 * 17)
     reports, confusion = crowd(0.2, tasks=60)
     excess, room, agree = np.zeros(60), np.zeros(60), []
     for task in range(60):
@@ -70,10 +71,10 @@ def test_compiled_sums_are_those_of_numpy(labels: int) -> None:
     worker, label = rng.integers(0, 30, pointers[-1], dtype=np.int32), rng.integers(0, labels, pointers[-1])
     block = Block(0, 5, pointers, worker, label)
 
-    found = agreement_beyond_model._pair_agreement_sums_compiled(block, np.ascontiguousarray(tables), prior)
+    found = beyond_model._pair_agreement_sums_compiled(block, np.ascontiguousarray(tables), prior)
 
     np.testing.assert_allclose(
-        found, agreement_beyond_model._pairs_equal_pairs_and_predicted(block, tables, prior), rtol=1e-9, atol=0
+        found, beyond_model._pairs_equal_pairs_and_predicted(block, tables, prior), rtol=1e-9, atol=0
     )
 
 

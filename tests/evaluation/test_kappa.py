@@ -9,8 +9,8 @@ import pytest
 
 from crowdveil.channels.alphabet import Alphabet, Categories, Scale
 from crowdveil.data.reports import Reports
-from crowdveil.evaluation.agreement import agreement
-from crowdveil.evaluation.kappa import kappas
+from crowdveil.evaluation.agreement.alpha import agreement
+from crowdveil.evaluation.agreement.kappa import kappas
 from tests.evaluation.test_agreement import reports_of
 from tests.real_data import load_or_skip
 

@@ -15,7 +15,7 @@ from crowdveil.crowd_review.gold_tasks import draw_tasks_without_known
 from crowdveil.data.reports import Reports
 from crowdveil.em.gold import CrossValidation
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.evaluation.agreement import Agreement, Interval, agreement
+from crowdveil.evaluation.agreement.alpha import Agreement, Interval, agreement
 from crowdveil.files.output_record import RECORD_FILE
 from crowdveil.folder.results.result_files import read_results
 from crowdveil.randomness import seeded

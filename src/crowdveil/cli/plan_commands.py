@@ -4,7 +4,7 @@ import shlex
 from pathlib import Path
 
 from crowdveil.channels.alphabet import Alphabet, Scale
-from crowdveil.data.ingest.csv_files import csv_row
+from crowdveil.files.csv_rows import csv_row
 from crowdveil.mechanisms import Designed, QuantizedResponse
 from crowdveil.planning.campaign import Campaign
 from crowdveil.planning.plan import PlanRow

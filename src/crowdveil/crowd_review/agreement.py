@@ -12,9 +12,9 @@ from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.data.evidence import Evidence, channel_or_raise_if_unknown
 from crowdveil.data.identifiers import Identifiers
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.evaluation.agreement import LEVEL, Agreement, agreement
-from crowdveil.evaluation.agreement_corrected_for_channel import agreement_through_channel
-from crowdveil.evaluation.kappa import kappas
+from crowdveil.evaluation.agreement.alpha import LEVEL, Agreement, agreement
+from crowdveil.evaluation.agreement.corrected_for_channel import agreement_through_channel
+from crowdveil.evaluation.agreement.kappa import kappas
 
 ANOTHER_LABEL = "(another label)"
 """Label that nobody gave, where all answers are one label."""

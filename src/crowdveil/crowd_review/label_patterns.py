@@ -28,7 +28,7 @@ from crowdveil.estimators.confusion.independent_workers import (
     OTHERS_STRENGTH,
     total_answers,
 )
-from crowdveil.evaluation.agreement import NORMAL_QUANTILE
+from crowdveil.evaluation.agreement.alpha import NORMAL_QUANTILE
 from crowdveil.evaluation.copies import AlikePairs, first_worker_of_each_group, pairs_alike
 from crowdveil.evaluation.near_copies import AGREEMENTS
 

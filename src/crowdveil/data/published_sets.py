@@ -17,9 +17,9 @@ import numpy as np
 
 from crowdveil.data.datasets import META_FILE, VARIABLE
 from crowdveil.data.ingest.checked_column_codes import parse_numbers
-from crowdveil.data.ingest.csv_files import csv_text
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.files.atomic_write import Outputs
+from crowdveil.files.csv_rows import csv_text
 
 Cells = tuple[str, ...]
 NOT_STATED = "not stated"

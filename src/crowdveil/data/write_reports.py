@@ -12,9 +12,9 @@ import pyarrow.parquet as pq
 
 from crowdveil.channels.alphabet import Scale
 from crowdveil.data.ingest.checked_column_codes import number_or_nan
-from crowdveil.data.ingest.csv_files import csv_row
 from crowdveil.data.reports import Reports
 from crowdveil.data.spreadsheets.write import require_workbook_writer, write_workbook
+from crowdveil.files.csv_rows import csv_row
 
 TableForm = Literal["csv", "parquet", "json", "jsonl", "xlsx"]
 TABLE_FORMS: tuple[TableForm, ...] = get_args(TableForm)

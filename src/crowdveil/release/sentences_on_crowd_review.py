@@ -12,7 +12,7 @@ from crowdveil.crowd_review.workers import ability_bound, listing_of_answers
 from crowdveil.data.evidence import Evidence
 from crowdveil.em.estimate import Estimate
 from crowdveil.errors import CrowdveilError
-from crowdveil.evaluation.agreement import NOT_KNOWN, Agreement, Interval
+from crowdveil.evaluation.agreement.alpha import NOT_KNOWN, Agreement, Interval
 from crowdveil.presentation.counts import number_of, verb_of
 from crowdveil.presentation.quotes import quoted
 from crowdveil.release.truth_facts import tasks_without_gold_text

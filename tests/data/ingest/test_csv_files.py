@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 
 from crowdveil.cli.options import parse_words
 from crowdveil.data.assignment import Assignment
-from crowdveil.data.ingest.csv_files import csv_row, read_csv_table
+from crowdveil.data.ingest.csv_files import read_csv_table
 from crowdveil.data.ingest.csv_quotes import QuoteValidator
 from crowdveil.data.ingest.labels import RESERVED_LABELS
 from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError
+from crowdveil.files.csv_rows import csv_row
 from crowdveil.folder.write_collection import write_report_files
 from tests.data.test_reports import cells
 

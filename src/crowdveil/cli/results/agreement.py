@@ -14,7 +14,7 @@ from crowdveil.cli.verb import Verb
 from crowdveil.presentation.counts import number_of, verb_of
 
 if TYPE_CHECKING:
-    from crowdveil.evaluation.agreement import Agreement
+    from crowdveil.evaluation.agreement.alpha import Agreement
     from crowdveil.folder.recorded_reading_options import NamedReports
 
 SHOWN_WORKERS = 5

@@ -1,4 +1,4 @@
-"""CSV files: streaming reader with located defects, content digest, and quoting of rows.
+"""CSV files: streaming reader with located defects and content digest.
 
 Accepted: UTF-8, UTF-16 with byte-order mark or a stated encoding, plain or compressed by gzip, bzip2, xz or zstd
 (detected by content), any line end, quoted commas (or another delimiter), quotes and line ends; a sheet of a workbook.
@@ -13,7 +13,6 @@ import gzip
 import hashlib
 import io
 import lzma
-import re
 import zlib
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
@@ -579,27 +578,3 @@ def content_digest(path: str | PathLike[str]) -> str:
         while part := stream.read(PART_BYTES):
             digest.update(part)
     return digest.hexdigest()
-
-
-NEEDS_QUOTES = re.compile(r'[",\r\n]|^\s|\s$|^$')
-"""Cells with separators or outer spaces, and empty cells. Python's csv writer leaves carriage returns unquoted."""
-
-
-def csv_row(cells: Iterable[object]) -> str:
-    """Return the cells with commas between them, quoted where they need it, without a line end."""
-    return ",".join(map(_quoted_cell, cells))
-
-
-def _quoted_cell(content: object) -> str:
-    text = str(content)
-    if not NEEDS_QUOTES.search(text):
-        return text
-    doubled = text.replace('"', '""')
-    return f'"{doubled}"'
-
-
-def csv_text(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """Return the text of a CSV file with quotes where needed."""
-    stream = io.StringIO()
-    csv.writer(stream, lineterminator="\n").writerows([header, *rows])
-    return stream.getvalue()

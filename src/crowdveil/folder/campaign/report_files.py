@@ -19,9 +19,10 @@ from crowdveil.campaign.document import Campaign
 from crowdveil.campaign.folder import CampaignFolder
 from crowdveil.campaign.report import MAX_OVERHEAD, ReportFile
 from crowdveil.campaign.token import token_hash
-from crowdveil.data.ingest.csv_files import UTF8_MARK, csv_row
+from crowdveil.data.ingest.csv_files import UTF8_MARK
 from crowdveil.errors import CampaignError, ReportsError, SettingsError
 from crowdveil.files.atomic_write import Outputs, write_files, write_outputs
+from crowdveil.files.csv_rows import csv_row
 from crowdveil.files.filesystem import open_regular
 from crowdveil.folder.campaign.campaign_reports import (
     AcceptedReport,

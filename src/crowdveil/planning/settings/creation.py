@@ -25,11 +25,11 @@ from crowdveil.campaign.settings.build import build_campaign
 from crowdveil.campaign.settings.settings_file import CampaignSettings, read_settings
 from crowdveil.channels.guarantee import Guarantee
 from crowdveil.channels.rounding import CERTAIN, percent_rounded_up
-from crowdveil.data.ingest.csv_files import csv_text
 from crowdveil.data.spreadsheets.sheets import text_of_sheet_or_file
 from crowdveil.data.write_reports import warning_of_names_read_as_formulas
 from crowdveil.errors import SettingsError
 from crowdveil.files.atomic_write import PRIVATE_FILE, PRIVATE_FOLDER, folder_errors
+from crowdveil.files.csv_rows import csv_text
 from crowdveil.files.filesystem import temporary_folder, write_new_file
 from crowdveil.folder.campaign.curator_key import key_path, new_curator_key
 from crowdveil.mechanisms import ChannelMechanism, Designed

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from crowdveil.channels.alphabet import Categories
 from crowdveil.data.reports import Reports
-from crowdveil.evaluation.agreement import (
+from crowdveil.evaluation.agreement.alpha import (
     LEVEL,
     MIN_TASKS,
     NOT_KNOWN,

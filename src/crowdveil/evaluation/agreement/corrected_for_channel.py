@@ -26,7 +26,7 @@ from crowdveil.data.reports import Reports
 from crowdveil.em.estimator import require_null_reports_countable
 from crowdveil.em.observation_model import ObservationModel, observation_model
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.evaluation.agreement import (
+from crowdveil.evaluation.agreement.alpha import (
     LEVEL,
     MIN_TASKS,
     Agreement,
