@@ -48,17 +48,17 @@ def test_accuracy_is_that_of_the_page(name: str, figure: float) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "gain"), [("web_zhou", 0.01), ("duchenne", -0.01)])
-def test_fifty_gold_tasks_lower_the_log_loss(name: str, gain: float) -> None:
-    """With 50 random gold tasks, other tasks have a lower log-loss than by the fit that gold only guides; accuracy is
-    higher on one set, and not 0.01 lower on the other (two draws)."""
+@pytest.mark.parametrize(("name", "known", "gain"), [("web_zhou", 100, 0.01), ("duchenne", 50, -0.01)])
+def test_gold_tasks_lower_the_log_loss(name: str, known: int, gain: float) -> None:
+    """With random gold tasks, others have a lower log-loss than by the fit that gold only guides; accuracy is 0.01
+    higher on one set with 100 gold tasks, and not 0.01 lower on the other with 50 (two draws)."""
     data = load_or_skip(name)
     answered = sorted(str(task) for task in np.asarray(data.answers.tasks)[data.answers.per_task > 0])
     truths = {task: data.gold[task] for task in answered if task in data.gold}
     found = []
     for seed in range(2):
-        shown = set(np.random.default_rng(seed).permutation([*truths])[:50])
-        gold, rest = ({task: truths[task] for task in truths if (task in shown) == known} for known in (True, False))
+        shown = set(np.random.default_rng(seed).permutation([*truths])[:known])
+        gold, rest = ({task: truths[task] for task in truths if (task in shown) == inside} for inside in (True, False))
         guided = HierarchicalDawidSkene().fit(data.answers, gold=gold)
         stack = infer(data.answers, gold=gold).estimate
         scores = [metrics.score(one, rest) for one in (stack, guided)]

@@ -8,12 +8,15 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+from experiments.methods import with_gold
 from experiments.methods.comparison import SETS, log_loss, reported_gold
 from experiments.papers.li2018 import comparison
 from experiments.papers.li2018.seeds import pooled
 from experiments.papers.li2018.tradeoff import clearly_lower
 from experiments.papers.run import read_rows
 from experiments.papers.wang2018.theorem2 import abilities_of
+from experiments.rows import read_rows as read_rows_of_kind
+from experiments.utility import confidence
 
 from crowdveil import Categories, DawidSkene, Estimate, HierarchicalDawidSkene, MajorityVote, OneCoin, WeightedMean
 from crowdveil.estimators import Estimator, Kos, Lfc, Mace, WeightedVote
@@ -326,6 +329,35 @@ def accuracy_with_many_labels() -> Figures:
     )
 
 
+def confidence_of_broken_crowds() -> Figures:
+    """Return in percent: truths with a confidence of .95 that are right, of all and of honest crowds; from .99 on, of
+    the default and of Dawid-Skene; and abilities in their intervals, of all and of honest crowds."""
+    rows = read_rows_of_kind(confidence.RESULTS, confidence.Row)
+
+    def share(part: str, whole: str, method: str = confidence.METHODS[0], family: str = "") -> float:
+        some = [row for row in rows if row.method == method and family in row.family]
+        return 100 * sum(getattr(row, part) for row in some) / sum(getattr(row, whole) for row in some)
+
+    often, sure, held = ("often_right", "often"), ("sure_right", "sure"), ("covered", "abilities")
+    honest = {"family": "honest"}
+    return (
+        *(share(*often), share(*often, **honest)),
+        *(share(*sure), share(*sure, confidence.METHODS[1])),
+        *(share(*held), share(*held, **honest)),
+    )
+
+
+def gain_by_fifty_gold_tasks() -> Figures:
+    """Return mean accuracies, then calibration errors, with 50 gold tasks and without."""
+    rows = [row for row in read_rows_of_kind(with_gold.RESULTS, with_gold.Row) if row.known == 50]
+    assert {row.data for row in rows} == set(SETS)
+    return tuple(
+        float(np.mean([getattr(row, column) for row in rows if row.method == method]))
+        for column in ("accuracy", "calibration_error")
+        for method in (with_gold.WITH, with_gold.WITHOUT)
+    )
+
+
 CLAIMS = claims_of(
     {
         "explanation/mechanisms/matrix-factorization-published.md": {
@@ -366,6 +398,10 @@ CLAIMS = claims_of(
                 "this changes the calibration error from {} to {} and the log-loss from {} to {} "
                 "(five sets have such an excess)"
             ): discount_of_dependent_answers,
+            (
+                ".95 and more is right in {} % (honest crowds {}), .99 in {} % (`dawid-skene` {}), and intervals hold "
+                "in {} % (honest crowds {})"
+            ): confidence_of_broken_crowds,
             r"with $\rho = 0$ and no vote share the calibration error is {} and the log-loss {}.": lambda: tuple(
                 np.mean([default_scores(data, 0.0, 0.0) for data in SETS], axis=0)[1:].tolist()
             ),
@@ -380,6 +416,7 @@ CLAIMS = claims_of(
             ),
         },
         "how-to/choose-a-method.md": {
+            "give the others the accuracy {} in place of {}, ECE {} in place of {};": gain_by_fifty_gold_tasks,
             (
                 "30 labels and errors alike give it {} right truths, `one-coin` {} and a majority vote {} "
                 "(means over five"

@@ -27,6 +27,7 @@ from crowdveil.evaluation.stacking import (
     Regression,
     features_with_weights_by_label,
     fit_regression,
+    mixture_weights,
     warning_if_gold_worsens_log_loss,
 )
 from crowdveil.mechanisms import RandomizedResponse
@@ -244,6 +245,23 @@ def test_weights_are_recovered_from_many_truths() -> None:
 
     assert fit.weights == pytest.approx(WEIGHTS, abs=0.06)
     assert fit.effective == pytest.approx(4.0, abs=0.01)
+
+
+def test_weights_of_a_mixture_follow_the_formula() -> None:
+    """Written as loops: the prior times exp(.1 (2 right - log-loss)) over all truths; one truth leaves the prior."""
+    posteriors = np.random.default_rng(2).dirichlet(np.ones(3), size=(2, 30))
+    truths, prior = np.arange(30) % 3, np.array([0.2, 0.8])
+    for known in (30, 1):
+        weights = []
+        for posterior, share in zip(posteriors, prior, strict=True):
+            evidence = 0.0
+            for row, truth in zip(posterior[:known], truths[:known], strict=True):
+                evidence += 2 * (max(row) == row[truth]) + math.log(max(row[truth], 0.001))
+            weights.append(share * math.exp(0.1 * evidence))
+        found = mixture_weights(posteriors[:, :known], truths[:known], prior)
+        assert found == pytest.approx(np.array(weights) / sum(weights))
+
+    assert mixture_weights(posteriors[:, :0], truths[:0], prior) == pytest.approx(prior)
 
 
 def test_gold_that_makes_probabilities_worse_is_named_with_what_to_do() -> None:

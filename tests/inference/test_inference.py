@@ -166,6 +166,7 @@ def test_known_truths_are_certain_and_the_result_says_what_gold_did(gold_crowd: 
 
     for words in (
         "30 tasks weigh hierarchical-dawid-skene",
+        "% of the result is that without gold",
         "gain in accuracy has a standard error",
         "log-loss",
         "nats of their best",

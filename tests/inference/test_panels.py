@@ -106,6 +106,21 @@ def test_the_result_says_what_gold_did_and_how_much_more_helps() -> None:
     assert few.gold_line is None
 
 
+@pytest.mark.parametrize("seed", [11, 12])
+def test_judges_who_share_mistakes_are_seldom_certain_without_gold(seed: int) -> None:
+    """Twenty-four judges who copy one another in four groups: at most 1 % of the truths have a confidence of .99, the
+    mean confidence is at most .05 above the accuracy, and a task without answers keeps the class prior."""
+    truth, scores = judged(seed=seed)
+    fit = fit_panel(evidence_of(scores), TRUTHS)
+    confidence = fit.estimate.posterior.max(axis=1)
+    lone = Reports.from_arrays([0, 0, 1, 1], ["a", "b", "a", "b"], [1, 2, 8, 9], numeric=True, tasks=[0, 1, 2])
+
+    assert (confidence >= 0.99).mean() <= 0.01
+    assert confidence.mean() - accuracy(fit, truth) <= 0.05
+    unasked = fit_panel(Evidence(observed=lone, asked=Asked(complete=True)), TRUTHS).estimate.posterior[2]
+    assert unasked == pytest.approx([0.5, 0.5], abs=0.05)
+
+
 def test_judges_that_copy_are_worth_their_groups() -> None:
     """Four groups of six judges are worth three to six independent ones, and pairs that answer alike share a group."""
     truth, scores = judged()
@@ -200,18 +215,19 @@ def test_aggregate_gives_the_panel_from_frame_to_frame() -> None:
 
 
 def test_the_next_score_is_asked_where_the_truth_is_open() -> None:
-    """The gains of panels rest on P(score | truth): the task between the truths comes before the clear ones."""
+    """The gains of panels rest on P(score | truth): the task between the truths comes before others, and long before
+    the clear ones, on which four judges agree."""
     random = np.random.default_rng(0)
     truth = np.arange(200) % 2
     scores = np.clip(np.rint(2 + 6 * truth[:, None] + random.normal(size=(200, 4))), 0, 10).astype(int)
     scores[0] = (2, 8, 3, 7)
     task, worker = np.indices(scores.shape).reshape(2, -1)
     answers = {"task": task.tolist(), "worker": [f"w{code}" for code in worker], "value": scores.ravel().tolist()}
-    found = cv.next_answers(answers, budget=3, truths=TRUTHS, candidates=["new"], per_worker=3)
+    found = cv.next_answers(answers, budget=100, truths=TRUTHS, candidates=["new"], per_worker=100)
 
     assert 0 == found["task"][0]
-    assert found["information"][0] > 10 * found["information"][1]
-    assert ["cannot" in reason for reason in found["reason"]] == [True] * 3
+    assert found["information"][0] > 10 * found["information"][-1]
+    assert ["cannot" in reason for reason in found["reason"]] == [True] * 100
 
 
 def test_conclusions_on_a_panel_are_prevalences_that_cover_the_truth() -> None:

@@ -18,6 +18,8 @@ from crowdveil.presentation.hints import command_advice
 
 FLOOR = 1e-3
 """Smallest probability whose logarithm counts."""
+RIGHT_WORTH, LEARNING_RATE = 2.0, 0.1
+"""Nats of log-loss that a right truth is worth, and the share of the evidence that counts, in weights of a mixture."""
 ENOUGH = 0.01
 """Expected loss of the weights, in nats of a task, that further gold tasks are counted for."""
 
@@ -49,6 +51,28 @@ def features_with_weights_by_label(features: NDArray[np.float64], labels: int) -
 def log_losses(posterior: NDArray[np.float64], truths: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return the log-loss of each known truth, shape (tasks,); the posterior is indexed [task, label]."""
     return np.asarray(-np.log(np.maximum(posterior[np.arange(len(truths)), truths], FLOOR)))
+
+
+def mixture_weights(
+    posteriors: NDArray[np.float64], truths: NDArray[np.int64], prior: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return weights of posteriors by their log-loss and accuracy on known truths, shape (posteriors,).
+
+        weight ~ prior exp(LEARNING_RATE sum_t (RIGHT_WORTH right_t - log-loss_t)),
+    a Gibbs posterior (Bissiri et al., JRSS B 2016). Few truths leave the weights near the prior.
+
+    Args:
+        posteriors: of the known truths, none fitted to the truth that it is of; indexed [posterior, task, label].
+        truths: label codes, shape (tasks,).
+        prior: weights without known truths, shape (posteriors,).
+
+    >>> import numpy as np
+    >>> good, bad = np.array([[0.9, 0.1]] * 20), np.array([[0.4, 0.6]] * 20)
+    >>> mixture_weights(np.stack([good, bad]), np.zeros(20, dtype=int), np.full(2, 0.5)).round(2).tolist()
+    [1.0, 0.0]
+    """
+    gains = [(RIGHT_WORTH * (one.argmax(axis=1) == truths) - log_losses(one, truths)).sum() for one in posteriors]
+    return np.asarray(softmax(np.log(prior)[None] + LEARNING_RATE * np.array([gains]))[0][0])
 
 
 def clause_on_further_gold_needed(effective: float, known: int) -> str:

@@ -3,10 +3,11 @@
     P(k | t) ~ exp(sum_r a_r log max(p_r(t, k), FLOOR) + b_k),   a_r ~ N(mean_r, WEIGHT_DEVIATION^2),
     b_k ~ N(0, BIAS_DEVIATION^2)
 
-is fitted twice: to all members, with mean_r = 1/2 for the default and 1/2 shared by the others, and to the default
-alone, with the mean 1. The result is the mean of both. The default's posterior of a gold task is that of a fit without
-its fold (of `FOLDS`), so that no known truth is scored by a fit that it guided; that of other tasks is from the fit to
-all gold. The other members are fitted without gold.
+is fitted three times: to all members, with mean_r = 1/2 for the default and 1/2 shared by the others; to the default
+alone, with the mean 1; and to the result without gold, with the mean 1 and no b, which changes no truth. The result is
+their mixture, weighted by held-out gold (`mixture_weights`): gold that shows no gain changes little.
+The default's posterior of a gold task is that of a fit without its fold (of `FOLDS`), so that no known truth is scored
+by a fit that it guided; that of other tasks is from the fit to all gold. The other members are fitted without gold.
 """
 
 from dataclasses import replace
@@ -30,12 +31,15 @@ from crowdveil.evaluation.stacking import (
     cross_validation_and_gain_text,
     features_with_weights_by_label,
     fit_regression,
+    mixture_weights,
     warning_if_gold_worsens_log_loss,
 )
 
 MIN_GOLD, FOLDS = 20, 5
 """Smallest number of gold tasks with reports that are stacked, and number of folds."""
 WEIGHT_DEVIATION, BIAS_DEVIATION = 0.3, 0.5
+PRIOR = np.array([0.15, 0.15, 0.7])
+"""Weights of the three fits without gold: of all members, of the default alone, of the result without gold."""
 STACKED_METHODS = ("hierarchical-dawid-skene", "ordinal-dawid-skene")
 """Methods that are combined with others."""
 EBCC, EBCC_NUMBERS, EBCC_CELLS = "ebcc", 1_000_000, 1_000_000
@@ -51,17 +55,33 @@ class Stacked(NamedTuple):
     steps: int
 
 
-class Members(NamedTuple):
-    """Members, the default first: posteriors of gold tasks, [task, label, member], of all tasks, and steps of fits."""
+class WithoutGold(NamedTuple):
+    """Fits that gold does not guide: the result without gold, posteriors of the other members by name, and steps."""
 
-    names: tuple[str, ...]
-    known: NDArray[np.float64]
-    others: list[NDArray[np.float64]]
+    result: Estimate
+    others: dict[str, NDArray[np.float64]]
     steps: int
 
 
+class Mixture(NamedTuple):
+    """Fitted regressions and their weights."""
+
+    fits: tuple[Regression, ...]
+    weights: NDArray[np.float64]
+
+    def probabilities(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return P(label) of tasks, [task, label], from features [task, label, feature]."""
+        return np.asarray(
+            sum(weight * fit.probabilities(rows) for fit, weight in zip(self.fits, self.weights, strict=True))
+        )
+
+
 def estimate_stacked_with_gold(
-    estimator: Estimator[Any, Any], reports: Reports, inputs: dict[str, Any], estimate: Estimate
+    estimator: Estimator[Any, Any],
+    reports: Reports,
+    inputs: dict[str, Any],
+    estimate: Estimate,
+    without: WithoutGold | None = None,
 ) -> Stacked | None:
     """Return the estimate with the posterior of the stack; None for other methods, or with too little gold.
 
@@ -70,6 +90,7 @@ def estimate_stacked_with_gold(
         reports: over all tasks and workers.
         inputs: arguments of `Estimator.fit` other than the reports.
         estimate: fit of the estimator to all gold.
+        without: fits without gold, if they are known.
     """
     if not inputs["gold"] or estimator.name not in STACKED_METHODS:
         return None
@@ -80,19 +101,19 @@ def estimate_stacked_with_gold(
         return None
     inputs = {name: value for name, value in inputs.items() if name != "warm_start"} | {"progress": None}
     fold = np.random.default_rng(0).permutation(len(at)) % FOLDS
-    plain = estimator.fit(reports, **inputs | {"gold": None})
-    # The votes are a member of their own: the default enters without its share of them.
-    own = replace(estimator, vote_share=0.0) if isinstance(estimator, HierarchicalDawidSkene) else estimator
+    without = fits_without_gold(estimator, reports, inputs) if without is None else without
+    plain = without.result
+    own = _without_vote_share(estimator)
     guided = estimate if own == estimator else own.fit(reports, **inputs)
-    members = _posteriors_of_stack_members(own, reports, inputs, at, fold)
-    rows = _member_log_posteriors_and_biases(members.known)
-    fits = _regressions_on_all_and_default_member(rows, truths)
-    posterior = _combined(fits, [guided.posterior, *members.others], np.asarray(estimate.reports_per_task))
+    held, steps = _posterior_of_gold_without_fold(own, reports, inputs, at, fold)
+    others = [*without.others.values(), plain.posterior]
+    rows = _member_log_posteriors_and_biases(np.stack([held, *(other[at] for other in others)], axis=2))
+    crossed, mixture = _cross_fitted_mixture(rows, truths, fold)
+    posterior = _combined(mixture, [guided.posterior, *others], np.asarray(estimate.reports_per_task))
     codes = gold.truths_of_tasks(0, len(posterior))
-    crossed = _cross_fitted_gold_posterior(rows, truths, fold)
     check, gain = cross_validation_and_gain_text(crossed, truths, plain.posterior[at])
-    line = _stack_weights_line(members.names, fits, len(at)) + gain
-    if EBCC not in members.names:
+    line = _stack_weights_line((estimator.name, *without.others), mixture, len(at)) + gain
+    if EBCC not in without.others:
         line += f"; {EBCC} is left out of so many reports, workers or labels"
     unlike = warnings_if_gold_not_random(plain, at)
     check = replace(check, random=False if unlike else None)
@@ -100,38 +121,53 @@ def estimate_stacked_with_gold(
         replace(estimate, posterior=one_hot_gold(posterior, codes), cross_validation=check),
         line,
         (*unlike, *warning_if_gold_worsens_log_loss(crossed, plain.posterior[at], truths)),
-        plain.steps + members.steps,
+        without.steps + steps,
     )
 
 
-def _posteriors_of_stack_members(
-    estimator: Estimator[Any, Any],
-    reports: Reports,
-    inputs: dict[str, Any],
-    at: NDArray[np.int64],
-    fold: NDArray[np.int64],
-) -> Members:
-    """Return the posteriors of all members: of the default those of gold tasks from fits without their fold."""
-    crossed = []
-    for number in range(FOLDS):
-        held = {str(reports.tasks[code]) for code in at[fold == number].tolist()}
-        rest = {task: truth for task, truth in inputs["gold"].items() if str(task) not in held}
-        crossed.append(estimator.fit(reports, **inputs | {"gold": rest}))
-    guided = np.stack([one.posterior[at] for one in crossed])[fold, np.arange(len(at))]
-    labels = guided.shape[1]
+def fits_without_gold(estimator: Estimator[Any, Any], reports: Reports, inputs: dict[str, Any]) -> WithoutGold:
+    """Return the result without gold and the members that gold does not guide; arguments as in the stack."""
+    plain = estimator.fit(reports, **inputs | {"gold": None})
+    labels = plain.posterior.shape[1]
     methods: list[Estimator[Any, Any]] = [ESTIMATORS[name]() for name in ("one-coin", "majority-vote")]
     if len(reports) * labels <= EBCC_NUMBERS and len(reports.workers) * labels**2 <= EBCC_CELLS:
         methods.insert(0, ESTIMATORS[EBCC]())
     if not isinstance(estimator, HierarchicalDawidSkene):
         methods.insert(0, HierarchicalDawidSkene(vote_share=0.0))
-    others = []
+    fits = {}
     for method in methods:
         own = inputs | {"gold": None} | ({} if method.capabilities.uses_history else {"history": None})
-        others.append(method.fit(reports, **own))
-    names = (estimator.name, *(method.name for method in methods))
-    known = np.stack([guided, *(other.posterior[at] for other in others)], axis=2)
-    steps = sum(one.steps for one in (*crossed, *others))
-    return Members(names, known, [other.posterior for other in others], steps)
+        fits[method.name] = method.fit(reports, **own)
+    steps = plain.steps + sum(one.steps for one in fits.values())
+    return WithoutGold(plain, {name: one.posterior for name, one in fits.items()}, steps)
+
+
+def _without_vote_share(estimator: Estimator[Any, Any]) -> Estimator[Any, Any]:
+    """Return the estimator without its share of the votes, which are a member of their own."""
+    return replace(estimator, vote_share=0.0) if isinstance(estimator, HierarchicalDawidSkene) else estimator
+
+
+def _posterior_of_gold_without_fold(
+    estimator: Estimator[Any, Any],
+    reports: Reports,
+    inputs: dict[str, Any],
+    at: NDArray[np.int64],
+    fold: NDArray[np.int64],
+) -> tuple[NDArray[np.float64], int]:
+    """Return the posterior of gold tasks by fits to the other folds of gold, [task, label], and the steps of the fits.
+
+    Args:
+        estimator, reports, inputs: as in `estimate_stacked_with_gold`.
+        at: codes of gold tasks.
+        fold: fold of each, shape (gold tasks,).
+    """
+    fits = []
+    for number in range(FOLDS):
+        held = {str(reports.tasks[code]) for code in at[fold == number].tolist()}
+        rest = {task: truth for task, truth in inputs["gold"].items() if str(task) not in held}
+        fits.append(estimator.fit(reports, **inputs | {"gold": rest}))
+    posterior = np.stack([one.posterior[at] for one in fits])[fold, np.arange(len(at))]
+    return posterior, sum(one.steps for one in fits)
 
 
 def _member_log_posteriors_and_biases(posteriors: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -140,55 +176,65 @@ def _member_log_posteriors_and_biases(posteriors: NDArray[np.float64]) -> NDArra
     return np.concatenate([np.log(np.maximum(posteriors, FLOOR)), biases], axis=2)
 
 
-def _regressions_on_all_and_default_member(
-    rows: NDArray[np.float64], truths: NDArray[np.int64]
-) -> tuple[Regression, Regression]:
-    """Return the regression on all members, and on the default alone, whose other weights are 0."""
+def _fitted_regressions(rows: NDArray[np.float64], truths: NDArray[np.int64]) -> tuple[Regression, ...]:
+    """Return the regressions on all members, on the default alone, and on the result without gold.
+
+    Weights of features that a regression leaves out are 0. The default is the first feature, the result without gold
+    the last one before the biases.
+    """
     labels = rows.shape[1]
-    others = rows.shape[2] - labels - 1
-    mean = np.concatenate([[0.5], np.full(others, 0.5 / others), np.zeros(labels)])
-    deviation = np.repeat([WEIGHT_DEVIATION, BIAS_DEVIATION], [1 + others, labels])
-    everything = fit_regression(rows, truths, mean=mean, deviation=deviation)
-    own = np.delete(np.arange(rows.shape[2]), np.arange(1, 1 + others))
-    alone = fit_regression(rows[:, :, own], truths, mean=np.eye(len(own))[0], deviation=deviation[own])
-    weights = np.zeros(rows.shape[2])
-    weights[own] = alone.weights
-    return everything, Regression(weights, alone.effective)
+    last = rows.shape[2] - labels - 1
+    means = np.zeros((3, rows.shape[2]))
+    means[0, :last] = np.append(0.5, np.full(last - 1, 0.5 / (last - 1)))
+    means[1, 0] = means[2, last] = 1.0
+    biases = range(last + 1, rows.shape[2])
+    deviation = np.repeat([WEIGHT_DEVIATION, BIAS_DEVIATION], [last + 1, labels])
+    fits = []
+    for mean, columns in zip(means, ([*range(last), *biases], [0, *biases], [last]), strict=True):
+        found = fit_regression(rows[:, :, columns], truths, mean=mean[columns], deviation=deviation[columns])
+        weights = np.zeros(rows.shape[2])
+        weights[columns] = found.weights
+        fits.append(replace(found, weights=weights))
+    return tuple(fits)
 
 
-def _mean_regression_probabilities(fits: tuple[Regression, ...], rows: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.asarray(np.mean([fit.probabilities(rows) for fit in fits], axis=0))
+def _cross_fitted_mixture(
+    rows: NDArray[np.float64], truths: NDArray[np.int64], fold: NDArray[np.int64]
+) -> tuple[NDArray[np.float64], Mixture]:
+    """Return the posterior of gold tasks by the other folds, [task, label], and the mixture fitted to all gold."""
+    held = np.empty((len(PRIOR), *rows.shape[:2]))
+    for number in range(FOLDS):
+        inside = fold == number
+        fits = _fitted_regressions(rows[~inside], truths[~inside])
+        held[:, inside] = [fit.probabilities(rows[inside]) for fit in fits]
+    crossed = np.empty(rows.shape[:2])
+    for number in range(FOLDS):
+        inside = fold == number
+        weights = mixture_weights(held[:, ~inside], truths[~inside], PRIOR)
+        crossed[inside] = np.einsum("m,mtk->tk", weights, held[:, inside])
+    return crossed, Mixture(_fitted_regressions(rows, truths), mixture_weights(held, truths, PRIOR))
 
 
 def _combined(
-    fits: tuple[Regression, ...], posteriors: list[NDArray[np.float64]], reports: NDArray[np.integer]
+    mixture: Mixture, posteriors: list[NDArray[np.float64]], reports: NDArray[np.integer]
 ) -> NDArray[np.float64]:
     """Return the stacked posterior, [task, label]; tasks without reports keep that of the default."""
     combined = posteriors[0].copy()
     step = max(1, CHUNK_NUMBERS // (combined.shape[1] * (len(posteriors) + combined.shape[1])))
     for first in range(0, len(combined), step):
         tasks = first + np.flatnonzero(reports[first : first + step])
-        combined[tasks] = _mean_regression_probabilities(
-            fits, _member_log_posteriors_and_biases(np.stack([one[tasks] for one in posteriors], axis=2))
+        combined[tasks] = mixture.probabilities(
+            _member_log_posteriors_and_biases(np.stack([one[tasks] for one in posteriors], axis=2))
         )
     return combined
 
 
-def _stack_weights_line(names: tuple[str, ...], fits: tuple[Regression, Regression], known: int) -> str:
+def _stack_weights_line(names: tuple[str, ...], mixture: Mixture, known: int) -> str:
     """Return the weights of the members, and the number of further gold tasks that would determine them."""
-    weights = np.mean([fit.weights[: len(names)] for fit in fits], axis=0)
+    stacked = mixture.weights[:2] / mixture.weights[:2].sum()
+    weights = stacked @ [fit.weights[: len(names)] for fit in mixture.fits[:2]]
     shown = ", ".join(f"{name} {weight:.2f}" for name, weight in zip(names, weights, strict=True))
-    return f"{known:,} tasks weigh {shown}; {clause_on_further_gold_needed(fits[0].effective, known)}"
-
-
-def _cross_fitted_gold_posterior(
-    rows: NDArray[np.float64], truths: NDArray[np.int64], fold: NDArray[np.int64]
-) -> NDArray[np.float64]:
-    """Return the posterior of gold tasks by the other folds, [task, label]."""
-    crossed = np.empty(rows.shape[:2])
-    for number in range(FOLDS):
-        held = fold == number
-        crossed[held] = _mean_regression_probabilities(
-            _regressions_on_all_and_default_member(rows[~held], truths[~held]), rows[held]
-        )
-    return crossed
+    return (
+        f"{known:,} tasks weigh {shown}; {100 * mixture.weights[2]:.0f} % of the result is that without gold; "
+        f"{clause_on_further_gold_needed(mixture.fits[0].effective, known)}"
+    )

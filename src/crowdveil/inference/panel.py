@@ -39,7 +39,11 @@ from crowdveil.evaluation.panel import (
     error_probability_by_truth_and_answer,
 )
 from crowdveil.evaluation.stacking import cross_validation_and_gain_text, warning_if_gold_worsens_log_loss
-from crowdveil.inference.stacked_answers import fit_stacked, fold_of_each_task
+from crowdveil.inference.stacked_answers import (
+    fit_stacked,
+    fold_of_each_task,
+    posterior_mixed_with_single_answers,
+)
 from crowdveil.presentation.hints import advice, command_advice
 
 MAX_GRADES, BINS = 24, 10
@@ -122,12 +126,13 @@ def fit_panel(evidence: Evidence, truths: Sequence[str], *, gold: Mapping[Any, A
     fit, posterior, held, line = fit_stacked(answers, known, labels.size, ordered)
     stacked = held is not None
     final = one_hot_gold(posterior, known)
-    tables, prior = tables_and_class_prior_of_posterior(answers, final)
+    learned = final if stacked else fit.posterior
+    tables, prior = tables_and_class_prior_of_posterior(answers, learned)
     names = list(map(str, np.asarray(reports.workers).tolist()))
     check, gain, worse = _cross_validated_gain_by_gold(answers, known, held, ordered)
     backwards = _label_order_notes_from_gold(answers, known, labels) if ordered else ()
     check = check if check is None else replace(check, order_reversed=bool(backwards))
-    panel, alike = _worker_dependence_and_alike_pairs(answers, known, final, stacked, names)
+    panel, alike = _worker_dependence_and_alike_pairs(answers, known, learned, stacked, names)
     panel = _with_cross_validated_accuracies(panel, answers, known, check, labels.size, names)
     quality = (prior[:, None] * tables).max(axis=1).sum(axis=1)
     estimate = Estimate(
@@ -219,7 +224,7 @@ def _cross_validated_gain_by_gold(
     plain = fit_truth_tables(
         answers, first_posterior_by_answer_ranks(answers, held.shape[1]), np.full_like(known, NO_GOLD)
     )
-    without = plain.posterior[gold]
+    without = posterior_mixed_with_single_answers(answers, plain)[gold]
     return *cross_validation_and_gain_text(held, truths, without), warning_if_gold_worsens_log_loss(
         held, without, truths
     )

@@ -3,6 +3,9 @@
 The log posterior of gold tasks is that of a fit without their fold. The answers enter as the mean standardized answer,
 and that of each worker with `MIN_GOLD_ANSWERS` answers on gold tasks; as shares where they have no order. Deviations of
 the workers' weights and of the biases are averaged over, weighted by the likelihood of held-out gold.
+
+Without enough gold a share of each probability is the mean of P(truth | answer) over the answers of the task, each read
+by itself, so that judges who share mistakes are less certain.
 """
 
 from dataclasses import dataclass
@@ -20,7 +23,7 @@ from crowdveil.estimators.confusion.truth_tables import (
     first_posterior_from_gold_tables,
     fit_truth_tables,
 )
-from crowdveil.evaluation.panel import FOLDS, MAX_WORKERS
+from crowdveil.evaluation.panel import FOLDS, MAX_WORKERS, error_probability_by_truth_and_answer
 from crowdveil.evaluation.stacking import clause_on_further_gold_needed, features_with_weights_by_label, fit_regression
 
 MIN_STACKED = 20
@@ -36,6 +39,8 @@ gold, whose share is then unknown, the bias is narrow.
 SHARED_DEVIATION = 0.7
 POSTERIOR_MEAN, POSTERIOR_DEVIATION = 0.5, 0.3
 """Priors of the weights that workers share, and of the weight of the log posterior."""
+SINGLE_SHARE = 0.2
+"""Weight of answers read by themselves in probabilities without gold, as of the votes in the default for labels."""
 LEAST_PROBABILITY = 1e-4
 AT_ONCE = 4096
 """Tasks whose features are held together."""
@@ -63,13 +68,23 @@ def fit_stacked(answers: Answers, known: NDArray[np.int64], truths: int, ordered
     answered = np.bincount(answers.task, minlength=answers.shape[0]) > 0
     gold = np.flatnonzero((known != NO_GOLD) & answered)
     if len(gold) < max(MIN_STACKED, FOLDS):
-        return StackedAnswers(fit, fit.posterior)
+        return StackedAnswers(fit, posterior_mixed_with_single_answers(answers, fit))
     posterior, fold = fit.posterior.copy(), fold_of_each_task(known)
     for held in range(FOLDS):
         others = _fit_from_gold_or_order(answers, np.where(fold == held, NO_GOLD, known), truths, ordered)
         posterior[fold == held] = others.posterior[fold == held]
     features = _stacking_features_of_tasks(answers, posterior, gold, ordered)
     return StackedAnswers(fit, *_stacked_posterior_and_line(features, known, gold, fold))
+
+
+def posterior_mixed_with_single_answers(answers: Answers, fit: TruthTables) -> NDArray[np.float64]:
+    """Return the posterior of the tables with `SINGLE_SHARE` of answers read by themselves, [task, truth]."""
+    tasks, errors = answers.shape[0], error_probability_by_truth_and_answer(answers, fit.tables, fit.class_prior)
+    number = np.bincount(answers.task, minlength=tasks)
+    readings = 1 - errors[answers.worker, :, answers.answer]
+    sums = np.stack([np.bincount(answers.task, column, tasks) for column in readings.T], axis=1)
+    share = SINGLE_SHARE * (number > 0)[:, None]
+    return np.asarray((1 - share) * fit.posterior + share * sums / np.maximum(number, 1)[:, None])
 
 
 def fold_of_each_task(known: NDArray[np.int64]) -> NDArray[np.int64]:
