@@ -2,10 +2,12 @@
 
 Errors of independent workers about a mean with weights 1 / variance have the covariance -V_j, where V_j is the variance
 of that mean. With x_ij = e_ij sqrt(u_ij w_i), an error over its deviation, and w_i = 1 / variance, over pairs i < k:
-    p_j = x_ij x_kj + V_j sqrt(w_i w_k),   C = sum_j p_j,   D = sum_j p_j^2,   L = w_i w_k,   N common tasks;
-    q = sum L (C^2 - D) / sum L (N^2 - N).
+    p_j = x_ij x_kj + V_j sqrt(w_i w_k),   C = sum_j p_j,   D = sum_j p_j^2,   N common tasks;
+    q = sum L (C^2 - D) / sum L (N^2 - N),   L = v_i v_k,   v_i = min(w_i, median of w).
 q is the mean squared correlation of errors. C^2 - D holds products of different tasks only, so that tasks of unequal
-difficulty hardly raise it. Errors that all workers share do not show: a prior opinion about them is used for intervals.
+difficulty hardly raise it. L spares workers who only guess, and does not leave the judgement to the most precise ones:
+where these copy one another, truths are their answers, and only the others' errors show it. Errors that all workers
+share do not show: a prior opinion about them is used for intervals.
 """
 
 import math
@@ -24,10 +26,11 @@ PRODUCTS = 1 << 18
 """Workers whose pairs count, and products p_j that are aimed at: fewer workers where more would arise."""
 CHUNK = 1 << 16
 """Products that are formed at once."""
-LOWER_ERRORS = 1.645
-"""Standard errors by which q is lowered: what can be chance is no dependence."""
-SHARE_PER_CORRELATION, RHO_PER_CORRELATION, LARGEST_RHO = 5.0, 3.0, 0.7
-"""Factors of the lower end of the correlation for weights and for intervals, and upper bound of rho."""
+LOWER_ERRORS, LOWER_ERRORS_OF_WEIGHTS = 1.645, 2.33
+"""Standard errors by which q is lowered for intervals and for weights: what can be chance is no dependence. Weights that
+are pulled together by chance, once in a hundred crowds, cost much where most workers guess."""
+SHARE_PER_CORRELATION, RHO_PER_CORRELATION, LARGEST_RHO = 5.5, 3.0, 0.7
+"""Factors of the lower ends of the correlation for weights and for intervals, and upper bound of rho."""
 PRIOR_RHO, PRIOR_WEIGHT = 0.45, 0.1
 """Correlation without evidence, and its weight where the standard error of q is `PRIOR_ERROR`."""
 PRIOR_ERROR, SMALLEST_ERROR = 0.01, 1e-4
@@ -110,7 +113,7 @@ def products_of_pairs(
 
 
 def squared_correlation(
-    products: Products, ranks: NDArray[np.int32], precision: NDArray[np.float64]
+    products: Products, ranks: NDArray[np.int32], precision: NDArray[np.float64], *, bounded: bool
 ) -> tuple[float, float]:
     """Return q and its standard error, infinite where no pair has two common tasks.
 
@@ -118,6 +121,7 @@ def squared_correlation(
         products: of all blocks.
         ranks: of `busiest_workers`.
         precision: w_i, shape (workers,).
+        bounded: whether v_i is bounded by the median, or w_i: Student errors keep their weights.
     """
     key, value = (np.concatenate(columns) for columns in zip(*products, strict=True))
     pairs, place, common = np.unique(key, return_inverse=True, return_counts=True)
@@ -125,6 +129,7 @@ def squared_correlation(
     cross = sums**2 - np.bincount(place, value**2, len(pairs))
     by_rank = np.empty(int(ranks.max(initial=0)) + 1)
     by_rank[ranks[ranks >= 0]] = precision[ranks >= 0]
+    by_rank = np.minimum(by_rank, np.median(by_rank)) if bounded else by_rank
     weight = by_rank[pairs // len(by_rank)] * by_rank[pairs % len(by_rank)]
     ordered = common.astype(float) * (common - 1)
     total = float((weight * ordered).sum())
@@ -136,7 +141,8 @@ def squared_correlation(
 
 def dependence_of(found: float, error: float, *, normal: bool) -> Dependence:
     """Return the dependence from q and its standard error; Student errors have independent weights."""
-    least = math.sqrt(max(found - LOWER_ERRORS * error, 0.0)) if math.isfinite(error) else 0.0
+    ends = (LOWER_ERRORS, LOWER_ERRORS_OF_WEIGHTS) if math.isfinite(error) else (0.0, 0.0)
+    least, surer = (math.sqrt(max(found - number * error, 0.0)) if number else 0.0 for number in ends)
     known = (PRIOR_ERROR / max(error, SMALLEST_ERROR)) ** 2
     rho = known * min(LARGEST_RHO, RHO_PER_CORRELATION * least) + PRIOR_WEIGHT * PRIOR_RHO
-    return Dependence(min(1.0, SHARE_PER_CORRELATION * least) if normal else 0.0, rho / (known + PRIOR_WEIGHT))
+    return Dependence(min(1.0, SHARE_PER_CORRELATION * surer) if normal else 0.0, rho / (known + PRIOR_WEIGHT))

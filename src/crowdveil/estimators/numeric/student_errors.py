@@ -1,4 +1,9 @@
-"""Truths, errors and weights of a block of reports, and the sums over them, see `student_t`."""
+"""Truths, errors and weights of a block of reports, and the sums over them, see `student_t`.
+
+h_ij = u_ij w_ij / G_j is the share of an answer in its truth, and o_ij = 1 / (u_ij lam_i) its variance. The sums are
+    Q_i = sum_j u_ij (e_ij^2 + max(2 h_ij o_ij - sum_k h_kj^2 o_kj, 0)) and sum_j h_ij;
+what is added to e_ij^2 is 1 / G_j where phi is 0, and biases add their variance.
+"""
 
 import math
 from typing import NamedTuple
@@ -129,7 +134,7 @@ def _precisions_of_reports(block: GoldBlock, parameters: StudentParameters) -> A
     """Return w_ij, shape (reports,)."""
     precision, phi = parameters.precisions.precision, parameters.share
     if phi:
-        precision = 1 / ((1 - phi) / precision + phi * parameters.precisions.pooled2)
+        precision = 1 / ((1 - phi) / precision + phi * parameters.precisions.usual2)
     return precision[block.block.worker]
 
 

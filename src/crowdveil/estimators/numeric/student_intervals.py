@@ -1,4 +1,9 @@
-"""Intervals of truths where errors are normal or Student's and depend on one another, see `student_t`."""
+"""Intervals of truths where errors are normal or Student's and depend on one another, see `student_t`.
+
+A truth has the variance f D_j ((1 - rho) / G_j + rho c), and what biases add: rho is the correlation of two errors, c
+the squared scale of the crowd's errors from the first residuals, which no weight touches, D_j = (10 + sum u w e^2) /
+(9 + n_j) the task's own squared scale, and f = (nu + 3) / (nu + 1) the information of a Student location.
+"""
 
 import numpy as np
 from numpy.typing import NDArray

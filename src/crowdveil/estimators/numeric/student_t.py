@@ -5,19 +5,11 @@ truths mu_j have a flat prior; the precisions have a learned Gamma prior, see `w
 unless they differ much, see `rater_bias`.
 
 Each Student error is normal given its weight u_ij (Dempster, Laird and Rubin 1977; Lange, Little and Taylor 1989); it
-is 1 for normal errors. With w_ij = 1 / ((1 - phi) / lam_i + phi H), where H is the mean variance of an error:
-    u_ij = (nu + 1) / (nu + w_ij e_ij^2),   G_j = sum_i u_ij w_ij,   mu_j = sum_i u_ij w_ij (y_ij - b_i) / G_j,
-    h_ij = u_ij w_ij / G_j,   o_ij = 1 / (u_ij lam_i),   Q_i = sum_j u_ij (e_ij^2 + max(2 h_ij o_ij - sum_k h_kj^2
-    o_kj, 0)),   d_i = sum_j (1 - h_ij);   nu on a grid.
+is 1 for normal errors. With w_ij = 1 / ((1 - phi) / lam_i + phi M), where M is the median of 1 / lam_i:
+    u_ij = (nu + 1) / (nu + w_ij e_ij^2),   mu_j = sum_i u_ij w_ij (y_ij - b_i) / G_j,   G_j = sum_i u_ij w_ij.
 phi is 0 unless pairs of workers show dependence (`dependent_errors`): workers who agree for another reason than the
-truth then look precise, and weights are pulled together.
-
-Student errors are used where residuals about medians have heavy tails, see `first_residuals`. Where few answers are so
-far away that the others have normal errors without them, those answers count for nothing, and errors are normal.
-
-An interval has the variance f D_j ((1 - rho) / G_j + rho c), and what biases add: rho is the correlation of errors, c
-the scale of the crowd's errors from the geometric mean of the first residuals, which no weight touches, D_j the task's
-own squared scale, with a prior of 10 answers for 1, and f = (nu + 3) / (nu + 1).
+truth then look precise, and weights are pulled together. Student errors are used where residuals have heavy tails;
+where a few answers are so far away that the others have normal errors without them, those answers count for nothing.
 """
 
 import math
@@ -179,8 +171,9 @@ class StudentT(Estimator[StudentParameters, StudentStatistics]):
             equal = WorkerPrecisions.equal(workers, precisions.pooled2, shape)
             biases = RaterBiases.unknown(workers, variance)
             return replace(parameters, phase="fit", precisions=equal, biases=biases, steps=0, settled=False)
-        found = squared_correlation(statistics.products, parameters.ranks, precisions.precision)
-        return replace(parameters, phase="fit", dependence=dependence_of(*found, normal=parameters.normal))
+        normal = parameters.normal
+        found = squared_correlation(statistics.products, parameters.ranks, precisions.precision, bounded=normal)
+        return replace(parameters, phase="fit", dependence=dependence_of(*found, normal=normal))
 
     def parameters_of_last_e_step(self, parameters: StudentParameters) -> StudentParameters:
         """Return the parameters with which the intervals are made."""
@@ -232,7 +225,7 @@ class StudentT(Estimator[StudentParameters, StudentStatistics]):
         """Return the precisions, and what all workers share: s^2, a, H, the squared geometric mean, nu, the squared
         distance of answers far away, the upper bound of a precision (0 for infinity), phi and rho (-1 where unknown).
 
-        Empty before the first fit. Where biases are fitted, also their means and variances, indexed [worker, moment], and
+        Empty before the first fit. Where biases are fitted, also their means and variances, [worker, moment], and
         tau^2 after the others.
         """
         if parameters.phase in ("scale", "gate"):
@@ -250,6 +243,7 @@ class StudentT(Estimator[StudentParameters, StudentStatistics]):
         scale2, shape, pooled2, geometric2, nu, far2, largest, phi, rho, *tau2 = state.shared["shared"].tolist()
         prior = np.full(initial.summary.workers, 1 / scale2)
         precision, biases = state.worker_rows_or_default("precision", prior), None
+        usual2 = float(np.median(1 / precision[initial.summary.per_worker > 0])) if len(precision) else scale2
         if tau2:
             unknown = RaterBiases.unknown(len(precision), tau2[0])
             moments = np.stack([unknown.mean, unknown.variance], axis=1)
@@ -259,7 +253,7 @@ class StudentT(Estimator[StudentParameters, StudentStatistics]):
             initial,
             phase="fit",
             steps=FEWEST_STEPS,
-            precisions=WorkerPrecisions(precision, scale2, shape, pooled2),
+            precisions=WorkerPrecisions(precision, scale2, shape, pooled2, usual2),
             geometric2=geometric2,
             nu=nu or math.inf,
             far2=far2 or math.inf,

@@ -7,7 +7,7 @@ from crowdveil.data.reports import Block
 
 CANDIDATES = 25
 """Answers of a task that are tried: all of them, or as many of their order statistics."""
-LEAST_GAIN = 8.0
+LEAST_GAIN = 4.0
 """Gain of log-likelihood from which a truth moves to a candidate."""
 SEARCH_STEPS = (3, 6, 10, 20, 40)
 """Steps after which modes are searched."""

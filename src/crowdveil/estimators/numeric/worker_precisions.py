@@ -34,17 +34,19 @@ class WorkerPrecisions:
         precision: lam_i, in inverse squared units of the answers, shape (workers,).
         scale2, shape: s^2 and a.
         pooled2: mean squared error of an answer, N / sum_i N_i lam_i.
+        usual2: median variance of the workers with answers.
     """
 
     precision: NDArray[np.float64]
     scale2: float
     shape: float
     pooled2: float
+    usual2: float
 
     @classmethod
     def equal(cls, workers: int, scale2: float, shape: float = FIRST_SHAPE) -> Self:
         """Return equal precisions 1 / s^2."""
-        return cls(np.full(workers, 1 / scale2), scale2, shape, scale2)
+        return cls(np.full(workers, 1 / scale2), scale2, shape, scale2, scale2)
 
     def learned(
         self,
@@ -74,7 +76,8 @@ class WorkerPrecisions:
         known = np.full(len(counts), min(1 / scale2, largest))
         known[some] = precision
         pooled2 = float(number.sum() / (number * precision).sum())
-        return replace(self, precision=known, scale2=scale2, shape=shape, pooled2=pooled2)
+        usual2 = float(np.median(1 / precision))
+        return replace(self, precision=known, scale2=scale2, shape=shape, pooled2=pooled2, usual2=usual2)
 
 
 def _scale2_of_unit_mean(
