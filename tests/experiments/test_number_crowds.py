@@ -1,4 +1,4 @@
-"""Simulated crowds of numbers: bad workers and typing errors do not take the default over, and honest ones lose little."""
+"""Simulated crowds of numbers: bad workers and typing errors cost the default little, and honest crowds next to nothing."""
 
 import numpy as np
 import pytest

@@ -270,3 +270,12 @@ def test_equal_answers_have_no_interval(rows: list[tuple[int, int, float]]) -> N
     assert np.isnan(estimate.low).all()
     assert estimate.high is not None
     assert np.isnan(estimate.high).all()
+
+
+@pytest.mark.parametrize("unit", [1e-90, 1e90])
+def test_units_may_be_extreme(unit: float) -> None:
+    """Numbers near the least and the largest that are read give the truths of usual ones, in their unit."""
+    reports, _ = crowd(8, outliers=0.05)
+    small = Reports.from_arrays(reports.task, reports.worker, reports.numbers * unit, numeric=True)
+
+    np.testing.assert_allclose(StudentT().fit(small).posterior / unit, StudentT().fit(reports).posterior, rtol=1e-9)

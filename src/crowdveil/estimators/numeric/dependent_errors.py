@@ -27,8 +27,8 @@ PRODUCTS = 1 << 18
 CHUNK = 1 << 16
 """Products that are formed at once."""
 LOWER_ERRORS, LOWER_ERRORS_OF_WEIGHTS = 1.645, 2.33
-"""Standard errors by which q is lowered for intervals and for weights: what can be chance is no dependence. Weights that
-are pulled together by chance, once in a hundred crowds, cost much where most workers guess."""
+"""Standard errors by which q is lowered for intervals and for weights: what can be chance is no dependence. Weights
+pulled together by chance, now in one crowd of a hundred, cost much where most workers guess."""
 SHARE_PER_CORRELATION, RHO_PER_CORRELATION, LARGEST_RHO = 5.5, 3.0, 0.7
 """Factors of the lower ends of the correlation for weights and for intervals, and upper bound of rho."""
 PRIOR_RHO, PRIOR_WEIGHT = 0.45, 0.1
@@ -128,7 +128,7 @@ def squared_correlation(
     sums = np.bincount(place, value, len(pairs))
     cross = sums**2 - np.bincount(place, value**2, len(pairs))
     by_rank = np.empty(int(ranks.max(initial=0)) + 1)
-    by_rank[ranks[ranks >= 0]] = precision[ranks >= 0]
+    by_rank[ranks[ranks >= 0]] = precision[ranks >= 0] / precision.max()
     by_rank = np.minimum(by_rank, np.median(by_rank)) if bounded else by_rank
     weight = by_rank[pairs // len(by_rank)] * by_rank[pairs % len(by_rank)]
     ordered = common.astype(float) * (common - 1)

@@ -51,7 +51,7 @@ class Moments:
 
     def heavy(self, largest_kurtosis: float = LARGEST_NORMAL_KURTOSIS) -> bool:
         """Return whether the tail is too heavy for normal errors."""
-        kurtosis = self.fourth * self.count > largest_kurtosis * self.second**2
+        kurtosis = self.fourth * self.count > largest_kurtosis * self.second * self.second
         return kurtosis or self.squares > LARGEST_NORMAL_TAIL**2 * self.nonzero * self.geometric2
 
 
@@ -66,7 +66,8 @@ def residual_moments(
     squares = ((value - mean[task]) ** 2 * (count / np.maximum(count - 1, 1))[task])[compared]
     away = np.abs(value - median[task])[compared]
     away = away[away > 0]
-    powers = [len(squares), squares.sum(), (squares**2).sum()]
+    with np.errstate(over="ignore"):  # an infinite fourth power is a heavy tail by its square, too
+        powers = [len(squares), squares.sum(), (squares**2).sum()]
     return np.array([*powers, len(away), np.log(away).sum(), (away**2).sum()])
 
 

@@ -106,7 +106,7 @@ class StudentT(Estimator[StudentParameters, StudentStatistics]):
 
     >>> answers = {"task": [1, 1, 1, 2, 2, 2], "worker": [*"abcabc"], "value": [1, 2, 9, 5, 5, 6]}
     >>> StudentT().fit(answers).truth.round(1).tolist()
-    [4.0, 5.3]
+    [3.4, 5.2]
     """
 
     name: ClassVar[str] = "student-t"
@@ -243,7 +243,8 @@ class StudentT(Estimator[StudentParameters, StudentStatistics]):
         scale2, shape, pooled2, geometric2, nu, far2, largest, phi, rho, *tau2 = state.shared["shared"].tolist()
         prior = np.full(initial.summary.workers, 1 / scale2)
         precision, biases = state.worker_rows_or_default("precision", prior), None
-        usual2 = float(np.median(1 / precision[initial.summary.per_worker > 0])) if len(precision) else scale2
+        answered = initial.summary.per_worker > 0
+        usual2 = float(np.median(1 / precision[answered])) if answered.any() else scale2
         if tau2:
             unknown = RaterBiases.unknown(len(precision), tau2[0])
             moments = np.stack([unknown.mean, unknown.variance], axis=1)
