@@ -1,4 +1,4 @@
-"""Simulated crowds of numbers: bad workers and typing errors cost the default little, and honest crowds next to nothing."""
+"""Simulated crowds of numbers: bad workers and typing errors cost the default little, honest crowds next to nothing."""
 
 import numpy as np
 import pytest
