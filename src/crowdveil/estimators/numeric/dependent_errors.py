@@ -22,9 +22,9 @@ from crowdveil.em.model import Summary
 LARGEST_ERROR = 4.0
 """Bound of an error in deviations: one answer far away says nothing about its pair."""
 BUSIEST_WORKERS = 1000
-PRODUCTS = 1 << 18
+PRODUCTS = 1 << 16
 """Workers whose pairs count, and products p_j that are aimed at: fewer workers where more would arise."""
-CHUNK = 1 << 16
+CHUNK = 1 << 15
 """Products that are formed at once."""
 LOWER_ERRORS, LOWER_ERRORS_OF_WEIGHTS = 1.645, 2.33
 """Standard errors by which q is lowered for intervals and for weights: what can be chance is no dependence. Weights

@@ -80,7 +80,7 @@ SMALLEST_BIASED_SHAPE = 2.0
 """Lower bound of a where biases begin."""
 BYTES_PER_REPORT, MAX_BLOCK_REPORTS = 96, 1 << 23
 """Bytes that an E-step allocates per report, and largest number of reports of a block."""
-BYTES_PER_PRODUCT = 100
+BYTES_PER_PRODUCT, BYTES_PER_GAP = 100, 48
 """Bytes allocated for each product of a pair of errors, and for each compared gap."""
 
 
@@ -217,7 +217,7 @@ class StudentT(Estimator[StudentParameters, StudentStatistics]):
         products = min(float((counts * (counts - 1) / 2).sum()), 3 * PRODUCTS)
         return MemoryUse(
             (3 + SUMS) * summary.workers + len(NU_GRID) + 2 * MOMENTS,
-            shared=int(BYTES_PER_PRODUCT * (products + min(reports, 2 * GAPS))),
+            shared=int(BYTES_PER_PRODUCT * products) + BYTES_PER_GAP * min(reports, 2 * GAPS),
             per_thread=BYTES_PER_REPORT * reports,
         )
 
