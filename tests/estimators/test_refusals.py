@@ -58,7 +58,7 @@ OUT_OF_RANGE: dict[str, dict[str, tuple[object, ...]]] = {
     "ordinal-dawid-skene": {"shrinkage": (0.0,), "pseudo_answers": (-1.0,), "damping": (math.inf,)},
     "pooled-gaussian": {"prior_mean": (0.0,)},
     "private-dawid-skene": {"projection": (0.0, 0.5, -0.1), "shrinkage": (-1.0,)},
-    "student-t": {"degrees_of_freedom": (0.5,), "worker_prior": (0.0,), "error_correlation": (1.5,)},
+    "student-t": {"degrees_of_freedom": (0.5,), "error_correlation": (1.5,)},
     "weighted-mean": {"floor": (0.0,)},
     "weighted-vote": {"clamp": (0.5,)},
     "zero-based-skill": {"halving": (0,)},

@@ -1,20 +1,19 @@
 """Rater biases: the constant that a worker adds to every answer, with a learned normal prior.
 
-y_ij = mu_j + b_i + e_ij, b_i ~ N(0, tau^2), e_ij with precision w_ij = u_ij / (s^2 v_i), and a flat prior for mu_j.
-With W_j = sum_i w_ij and the truths marginalized, the precision of the biases is M + 1 / tau^2, where
+y_ij = mu_j + b_i + e_ij, b_i ~ N(0, tau^2 / z_i), e_ij with precision w_ij, and a flat prior for mu_j. z_i is 1 but for
+workers whose bias is far from the others', such as one who always gives one number: with the median m of the biases and
+r^2 = (1.48 median |b_i - m|)^2 + median V_i,
+    z_i = min(1, 16 r^2 / (b_i - m)^2).
+With W_j = sum_i w_ij and the truths marginalized, the precision of the biases is M + diag(z) / tau^2, where
     M_ii = sum_j w_ij (1 - w_ij / W_j),   M_ik = -sum_j w_ij w_kj / W_j.
 Truths and biases are updated in turn, which solves the normal equations in O(answers) per step; V is from the diagonal:
-    mu_j = sum_i w_ij (y_ij - b_i) / W_j,   b_i = sum_j w_ij (y_ij - mu_j) / (sum_j w_ij + 1 / tau^2),
-    V_i = 1 / (M_ii + 1 / tau^2),   tau^2 = (sum_i (b_i^2 + V_i) + n L) / (n + 5) for n workers.
+    mu_j = sum_i w_ij (y_ij - b_i) / W_j,   b_i = sum_j w_ij (y_ij - mu_j) / (sum_j w_ij + z_i / tau^2),
+    V_i = 1 / (M_ii + z_i / tau^2),   tau^2 = (sum_i z_i (b_i^2 + V_i) + n L) / (n + 5),   n = sum_i z_i.
 A constant added to all biases and taken from all truths changes no answer. Only the prior and gold fix this level:
-biases sum to 0 in every group of workers that common tasks connect, unless there is gold. A step of its own sets the
+sum_i z_i b_i is 0 in every group of workers that common tasks connect, unless there is gold. A step of its own sets the
 level; L = 1 / (n / tau^2 + sum of w_ij over gold tasks) is its variance.
-
-In a fit without biases, the sum G_i = sum_j w_ij e_ij of a worker has the variance M_ii (1 - r) + r s^2 sum_k M_ik^2,
-where s^2 counts biases as errors and r is their share of it. Solved for r, by moments, this gives tau / s.
 """
 
-import math
 from dataclasses import dataclass
 from typing import Self
 
@@ -26,10 +25,10 @@ from crowdveil.em.model import GoldBlock
 
 LEAST_RATIO = 0.4
 """Least tau / s at which biases are fitted: below it, they cost real sets accuracy."""
+FAR, DEVIATIONS_PER_MEDIAN = 4.0, 1.4826
+"""Deviations from which a bias is far from the others, and deviation of a normal, in medians of its absolute values."""
 PRIOR_WORKERS = 5.0
 """Workers without bias that the variance of biases counts in addition."""
-LARGEST_SHARE = 0.99
-"""Upper bound of the first estimate of the share of biases in the variance of the errors."""
 FEWEST_WORKERS = 3
 """Workers below which no biases are fitted: of two, nobody knows which is biased."""
 SUMS = 4
@@ -61,14 +60,22 @@ class RaterBiases:
         `answered` are the workers with reports.
         """
         residuals, precision, marginal, gold = sums
-        count = int(answered.sum())
+        near = self._nearness(answered)
+        prior, count = near / self.tau2, float(near[answered].sum())
         level = 1 / (count / self.tau2 + float(gold.sum()))
-        shift = level * (float(residuals.sum()) - float(self.mean[answered].sum()) / self.tau2)
+        shift = level * float(residuals.sum() - (prior * self.mean)[answered].sum())
         before = np.where(answered, self.mean + shift, 0.0)
-        mean = (residuals - gold * shift + precision * before) / (precision + 1 / self.tau2)
-        variance = 1 / (marginal + 1 / self.tau2)
-        squares = float((mean**2 + variance)[answered].sum()) + count * level
+        mean = (residuals - gold * shift + precision * before) / (precision + prior)
+        variance = 1 / (marginal + prior)
+        squares = float((near * (mean**2 + variance))[answered].sum()) + count * level
         return type(self)(mean, variance, squares / (count + PRIOR_WORKERS), level)
+
+    def _nearness(self, answered: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """Return z_i, 1 for workers without reports; shape (workers,)."""
+        away = self.mean - np.median(self.mean[answered])
+        unit = DEVIATIONS_PER_MEDIAN * float(np.median(np.abs(away[answered])))
+        usual2 = FAR**2 * (unit**2 + float(np.median(self.variance[answered])))
+        return np.where(answered, usual2 / np.maximum(away**2, usual2), 1.0)
 
 
 def weighted_residual_sums_per_worker(
@@ -106,18 +113,21 @@ def bias_variances_of_reports_and_truths(
     return variance * (1 - 2 * share) + of_truth[task], of_truth
 
 
-def ratio_of_bias_to_error_deviation(sums: NDArray[np.float64], scale2: float) -> float:
-    """Return tau / s by moments, from the sums of a fit without biases whose squared scale is `scale2`.
+def bias_variance_by_moments(sums: NDArray[np.float64], pooled2: float) -> float:
+    """Return tau^2 from the sums of a fit without biases; 0 for fewer than 3 workers.
 
-    sum_k M_ik^2 counts as M_ii^2 n / (n - 1), its value where all n workers answer all tasks. 0 for fewer than 3
-    workers.
+    With S_i = sum_j w e and M_i = sum_j w (1 - w / W_j), S_i^2 / M_i has the mean 1 without biases:
+        tau^2 = max(sum_i (S_i^2 / M_i - 1), 0) / (sum_i M_i n / (n - 1)) n / (n + 5).
+
+    Args:
+        sums: of `weighted_residual_sums_per_worker`.
+        pooled2: mean squared error of an answer.
     """
-    residuals, precision, marginal, _ = sums
-    answered = int((precision > 0).sum())
-    compared = marginal * scale2 > 1e-9
-    if answered < FEWEST_WORKERS or not compared.any():
+    residuals, _, marginal, _ = sums
+    compared = marginal * pooled2 > 1e-9
+    workers = int(compared.sum())
+    if workers < FEWEST_WORKERS:
         return 0.0
     excess = float((residuals[compared] ** 2 / marginal[compared] - 1).sum())
-    expected = float((marginal[compared] * scale2 * answered / (answered - 1) - 1).sum())
-    share = min(excess / expected, LARGEST_SHARE) if excess > 0 and expected > 0 else 0.0
-    return math.sqrt(share / (1 - share) * answered / (answered + PRIOR_WORKERS))
+    expected = float(marginal[compared].sum()) * workers / (workers - 1)
+    return max(excess, 0.0) / expected * workers / (workers + PRIOR_WORKERS)

@@ -1,112 +1,87 @@
-"""Truth inference for numbers with normal or Student errors, worker variances and dependent errors.
+"""Truth inference for numbers: normal or Student errors, learned precisions of workers, biases and dependent errors.
 
-y_ij = mu_j + b_i + e_ij, where e_ij is normal, or Student's t with nu degrees of freedom, with squared scale s^2 v_i.
-The truths mu_j have a flat prior; the relative variances v_i have the prior of c = `worker_prior` answers with v = 1.
-The biases b_i are 0 unless they differ much, see `rater_bias`.
+y_ij = mu_j + b_i + e_ij, where e_ij is normal, or Student's t with nu degrees of freedom, with precision lam_i. The
+truths mu_j have a flat prior; the precisions have a learned Gamma prior, see `worker_precisions`. The biases b_i are 0
+unless they differ much, see `rater_bias`.
 
 Each Student error is normal given its weight u_ij (Dempster, Laird and Rubin 1977; Lange, Little and Taylor 1989); it
-is 1 for normal errors. The updates of v_i and s^2 add the variance of mu_j + b_i to e_ij^2:
-    u_ij = (nu + 1) / (nu + e_ij^2 / (s^2 v_i)),   mu_j = sum_i (u_ij / v_i) (y_ij - b_i) / sum_i (u_ij / v_i),
-    v_i = (sum_j u_ij e_ij^2 / s^2 + c) / (n_i + c),   s^2 = mean of u_ij e_ij^2 / v_i;   nu on a grid.
-Two workers' errors on one task have the correlation rho, see `correlation_of`. For intervals, n answers of squared
-scale V have a mean of variance V (rho + (1 - rho) / n), n = sum_i 1 / v_i. V is the task's own, with the weights u_ij
-of that scale (Kent, Tyler and Vardi 1994): V_j = (sum_i u_ij e_ij^2 / v_i + 10 s^2) / ((1 - 1 / n_j) sum_i u_ij + 10).
+is 1 for normal errors. With w_ij = 1 / ((1 - phi) / lam_i + phi M), where M is the median of 1 / lam_i:
+    u_ij = (nu + 1) / (nu + w_ij e_ij^2),   mu_j = sum_i u_ij w_ij (y_ij - b_i) / G_j,   G_j = sum_i u_ij w_ij.
+phi is 0 unless pairs of workers show dependence (`dependent_errors`): workers who agree for another reason than the
+truth then look precise, and weights are pulled together. Student errors are used where residuals have heavy tails;
+where a few answers are so far away that the others have normal errors without them, those answers count for nothing.
 """
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar, NamedTuple, final
+from typing import ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln, stdtrit
 
 from crowdveil.em.estimate import WorkerTable
 from crowdveil.em.estimator import Estimator
 from crowdveil.em.fit_state import FitState, StateField
-from crowdveil.em.kernels.numpy_backend import weight_totals_by_code
 from crowdveil.em.model import EStep, GoldBlock, MemoryUse, Summary
+from crowdveil.estimators.numeric.dependent_errors import (
+    INDEPENDENT_SO_FAR,
+    PRODUCTS,
+    Dependence,
+    busiest_workers,
+    dependence_of,
+    products_of_pairs,
+    squared_correlation,
+)
+from crowdveil.estimators.numeric.first_residuals import (
+    FAR,
+    GAPS,
+    LARGEST_FAR_SHARE,
+    LARGEST_NEAR_KURTOSIS,
+    MOMENTS,
+    Moments,
+    residual_moments,
+    rounding_of,
+    sampled_gaps,
+)
 from crowdveil.estimators.numeric.rater_bias import (
     LEAST_RATIO,
     SUMS,
     RaterBiases,
+    bias_variance_by_moments,
     bias_variances_of_reports_and_truths,
-    ratio_of_bias_to_error_deviation,
     weighted_residual_sums_per_worker,
 )
-from crowdveil.estimators.numeric.task_medians import weighted_medians, with_gold_truths_replaced
+from crowdveil.estimators.numeric.student_errors import (
+    Errors,
+    errors_of_block,
+    first_modes,
+    log_density_per_nu,
+    near_answers,
+    relative_changes,
+    squares_and_shares,
+    truths_before,
+)
+from crowdveil.estimators.numeric.student_intervals import half_widths
+from crowdveil.estimators.numeric.student_parameters import NU_GRID, StudentParameters, StudentStatistics
+from crowdveil.estimators.numeric.worker_precisions import WorkerPrecisions
 
-LARGEST_NORMAL_KURTOSIS = 15.0
-"""Kurtosis of the residuals above which errors are Student's; real sets have 3 to 7 or more than 100."""
-NU_GRID = np.array([1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 10.0, 30.0])
-"""Degrees of freedom to choose from."""
 INITIAL_NU = 4.0
-INNER_STEPS = 2
-"""Updates of the weights u and truths mu in an E-step."""
-SMALLEST_SCALE = 1e-3
-"""Lower bound of s, as a share of the geometric mean of the first residuals: repeated values do not drive s to 0."""
-SMALLEST_SQUARE = 1e-200
-"""Lower bound of s^2 where all first residuals are 0: the square of the smallest number."""
-TASK_PRIOR = 10.0
-"""Weight of s^2 in the variance of a task, in answers."""
-TASK_STEPS = 10
-"""Updates of a task's squared scale, whose weights depend on it, where errors are Student's."""
+SMALLEST_SHARE = 1e-6
+"""Lower bound of s^2, as a share of the squared geometric mean of the first residuals."""
+PRECISION_OF_ROUNDING = 12.0
+"""Upper bound of a precision, times the squared steps in which answers are given: the variance of rounding."""
+STUDENT_STEPS, STUDENT_TOLERANCE = 100, 0.1
+"""Steps after which a fit of Student errors ends: later, rounding breaks the ties of tasks with two answers; and root
+mean square change of truths, in units of the tolerance, at which it ends."""
+FEWEST_STEPS = 5
+"""Steps before which no fit has converged: the mean of two answers stays while their precisions are learned."""
+SMALLEST_BIASED_SHAPE = 2.0
+"""Lower bound of a where biases begin."""
 BYTES_PER_REPORT, MAX_BLOCK_REPORTS = 96, 1 << 23
 """Bytes that an E-step allocates per report, and largest number of reports of a block."""
-UPPER_LEVEL = 0.95
-"""Level of the upper end of an interval."""
-FEWEST_ANSWERS = 3
-"""Answers of a task from which it counts: the variances of pairs do not depend on q."""
-CORRELATION_PER_Q, LARGEST_CORRELATION = 1.75, 0.7
-"""Factor on q, and upper bound of the product, chosen on public sets and simulated panels."""
-PRIOR_CORRELATION, PRIOR_TASKS = 0.55, 5.0
-"""Correlation without evidence, and its weight in tasks."""
-SQUARE_SUMS = 4
-"""Sums over tasks, see `square_sums`."""
-
-
-@dataclass(frozen=True, eq=False)
-class StudentParameters:
-    """Parameters of the errors.
-
-    Attributes:
-        summary: counts of the reports.
-        variance: v_i, shape (workers,).
-        scale2: s^2, in squared units of the answers; nan before the first step.
-        nu: degrees of freedom; infinity for normal errors.
-        floor2: lower bound of s^2; 0 if all first residuals are 0, so that s is unknown.
-        correlation: rho.
-        biases: of the workers; None where they are not fitted.
-    """
-
-    summary: Summary
-    variance: NDArray[np.float64]
-    scale2: float
-    nu: float
-    floor2: float
-    correlation: float
-    biases: RaterBiases | None = None
-
-
-class StudentStatistics(NamedTuple):
-    """Sums over reports.
-
-    Attributes:
-        squares: sum of u_ij e_ij^2 of each worker, shape (workers,).
-        log_densities: log-density of the residuals for each nu of the grid.
-        moments: number of residuals about the means of tasks with two reports or more, sums of their second and fourth
-            powers; number of residuals about the medians that are not 0, and the sum of their logarithms. First step
-            only, zeros later.
-        bias_sums: see `rater_bias.weighted_residual_sums_per_worker`, indexed [sum, worker]; zeros in the first step.
-        square_sums: see `square_sums`.
-    """
-
-    squares: NDArray[np.float64]
-    log_densities: NDArray[np.float64]
-    moments: NDArray[np.float64]
-    bias_sums: NDArray[np.float64]
-    square_sums: NDArray[np.float64]
+BYTES_PER_PRODUCT, BYTES_PER_GAP = 100, 48
+"""Bytes allocated for each product of a pair of errors, and for each compared gap."""
 
 
 @final
@@ -115,320 +90,255 @@ class StudentT(Estimator[StudentParameters, StudentStatistics]):
     """Means of numbers with learned weights of workers, robust where the answers have outliers.
 
     Works on free numbers, on a `Scale` (its grid points) and on ordered labels (their positions 0 .. K - 1). Errors are
-    normal unless the kurtosis of the residuals exceeds 15. A task without reports has truth nan. Intervals
-    are nan if all answers to each task are equal.
+    normal unless the residuals have heavy tails. A task without reports has truth nan. Intervals are nan if all answers
+    to each task are equal.
 
     Attributes:
-        degrees_of_freedom: nu; infinity for normal errors; None to decide by the kurtosis, and learn nu.
-        worker_prior: weight of the crowd in a worker's variance, in answers.
+        degrees_of_freedom: nu; infinity for normal errors; None to decide by the residuals, and learn nu.
         error_correlation: rho, the correlation of two workers' errors on one task, for the intervals only; None to
             estimate it.
-        max_steps: largest number of steps.
-        tolerance: stop when no truth changes by more than this share of s, nor of two of its standard errors.
+        max_steps: largest number of steps; Student errors take at most 100.
+        tolerance: stop when no truth changes by more than this share of an error's deviation, nor of two of its
+            standard errors; Student errors: root mean square of a tenth of it.
 
     Raises:
         SettingsError: a setting out of range.
 
     >>> answers = {"task": [1, 1, 1, 2, 2, 2], "worker": [*"abcabc"], "value": [1, 2, 9, 5, 5, 6]}
     >>> StudentT().fit(answers).truth.round(1).tolist()
-    [4.0, 5.3]
+    [3.4, 5.2]
     """
 
     name: ClassVar[str] = "student-t"
-    ranges: ClassVar[Mapping[str, str]] = {
-        "degrees_of_freedom": "[1, inf]",
-        "worker_prior": "(0, inf)",
-        "error_correlation": "[0, 1]",
-    }
+    ranges: ClassVar[Mapping[str, str]] = {"degrees_of_freedom": "[1, inf]", "error_correlation": "[0, 1]"}
     state_fields: ClassVar[Mapping[str, StateField]] = {
-        "variance": StateField("real"),
+        "precision": StateField("real"),
         "shared": StateField("real", by_worker=False),
         "bias": StateField("real"),
     }
     degrees_of_freedom: float | None = None
-    worker_prior: float = 100.0
     error_correlation: float | None = None
     max_steps: int = 300
-    tolerance: float = 0.05
+    tolerance: float = 0.005
 
     def initialize(self, summary: Summary) -> StudentParameters:
-        """Return equal variances and an unknown scale."""
-        return StudentParameters(summary, np.ones(summary.workers), math.nan, math.inf, 0.0, math.nan)
+        """Return equal precisions and an unknown scale."""
+        return StudentParameters(summary, busiest_workers(summary), WorkerPrecisions.equal(summary.workers, 1.0))
 
     def e_step(self, block: GoldBlock, parameters: StudentParameters) -> EStep[StudentStatistics]:
         """Return the truths of the block, their intervals, and the sums for the M-step."""
-        first = math.isnan(parameters.scale2)
-        truth, weight, spread = _truths_weights_and_variances(block, parameters, first=first)
-        residual = _residuals(block, truth, parameters)
-        scale = _squared_scales(block, parameters)
-        precision = weight / scale
-        by_bias, of_truth = np.zeros(1), np.zeros(1)
+        if parameters.phase in ("scale", "gate"):
+            return _first_step(block, parameters)
+        errors, by_bias, of_truth = errors_of_block(block, parameters), np.zeros(1), np.zeros(1)
         if parameters.biases is not None:
-            by_bias, of_truth = bias_variances_of_reports_and_truths(block, parameters.biases, precision, spread)
-        squares = weight * (residual**2 + spread[block.block.task] + by_bias)
-        by_worker = weight_totals_by_code(block.block.worker, squares, parameters.summary.workers)
-        densities = np.zeros(len(NU_GRID)) if first else _log_density_per_nu(squares / (weight * scale))
-        moments = _residual_moments_over_tasks(block, truth) if first else np.zeros(5)
-        scaled = residual**2 / parameters.variance[block.block.worker]
-        half = _half_widths(block, scaled, parameters, of_truth)
-        interval = np.stack([truth - half, truth + half], axis=1)
-        change = None
-        if block.before is not None and not first:
-            change = _largest_relative_truth_change(truth, block.before, spread, parameters)
-            block.before[:] = truth
-            truth = block.before
-        sums = np.zeros((SUMS, parameters.summary.workers))
-        if not first:
-            sums = weighted_residual_sums_per_worker(block, residual, precision, spread, parameters.summary.workers)
-        statistics = StudentStatistics(by_worker, densities, moments, sums, square_sums(block, scaled))
-        return EStep(statistics, truth, interval, change)
+            by_bias, of_truth = bias_variances_of_reports_and_truths(
+                block, parameters.biases, errors.weighted, errors.spread
+            )
+        statistics = _sums_of_errors(block, errors, parameters, by_bias)
+        half = np.full(block.block.tasks, np.nan)
+        if parameters.intervals:
+            half = half_widths(block, errors, parameters, self._correlation(parameters), of_truth)
+        interval = np.stack([errors.truth - half, errors.truth + half], axis=1)
+        if block.before is None:
+            return EStep(statistics, errors.truth, interval)
+        changes = relative_changes(errors, block.before, parameters)
+        block.before[:] = errors.truth
+        if not parameters.normal:
+            statistics = statistics._replace(changes=np.array([len(changes), float((changes**2).sum())]))
+        change = float(changes.max(initial=0.0))
+        if parameters.phase == "pairs" or parameters.settled:
+            change = min(change, self.tolerance)
+        elif parameters.steps < FEWEST_STEPS:
+            change = max(change, 2 * self.tolerance)
+        return EStep(statistics, block.before, interval, change)
 
     def larger_model_parameters(
         self, statistics: StudentStatistics, parameters: StudentParameters
     ) -> StudentParameters | None:
-        """Return the parameters with biases if tau / s is `LEAST_RATIO` or more in a fit without them."""
-        if parameters.biases is not None or math.isnan(parameters.scale2):
+        """Return the parameters with biases, or else with the dependence of errors, once a fit without has converged.
+
+        Biases are fitted if their deviation is `LEAST_RATIO` of that of an error or more.
+        """
+        if parameters.dependence is not None or parameters.phase in ("scale", "gate"):
             return None
-        ratio = ratio_of_bias_to_error_deviation(statistics.bias_sums, parameters.scale2)
-        if ratio < LEAST_RATIO:
-            return None
-        scale2 = max(parameters.scale2 / (1 + ratio**2), parameters.floor2, SMALLEST_SQUARE)
-        prior = RaterBiases.unknown(parameters.summary.workers, scale2 * ratio**2)
-        sums = statistics.bias_sums * (parameters.scale2 / scale2)
-        biases = prior.posterior_and_tau2_from_sums(sums, parameters.summary.per_worker > 0)
-        # The variances counted biases as errors: they start again, which also keeps the fit from ending here.
-        return replace(parameters, variance=np.ones_like(parameters.variance), scale2=scale2, biases=biases)
+        if parameters.phase == "fit":
+            return replace(parameters, phase="pairs")
+        workers, precisions = parameters.summary.workers, parameters.precisions
+        variance = bias_variance_by_moments(statistics.bias_sums, precisions.pooled2)
+        if parameters.biases is None and variance >= LEAST_RATIO**2 * precisions.pooled2:
+            # The precisions counted biases as errors: they start again.
+            shape = max(precisions.shape, SMALLEST_BIASED_SHAPE)
+            equal = WorkerPrecisions.equal(workers, precisions.pooled2, shape)
+            biases = RaterBiases.unknown(workers, variance)
+            return replace(parameters, phase="fit", precisions=equal, biases=biases, steps=0, settled=False)
+        normal = parameters.normal
+        found = squared_correlation(statistics.products, parameters.ranks, precisions.precision, bounded=normal)
+        return replace(parameters, phase="fit", dependence=dependence_of(*found, normal=normal))
+
+    def parameters_of_last_e_step(self, parameters: StudentParameters) -> StudentParameters:
+        """Return the parameters with which the intervals are made."""
+        return replace(parameters, intervals=True)
 
     def m_step(self, statistics: StudentStatistics, parameters: StudentParameters) -> StudentParameters:
-        """Return variances, scale and degrees of freedom."""
-        if math.isnan(parameters.scale2):
-            first = self._degrees_and_scale_of_first_residuals(statistics.moments, parameters)
-            return replace(first, correlation=self._given_or_estimated_error_correlation(statistics))
-        reports, prior = parameters.summary.per_worker, self.worker_prior
-        variance = (statistics.squares / parameters.scale2 + prior) / (reports + prior)
-        scale2 = float((statistics.squares / variance).sum() / max(int(reports.sum()), 1))
-        learned = self.degrees_of_freedom is None and not math.isinf(parameters.nu)
+        """Return precisions, degrees of freedom and biases; of the first residuals, the kind of errors."""
+        if parameters.phase == "scale":
+            return self._after_first_residuals(statistics, parameters)
+        if parameters.phase == "gate":
+            return _after_gate(statistics, parameters)
+        reports = parameters.summary.per_worker - statistics.dropped
+        precisions = parameters.precisions.learned(
+            reports,
+            statistics.squares,
+            reports - statistics.shares,
+            least2=SMALLEST_SHARE * parameters.geometric2,
+            largest=parameters.largest,
+        )
+        learned = self.degrees_of_freedom is None and not parameters.normal
         nu = float(NU_GRID[int(statistics.log_densities.argmax())]) if learned else parameters.nu
-        scale2 = max(scale2, parameters.floor2, SMALLEST_SQUARE)
-        biases = parameters.biases and parameters.biases.posterior_and_tau2_from_sums(statistics.bias_sums, reports > 0)
-        rho = self._given_or_estimated_error_correlation(statistics)
-        return replace(parameters, variance=variance, scale2=scale2, nu=nu, correlation=rho, biases=biases)
-
-    def _given_or_estimated_error_correlation(self, statistics: StudentStatistics) -> float:
-        """Return rho: the given one, or that of the answers."""
-        return correlation_of(statistics.square_sums) if self.error_correlation is None else self.error_correlation
+        biases = parameters.biases and parameters.biases.posterior_and_tau2_from_sums(
+            statistics.bias_sums, parameters.summary.per_worker > 0
+        )
+        steps, (tasks, squares) = parameters.steps + 1, statistics.changes.tolist()
+        small = 0 < tasks * (STUDENT_TOLERANCE * self.tolerance) ** 2 >= squares
+        settled = not parameters.normal and (small or steps >= STUDENT_STEPS)
+        return replace(parameters, precisions=precisions, nu=nu, biases=biases, steps=steps, settled=settled)
 
     def worker_table(self, statistics: StudentStatistics, parameters: StudentParameters) -> WorkerTable:
-        """Return the weights 1 / v_i, which sum to 1, the standard deviations of normal errors, and fitted biases."""
-        precision = 1 / parameters.variance
-        normal = math.isinf(parameters.nu) and not math.isnan(parameters.scale2)
-        sigma = np.sqrt(parameters.scale2 * parameters.variance) if normal else None
+        """Return the weights lam_i, which sum to 1, the standard deviations of normal errors, and fitted biases."""
+        precision = parameters.precisions.precision
+        sigma = 1 / np.sqrt(precision) if parameters.normal and parameters.geometric2 > 0 else None
         bias = None if parameters.biases is None else parameters.biases.mean
         return WorkerTable(precision / (precision.sum() or 1.0), "weight", sigma=sigma, bias=bias)
 
     def memory(self, summary: Summary, parameters: StudentParameters) -> MemoryUse:
-        """Return the size of the statistics, and of the numbers, weights and residuals of a block."""
+        """Return the size of the statistics, and of the numbers, weights, residuals and pairs of a block."""
         reports = min(int(summary.per_worker.sum()), MAX_BLOCK_REPORTS)
+        counts = np.asarray(summary.per_task, dtype=float)
+        products = min(float((counts * (counts - 1) / 2).sum()), 3 * PRODUCTS)
         return MemoryUse(
-            (1 + SUMS) * summary.workers + len(NU_GRID) + SQUARE_SUMS, per_thread=BYTES_PER_REPORT * reports
+            (3 + SUMS) * summary.workers + len(NU_GRID) + 2 * MOMENTS,
+            shared=int(BYTES_PER_PRODUCT * products) + BYTES_PER_GAP * min(reports, 2 * GAPS),
+            per_thread=BYTES_PER_REPORT * reports,
         )
 
     def to_state(self, parameters: StudentParameters) -> Mapping[str, NDArray[np.float64]]:
-        """Return the variances; s^2, nu (0 for infinity), the lower bound of s^2, and rho. Empty before the first step.
+        """Return the precisions, and what all workers share: s^2, a, H, the squared geometric mean, nu, the squared
+        distance of answers far away, the upper bound of a precision (0 for infinity), phi and rho (-1 where unknown).
 
-        Where biases are fitted, also their means and variances, indexed [worker, moment], and tau^2 after the others.
+        Empty before the first fit. Where biases are fitted, also their means and variances, [worker, moment], and
+        tau^2 after the others.
         """
-        if math.isnan(parameters.scale2):
+        if parameters.phase in ("scale", "gate"):
             return {}
-        nu = 0.0 if math.isinf(parameters.nu) else parameters.nu
-        shared, biases = [parameters.scale2, nu, parameters.floor2, parameters.correlation], parameters.biases
+        known, biases, dependence = parameters.precisions, parameters.biases, parameters.dependence or (0.0, -1.0)
+        finite = [0.0 if math.isinf(x) else x for x in (parameters.nu, parameters.far2, parameters.largest)]
+        shared = [known.scale2, known.shape, known.pooled2, parameters.geometric2, *finite, *dependence]
         if biases is None:
-            return {"variance": parameters.variance, "shared": np.array(shared)}
+            return {"precision": known.precision, "shared": np.array(shared)}
         moments = np.stack([biases.mean, biases.variance], axis=1)
-        return {"variance": parameters.variance, "shared": np.array([*shared, biases.tau2]), "bias": moments}
+        return {"precision": known.precision, "shared": np.array([*shared, biases.tau2]), "bias": moments}
 
     def from_state(self, initial: StudentParameters, state: FitState) -> StudentParameters:
-        """Return the parameters of the state; new workers have variance 1 and the prior of biases."""
-        scale2, nu, floor2, rho, *tau2 = state.shared["shared"].tolist()
-        variance, biases = state.worker_rows_or_default("variance", initial.variance), None
+        """Return the parameters of the state; new workers have precision 1 / s^2 and the prior of biases."""
+        scale2, shape, pooled2, geometric2, nu, far2, largest, phi, rho, *tau2 = state.shared["shared"].tolist()
+        prior = np.full(initial.summary.workers, 1 / scale2)
+        precision, biases = state.worker_rows_or_default("precision", prior), None
+        answered = initial.summary.per_worker > 0
+        usual2 = float(np.median(1 / precision[answered])) if answered.any() else scale2
         if tau2:
-            prior = RaterBiases.unknown(len(variance), tau2[0])
-            mean, spread = state.worker_rows_or_default("bias", np.stack([prior.mean, prior.variance], axis=1)).T
-            biases = replace(prior, mean=mean, variance=spread)
-        return StudentParameters(initial.summary, variance, scale2, nu or math.inf, floor2, rho, biases)
-
-    def _degrees_and_scale_of_first_residuals(
-        self, moments: NDArray[np.float64], initial: StudentParameters
-    ) -> StudentParameters:
-        """Return the kind of errors by the kurtosis, and s^2 from the first residuals; s^2 = 1 if all are 0."""
-        count, second, fourth, nonzero, logarithms = moments.tolist()
-        geometric = math.exp(2 * logarithms / nonzero) if nonzero else 1.0
-        heavy = count > 0 and second > 0 and fourth * count > LARGEST_NORMAL_KURTOSIS * second * second
-        nu = self.degrees_of_freedom or (INITIAL_NU if heavy else math.inf)
-        scale2 = second / count if math.isinf(nu) and second > 0 else geometric
-        floor2 = SMALLEST_SCALE**2 * geometric if nonzero else 0.0
-        return replace(initial, scale2=scale2, nu=nu, floor2=floor2)
-
-
-def _half_widths(
-    block: GoldBlock, squares: NDArray[np.float64], parameters: StudentParameters, of_truth: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Return half the length of each task's 90 % interval, shape (tasks,).
-
-    0 for gold; nan without reports, and if s is unknown because all answers to each task are equal.
-
-    Args:
-        block: the reports.
-        squares: e_ij^2 / v_i, shape (reports,).
-        parameters: of the errors.
-        of_truth: variance of each truth by biases, shape (tasks,).
-    """
-    count, task = np.diff(block.block.pointers).astype(float), block.block.task
-    variance = _task_variances(task, squares, count, parameters)
-    answers = weight_totals_by_code(task, 1 / parameters.variance[block.block.worker], block.block.tasks)
-    freedom = np.maximum(count - 1, 0) + TASK_PRIOR if math.isinf(parameters.nu) else parameters.nu
-    rho, known = parameters.correlation, parameters.floor2 > 0
-    with np.errstate(divide="ignore", invalid="ignore"):
-        total = variance * (rho + (1 - rho) / answers)
-        if parameters.biases is not None:
-            total += of_truth + parameters.biases.level
-        half = stdtrit(freedom, UPPER_LEVEL) * np.sqrt(total)
-    return np.where(np.isnan(block.gold), np.where((count > 0) & known, half, np.nan), 0.0)
-
-
-def _task_variances(
-    task: NDArray[np.integer], squares: NDArray[np.float64], count: NDArray[np.float64], parameters: StudentParameters
-) -> NDArray[np.float64]:
-    """Return the squared scale of each task's errors, shape (tasks,).
-
-    Args:
-        task, squares: local task of each report, and e_ij^2 / v_i, shape (reports,).
-        count: reports of each task.
-        parameters: s^2 and nu.
-    """
-    others, scale2, nu = np.maximum(count - 1, 0), parameters.scale2, parameters.nu
-    if math.isinf(nu):
-        return (weight_totals_by_code(task, squares, len(count)) + TASK_PRIOR * scale2) / (others + TASK_PRIOR)
-    variance = np.full(len(count), scale2)
-    for _ in range(TASK_STEPS):
-        weight = (nu + 1) / (nu + squares / variance[task])
-        counted = weight_totals_by_code(task, weight, len(count)) * others / np.maximum(count, 1)
-        variance = (weight_totals_by_code(task, weight * squares, len(count)) + TASK_PRIOR * scale2) / (
-            counted + TASK_PRIOR
+            unknown = RaterBiases.unknown(len(precision), tau2[0])
+            moments = np.stack([unknown.mean, unknown.variance], axis=1)
+            mean, spread = state.worker_rows_or_default("bias", moments).T
+            biases = replace(unknown, mean=mean, variance=spread)
+        return replace(
+            initial,
+            phase="fit",
+            steps=FEWEST_STEPS,
+            precisions=WorkerPrecisions(precision, scale2, shape, pooled2, usual2),
+            geometric2=geometric2,
+            nu=nu or math.inf,
+            far2=far2 or math.inf,
+            largest=largest or math.inf,
+            dependence=None if rho < 0 else Dependence(phi, rho),
+            biases=biases,
         )
-    return variance
+
+    def _correlation(self, parameters: StudentParameters) -> float:
+        """Return rho: the given one, or that of the answers."""
+        found = (parameters.dependence or INDEPENDENT_SO_FAR).correlation
+        return found if self.error_correlation is None else self.error_correlation
+
+    def _after_first_residuals(self, statistics: StudentStatistics, initial: StudentParameters) -> StudentParameters:
+        """Return the start of a fit; unchanged parameters where no answer differs from its task's median."""
+        found = Moments(*statistics.moments[0].tolist())
+        if not found.nonzero:
+            return initial
+        rounding = rounding_of(statistics.gaps)
+        largest = PRECISION_OF_ROUNDING / rounding**2 if rounding else math.inf
+        known = replace(initial, geometric2=found.geometric2, largest=largest)
+        if self.degrees_of_freedom is None and found.heavy():
+            return replace(known, phase="gate", far2=FAR**2 * found.geometric2)
+        nu = self.degrees_of_freedom or math.inf
+        return _with_start(known, found.scale2 if math.isinf(nu) else found.geometric2, nu)
 
 
-def _truths_weights_and_variances(
-    block: GoldBlock, parameters: StudentParameters, *, first: bool
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Return truths and their posterior variances, shape (tasks,), and the weights u, shape (reports,).
-
-    Truths are medians in the first step; later steps update those of the step before.
-    """
-    task, numbers, nu = block.block.task, _unbiased_numbers(block, parameters), parameters.nu
-    weight, tasks = np.ones(len(numbers)), block.block.tasks
-    if first:
-        return with_gold_truths_replaced(_unbiased_task_medians(block, parameters), block.gold), weight, np.zeros(tasks)
-    scale = _squared_scales(block, parameters)
-    truth = _unbiased_task_medians(block, parameters) if block.before is None else block.before
-    spread = np.zeros(tasks)
-    for _ in range(INNER_STEPS if math.isfinite(nu) else 1):
-        if math.isfinite(nu):
-            weight = (nu + 1) / (
-                nu + _residuals(block, with_gold_truths_replaced(truth, block.gold), parameters) ** 2 / scale
-            )
-        total = weight_totals_by_code(task, weight / scale, tasks)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            truth = weight_totals_by_code(task, weight / scale * numbers, tasks) / total
-            spread = np.where((total > 0) & np.isnan(block.gold), 1 / total, 0.0)
-    return with_gold_truths_replaced(truth, block.gold), weight, spread
+def _first_step(block: GoldBlock, parameters: StudentParameters) -> EStep[StudentStatistics]:
+    """Return the medians, and the moments of residuals about them: of all, or also without answers far away."""
+    numbers = block.coded.numeric_value_of_each_report
+    truth = truths_before(block, numbers, parameters)
+    interval = np.full((block.block.tasks, 2), np.nan)
+    everyone, none = np.ones(len(numbers), dtype=bool), _no_statistics()
+    if parameters.phase == "scale":
+        moments = np.stack([residual_moments(block.block, numbers, truth, everyone), np.zeros(MOMENTS)])
+        gaps = sampled_gaps(block.block, numbers, int(parameters.summary.per_worker.sum()))
+        return EStep(none._replace(moments=moments, gaps=gaps), truth, interval)
+    truth = first_modes(block, parameters)
+    near = near_answers(block.block.task, numbers, truth, parameters)
+    moments = np.stack([residual_moments(block.block, numbers, truth, some) for some in (everyone, near)])
+    dropped = np.array([float((~near).sum())])
+    return EStep(none._replace(moments=moments, dropped=dropped), truth, interval, math.inf)
 
 
-def _largest_relative_truth_change(
-    truth: NDArray[np.float64], before: NDArray[np.float64], spread: NDArray[np.float64], parameters: StudentParameters
-) -> float:
-    """Return the largest change of a truth, in units of s or, if smaller, of two standard errors sqrt(`spread`).
-
-    With many answers to a task the standard error is far below s.
-    """
-    unit = np.minimum(math.sqrt(parameters.scale2), 2 * np.sqrt(spread))
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return float(np.nan_to_num(np.abs(truth - before) / unit).max())
-
-
-def _unbiased_task_medians(block: GoldBlock, parameters: StudentParameters) -> NDArray[np.float64]:
-    """Return the median report of each task, nan without reports; shape (tasks,)."""
-    return weighted_medians(block.block, _unbiased_numbers(block, parameters), np.ones(parameters.summary.workers))
-
-
-def _unbiased_numbers(block: GoldBlock, parameters: StudentParameters) -> NDArray[np.float64]:
-    """Return the value of each report, less the bias of its worker; shape (reports,)."""
-    numbers, biases = block.coded.numeric_value_of_each_report, parameters.biases
-    return numbers if biases is None else numbers - biases.mean[block.block.worker]
-
-
-def _residuals(block: GoldBlock, truth: NDArray[np.float64], parameters: StudentParameters) -> NDArray[np.float64]:
-    """Return the residual of each report, shape (reports,)."""
-    difference: NDArray[np.float64] = _unbiased_numbers(block, parameters) - truth[block.block.task]
-    return difference
-
-
-def _squared_scales(block: GoldBlock, parameters: StudentParameters) -> NDArray[np.float64]:
-    """Return s^2 v_i of each report, shape (reports,)."""
-    return parameters.scale2 * parameters.variance[block.block.worker]
-
-
-def _residual_moments_over_tasks(block: GoldBlock, median: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the sums of `StudentStatistics.moments`; residuals about a mean are scaled by sqrt(n / (n - 1))."""
-    numbers, task = block.coded.numeric_value_of_each_report, block.block.task
-    count = np.diff(block.block.pointers).astype(float)
-    mean = weight_totals_by_code(task, numbers, block.block.tasks) / np.maximum(count, 1)
-    squares = ((numbers - mean[task]) ** 2 * (count / np.maximum(count - 1, 1))[task])[count[task] > 1]
-    about_median = np.abs(numbers - median[task])
-    positive = about_median[about_median > 0]
-    return np.array([len(squares), squares.sum(), (squares**2).sum(), len(positive), np.log(positive).sum()])
-
-
-def _log_density_per_nu(scaled: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the log-density of residuals, given as e^2 / (s^2 v), for each nu of the grid, up to a constant."""
-    return np.array(
-        [
-            len(scaled) * (gammaln((nu + 1) / 2) - gammaln(nu / 2) - math.log(nu) / 2)
-            - (nu + 1) / 2 * np.log1p(scaled / nu).sum()
-            for nu in NU_GRID
-        ]
+def _no_statistics() -> StudentStatistics:
+    """Return sums over no reports."""
+    zeros, nothing = np.zeros(1), np.zeros((2, MOMENTS))
+    return StudentStatistics(
+        nothing, (), zeros, zeros, zeros, np.zeros(len(NU_GRID)), np.zeros(2), np.zeros((SUMS, 1)), ()
     )
 
 
-def square_sums(block: GoldBlock, squares: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return T, N, sum S_j and sum S_j^2 / (n_j - 1) over tasks without gold that count, shape (4,).
+def _sums_of_errors(
+    block: GoldBlock, errors: Errors, parameters: StudentParameters, by_bias: NDArray[np.float64]
+) -> StudentStatistics:
+    """Return the sums that a step of the fit needs."""
+    squares, shares, dropped = squares_and_shares(block, errors, parameters, by_bias)
+    found = _no_statistics()._replace(squares=squares, shares=shares, dropped=dropped)
+    if not parameters.normal:
+        found = found._replace(log_densities=log_density_per_nu(errors, parameters.nu))
+    if parameters.biases is None and parameters.phase != "pairs":
+        return found
+    counted = errors.weighted if errors.counted is None else errors.weighted * errors.counted
+    workers, reports = parameters.summary.workers, int(parameters.summary.per_worker.sum())
+    sums = weighted_residual_sums_per_worker(block, errors.residual, counted, errors.spread, workers)
+    found = found._replace(bias_sums=sums)
+    if parameters.phase != "pairs":
+        return found
+    used = (counted > 0) & np.isnan(block.gold)[errors.task]
+    scaled, share = errors.residual * np.sqrt(counted), len(counted) / max(reports, 1)
+    products = products_of_pairs(block.block, used, scaled, errors.precision, errors.spread, parameters.ranks, share)
+    return found._replace(products=products)
 
-    Args:
-        block: the reports.
-        squares: e_ij^2 / v_i of each report, shape (reports,).
-    """
-    count = np.diff(block.block.pointers)
-    used = (count >= FEWEST_ANSWERS) & np.isnan(block.gold)
-    others, sums = count[used] - 1.0, weight_totals_by_code(block.block.task, squares, block.block.tasks)[used]
-    return np.array([len(others), others.sum(), sums.sum(), (sums**2 / others).sum()])
+
+def _after_gate(statistics: StudentStatistics, parameters: StudentParameters) -> StudentParameters:
+    """Return the start of a fit: normal errors where few answers are far away and the others have no heavy tails."""
+    near = Moments(*statistics.moments[1].tolist())
+    few = float(statistics.dropped.sum()) <= LARGEST_FAR_SHARE * int(parameters.summary.per_worker.sum())
+    if few and near.nonzero and not near.heavy(LARGEST_NEAR_KURTOSIS):
+        return _with_start(replace(parameters, geometric2=near.geometric2), near.scale2, math.inf)
+    return _with_start(replace(parameters, far2=math.inf), parameters.geometric2, INITIAL_NU)
 
 
-def correlation_of(sums: NDArray[np.float64]) -> float:
-    """Return rho from the sums of `square_sums`, by how much the variances of tasks differ.
-
-    The sum of squares S_j of n answers about their mean has V (n - 1) degrees of freedom if errors are independent.
-    With correlations r_ik of their deviations, its squared relative variance is 2 (1 + (n - 2) q) / (n - 1), where q is
-    the mean of r_ik^2 (Satterthwaite 1946). Tasks of unequal difficulty raise it too. By moments over T tasks of three
-    answers or more, with N = sum_j (n_j - 1):
-        q = (N^2 sum_j (S_j^2 / (n_j - 1)) / (sum_j S_j)^2 - N - 2 T) / (2 (N - T)),
-        rho = (T min(1.75 q, 0.7) + 5 * 0.55) / (T + 5).
-    q is 0 where a worker copies nobody. Where pairs either copy, with correlation 4 / 7, or not, the mean correlation
-    is 1.75 q. Errors that all workers share do not show: 0.55 is a prior opinion, with the weight of five tasks.
-    """
-    tasks, others, first, second = sums.tolist()
-    if not (others > tasks and first > 0):
-        return PRIOR_CORRELATION
-    q = (others * (others * second / first**2 - 1) - 2 * tasks) / (2 * (others - tasks))
-    found = min(max(CORRELATION_PER_Q * q, 0.0), LARGEST_CORRELATION)
-    return (tasks * found + PRIOR_TASKS * PRIOR_CORRELATION) / (tasks + PRIOR_TASKS)
+def _with_start(parameters: StudentParameters, scale2: float, nu: float) -> StudentParameters:
+    """Return the parameters of the first step of a fit: equal precisions."""
+    equal = WorkerPrecisions.equal(parameters.summary.workers, scale2)
+    return replace(parameters, phase="fit", precisions=equal, nu=nu)
