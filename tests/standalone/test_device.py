@@ -479,7 +479,7 @@ def test_the_program_runs_without_anything_installed(tmp_path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["no link"], "not a complete link"),
+        (["no link"], "no link of a campaign"),
         (["LINK", "--answers", "none.csv", "--files", "files"], "none.csv"),
         (["LINK", "--answers", "none.csv", "--files", "none"], "campaign.json"),
         (["LINK", "--files", "files", "--budget", "-1"], "positive number"),

@@ -194,7 +194,8 @@ class Device:
 
     def __init__(self, link: str, home: Path, files: Path | None = None, source: Source = os.urandom) -> None:
         self.url, self.name, self.token, self.slot = parse_link(link)
-        self.link, self.home, self.files, self.source = link.strip(), home, files, source
+        self.link = f"{f'{self.url}/a/' if self.url else ''}#1.{self.name}.{self.token}"
+        self.home, self.files, self.source = home, files, source
         self.folder = home / f"{self.name}-{self.slot}"
         self.host = re.sub("^https?://|/.*", "", self.url or NO_SERVICE)
 

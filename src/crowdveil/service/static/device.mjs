@@ -195,12 +195,25 @@ const PORT = "(:[1-9][0-9]{0,4})?";
 const ORIGIN = `(https://${HOST}|http://(127\\.0\\.0\\.1|localhost))${PORT}`;
 const HOST_FORM = new RegExp(`^(${HOST}${PORT}|${NO_SERVICE})$`);
 const URL_FORM = new RegExp(`^(?=.{1,200}$)${ORIGIN}(/[A-Za-z0-9._~-]+)*$`);
+const ADDRESS_FORM = /^https?:\/\/[\p{L}\p{M}\p{N}\p{S}.-]+(:\d{0,9})?(\/[A-Za-z0-9._~-]+)*\/?$/iu;
+
+/** Return the address of a service as browsers write it, without a final slash; null if it is refused. */
+export function normalAddress(text) {
+  if (!ADDRESS_FORM.test(text) || INVISIBLE.test(text)) return null;
+  try {
+    const { protocol, host, pathname } = new URL(text);
+    const address = `${protocol}//${host}${pathname.replace(/\/$/, "")}`;
+    return URL_FORM.test(address) ? address : null;
+  } catch {
+    return null;
+  }
+}
 
 function checkFields(data) {
   const { title, question, questions, consent, language, url, opens, closes, tasks, slots, cells } = data;
   check(isName(title, 200) && areLines(question, 2000) && areLines(consent, 20000), "text", "long or not printable");
   check(isMatch(language, /^[a-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}$/), "text", "language");
-  check(url === null || isMatch(url, URL_FORM), "url", "not https");
+  check(url === null || (isText(url) && normalAddress(url) === url), "url", "not https, or not as browsers write it");
   const isDay = (day) => isMatch(day, /^(?!0000)\d{4}-\d\d-\d\d$/) && dayOf(Date.parse(day)) === day;
   check(isDay(opens) && isDay(closes) && opens <= closes, "day", "opens and closes");
   check(isMatch(data.salt, /^[0-9a-f]{32}$/), "salt", "not 16 bytes");
@@ -326,12 +339,31 @@ export async function readTasks(bytes, campaign, slot) {
 }
 
 // Link ----------------------------------------------------------------------------------------------------------------
-/** Return campaign, token and slot of a link, or of the part after its #; null if it is none. */
+const LINK = /(?:^|#)1\.[\w-]{43}\.[\w-]{27}/;
+const WRAP = /=?\r?\n[> \t]*/g;
+const WRAPPED = /(?:^|#)1\.(?:(?:=?\r?\n[> \t]*)?[\w-]){43}\.(?:(?:=?\r?\n[> \t]*)?[\w-]){27}(?![\w-])/;
+const CUT = /(?:^|#)1(?:\.[\w-]|\.?$)|#$/;
+
+/** Return campaign, token and slot of the link in a text, or of the part after its #; null if it is none or cut.
+ *
+ * What mail and chat add is left out: words around it, signs after it, invisible characters, line breaks in it.
+ */
 export function parseLink(text) {
-  const [, name, token] = /(?:^|#)1\.([\w-]{43})\.([\w-]{27})$/.exec(text.trim()) ?? [];
+  const seen = readable(text);
+  const [found = ""] = LINK.exec(seen) ?? WRAPPED.exec(seen) ?? [];
+  const [, name, token] = found.replace(WRAP, "").split(".");
   const isExact = (encoded) => toBase64url(fromBase64url(encoded)) === encoded;
   if (!name || !isExact(name) || !isExact(token)) return null;
   return { name, token, slot: new DataView(fromBase64url(token).buffer).getUint32(0) };
+}
+
+/** Return whether a text that has no link has the beginning of one. */
+export const isCutLink = (text) => !LINK.test(readable(text)) && !WRAPPED.test(readable(text)) && CUT.test(readable(text));
+
+function readable(text) {
+  const decode = (_, code) => String.fromCharCode(parseInt(code, 16));
+  const decoded = text.trim().replace(/%([2-7][0-9A-Fa-f])/g, decode);
+  return Array.from(decoded).filter((sign) => /[\r\n\t]/.test(sign) || !INVISIBLE.test(sign)).join("");
 }
 
 // Report --------------------------------------------------------------------------------------------------------------
