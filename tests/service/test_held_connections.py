@@ -1,6 +1,7 @@
 """Connections that are held on purpose: forms, headers and bodies that do not arrive, responses that nobody reads."""
 
 import asyncio
+import logging
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
@@ -111,6 +112,43 @@ def test_headers_and_bodies_have_a_deadline(
     assert answered.startswith(status)
     assert bool(status) == answered.count(b"HTTP/1.1 ")
     assert (status == b"HTTP/1.1 408 ") == (b"/problems/deadline" in answered)
+
+
+def test_a_slow_body_is_logged_as_what_it_got(
+    store: Store, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A form that does not arrive in time is logged and counted with status 408, which it was answered with."""
+    monkeypatch.setattr(security, "BODY_SECONDS", 0.2)
+    caplog.set_level(logging.INFO, "crowdveil.service")
+
+    async def attack() -> bytes:
+        async with serving(store) as connect:
+            return await reply(await connect(LOGIN + b"token="))
+
+    assert asyncio.run(attack()).startswith(b"HTTP/1.1 408 ")
+    assert ["POST /curator/login 408"] == [record.getMessage()[:23] for record in caplog.records]
+
+
+@pytest.mark.parametrize(
+    ("sent", "status"),
+    [
+        (b"GET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n", b"HTTP/1.1 400 "),
+        (b"GET /healthz HTTP/1.1\r\nHost: a\r\nHost: a\r\nConnection: close\r\n\r\n", b"HTTP/1.1 400 "),
+        (b"GET /healthz HTTP/1.0\r\nHost: a\r\nhost: b\r\n\r\n", b"HTTP/1.1 400 "),
+        (b"GET /healthz HTTP/1.1\r\nhOST: a\r\nConnection: close\r\n\r\n", b"HTTP/1.1 200 "),
+        (b"GET /healthz HTTP/1.0\r\n\r\n", b"HTTP/1.1 200 "),
+        (b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n" * 2 + b"GET /healthz HTTP/1.1\r\n\r\n", b"HTTP/1.1 400 "),
+    ],
+)
+def test_a_request_names_its_host_once(store: Store, sent: bytes, status: bytes) -> None:
+    """HTTP/1.1 without Host, and Host twice, are refused (RFC 9112); HTTP/1.0 may leave it out."""
+
+    async def ask() -> bytes:
+        async with serving(store) as connect:
+            return await reply(await connect(sent))
+
+    last = asyncio.run(ask()).rpartition(b"HTTP/1.1 ")
+    assert (last[1] + last[2]).startswith(status)
 
 
 def test_a_body_that_arrives_has_time(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -64,7 +64,7 @@ def test_a_campaign_has_a_normal_address(url: str) -> None:
     assert "url" == caught.value.defect
     good = build_campaign(url="https://grades.example.org").campaign
     data = good.to_bytes().replace(b"https://grades.example.org", url.encode())
-    with pytest.raises(CampaignError, match="browsers write it|another form"):
+    with pytest.raises(CampaignError, match=r"browsers write it|another form"):
         Campaign.from_bytes(data)
     with pytest.raises(Refused) as refused:
         check_campaign(data, Claims())

@@ -51,6 +51,10 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Permissions-Policy": ", ".join(f"{name}=()" for name in _DISABLED),
 }
+TLS_HEADERS = {"Strict-Transport-Security": "max-age=31536000"}
+"""Headers of a service with a certificate of its own: browsers open it over https only, for a year."""
+REFUSED = "refused_status"
+"""Name, in the state of a request, of the status that it got while its body was read."""
 DURATIONS = ((0.01, "under 10 ms"), (0.1, "under 100 ms"), (1.0, "under 1 s"))
 logger = logging.getLogger("crowdveil.service")
 
@@ -99,7 +103,7 @@ class RequestGuard:
                 await problem_response("internal")(scope, receive, send_guarded)
         finally:
             self._count(client, -1)
-            _log_and_count_request(scope, status, perf_counter() - start)
+            _log_and_count_request(scope, scope.get("state", {}).get(REFUSED, status), perf_counter() - start)
 
     def _count(self, client: bytes | None, change: int) -> None:
         self._running[client] += change
@@ -116,9 +120,13 @@ class RequestGuard:
 
 def _add_security_headers(scope: Scope, message: Message) -> None:
     headers = MutableHeaders(scope=message)
-    curator = scope["path"].startswith(CURATOR_PATH)
-    for name, value in {**HEADERS, "Content-Security-Policy": CURATOR_POLICY if curator else PAGE_POLICY}.items():
+    policy = CURATOR_POLICY if scope["path"].startswith(CURATOR_PATH) else PAGE_POLICY
+    for name, value in {**_headers_of_scheme(scope.get("scheme")), "Content-Security-Policy": policy}.items():
         headers.setdefault(name, value)
+
+
+def _headers_of_scheme(scheme: str | None) -> dict[str, str]:
+    return {**HEADERS, **(TLS_HEADERS if scheme == "https" else {})}
 
 
 def _method_and_route_template(scope: Scope) -> str:
@@ -148,6 +156,7 @@ class BoundedProtocol(HttpToolsProtocol):
         super().__init__(*args, **kwargs)
         self._in_headers = True
         self._header_bytes = 0
+        self._hosts = 0
         self._arrived = 0
         self._body_bytes = 0
         self._network = ""
@@ -190,14 +199,18 @@ class BoundedProtocol(HttpToolsProtocol):
         super().on_url(url)
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Count the bytes of a header."""
+        """Count the bytes of a header, and the headers that name the host."""
         self._count(len(name) + len(value))
+        self._hosts += name.lower() == b"host"
         super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
         """Start the deadline of the body."""
-        if self.parser.get_http_version() not in HTTP_VERSIONS:
+        version = self.parser.get_http_version()
+        if version not in HTTP_VERSIONS:
             raise ValueError("unknown version of HTTP")
+        if self._hosts > 1 or (version == "1.1" and not self._hosts):
+            raise ValueError("the host must be named once")
         self._in_headers = False
         self._start_deadline()
         super().on_headers_complete()
@@ -209,7 +222,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         """End the deadline; count the headers of the next request from 0."""
-        self._in_headers, self._header_bytes, self._arrived, self._body_bytes = True, 0, 0, 0
+        self._in_headers, self._header_bytes, self._hosts, self._arrived, self._body_bytes = True, 0, 0, 0, 0
         self._stop_deadline()
         self._update_waiting_connections(waits=False)
         super().on_message_complete()
@@ -239,8 +252,13 @@ class BoundedProtocol(HttpToolsProtocol):
     def _send_refusal_and_close(self, name: str) -> None:
         """Refuse a request that the application does not see as a whole, and close the connection."""
         kind, body = PROBLEMS[name], problem_body(name)
-        headers = {**HEADERS, "Content-Security-Policy": PAGE_POLICY, "Cache-Control": "no-store"}
-        headers |= {"Content-Type": MEDIA_TYPE, "Content-Length": str(len(body)), "Connection": "close"}
+        headers = {
+            **_headers_of_scheme(self.scheme),
+            "Content-Security-Policy": PAGE_POLICY,
+            "Cache-Control": "no-store",
+        }
+        headers |= {"Content-Type": MEDIA_TYPE, "Content-Length": str(len(body))}
+        headers["Connection"] = "close"
         lines = [f"HTTP/1.1 {kind.status} {kind.title}", *(f"{key}: {value}" for key, value in headers.items())]
         self.transport.write("\r\n".join([*lines, "", ""]).encode() + body)
         self.transport.close()
@@ -279,6 +297,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self._deadline = self.loop.call_at(ends, self._abort_or_extend_deadline)
         else:
             self._send_refusal_and_close("deadline")
+            self.cycle.scope["state"][REFUSED] = PROBLEMS["deadline"].status
             self.cycle.disconnected = True
             self.cycle.message_event.set()
 

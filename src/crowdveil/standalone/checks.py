@@ -36,7 +36,7 @@ SEAL_BYTES, MAX_SEALED_BYTES = 81, 900_000
 
 
 SENTENCES = {
-    "link": "There is no link of a campaign here. It has an address, then #1., 43 characters, a point and 27 characters.",
+    "link": "There is no link of a campaign here. It has an address, #1., 43 characters, a point and 27 characters.",
     "link-cut": "This link is cut: its end is missing. Copy it again, to its last character, or ask for it again.",
     "link-used": "This link has been used; nothing was asked again.",
     "link-revoked": "This link was replaced by another one. Ask for the new link.",
@@ -846,13 +846,9 @@ def _label_text(label: str) -> str:
         return ""
     if _LABEL.fullmatch(text):
         return text if text == label else ""
-    usual = all(sign != "." and _is_of_host(sign) for sign in text) and not text.isascii()
-    usual = (
-        usual
-        and text == unicodedata.normalize("NFKC", "".join(map(str.lower, text)))
-        and "-" not in (text[0], text[-1])
-    )
-    usual = usual and unicodedata.category(text[0])[0] != "M"
+    lower = unicodedata.normalize("NFKC", "".join(map(str.lower, text)))
+    usual = text == lower and not text.isascii() and all(sign != "." and _is_of_host(sign) for sign in text)
+    usual = usual and "-" not in (text[0], text[-1]) and unicodedata.category(text[0])[0] != "M"
     return text if usual and label in (text, _ascii_label(text)) else ""
 
 

@@ -139,6 +139,35 @@ def test_without_session_there_is_only_the_login(client: TestClient, post: Post)
         assert 403 == post(path, csrf="0" * 64).status_code
 
 
+def test_without_session_a_person_is_led_to_the_login(client: TestClient, post: Post) -> None:
+    """The address without its slash leads to the login; other pages, and forms that are too old, have a way to it."""
+    reply = client.get("/curator")
+    assert (308, "curator/") == (reply.status_code, reply.headers["location"])
+    for path, way in (("results", "../curator/"), ("files/truths.csv", "../../curator/")):
+        page = client.get(f"/curator/{path}", headers={"Accept": "text/html"})
+        assert 403 == page.status_code
+        assert "You are not logged in" in page.text
+        assert f'href="{way}">Log in' in page.text
+
+
+def test_pages_name_one_another_by_relative_addresses(
+    logged_in: TestClient, post: Post, store: Store, built: BuiltCampaign
+) -> None:
+    """No page of the curator names an address from the root: a proxy may serve all of them below a path."""
+    send_reports(store, built, SLOTS)
+    pages = [logged_in.get("/curator/").text, post("close").text]
+    replies = []
+    for form, confirmed in (("close", {"confirm": "close"}), ("infer", {}), ("logout", {})):
+        replies.append(post(form, **confirmed))
+        pages.append(logged_in.get("/curator/").text)
+    pages.append(post("login", token="x" * 43).text)
+    named = [address for page in pages for address in re.findall('(?:href|src|action)="([^"]*)"', page)]
+
+    assert ["./"] * 3 == [reply.headers["location"] for reply in replies]
+    assert {"close", "infer", "logout", "login", "style.css", "results", "files/truths.csv"} <= set(named)
+    assert [] == [address for address in named if address.startswith("/") or ":" in address]
+
+
 def test_a_changed_or_old_cookie_is_no_session(
     logged_in: TestClient, monkeypatch: pytest.MonkeyPatch, built: BuiltCampaign
 ) -> None:
@@ -229,7 +258,7 @@ def test_results_and_downloads_after_closing(
         reply = logged_in.get(f"/curator/files/{name}")
         assert 200 == reply.status_code
         assert f'attachment; filename="{name}"' == reply.headers["content-disposition"]
-        assert f"/curator/files/{name}" in overview
+        assert f'href="files/{name}"' in overview
     assert built.campaign.to_bytes() == logged_in.get("/curator/files/campaign.json").content
     assert 404 == logged_in.get("/curator/files/curator-token.txt").status_code
 

@@ -1,6 +1,7 @@
 """Curator's pages, without scripts: one number while the campaign is open; closing, inference and downloads after it.
 
-The pages are below /curator/. They show no count by task, slot or link, and below `min_reports` no count at all.
+The pages are below /curator/. Their addresses are relative, so that a proxy may serve them below a path. They show no
+count by task, slot or link, and below `min_reports` no count at all.
 """
 
 from __future__ import annotations
@@ -182,7 +183,7 @@ async def _style_sheet_response(_: Request) -> Response:
 
 
 def _redirect_home() -> RedirectResponse:
-    return RedirectResponse(HOME, 303, HEADERS)
+    return RedirectResponse("./", 303, HEADERS)
 
 
 def _render_page(template: str, status: int = 200, **values: Any) -> Response:

@@ -12,6 +12,9 @@ const MAX_BYTES = 2_000_000;
 const MAX_LABELS = 1024;
 const PART_SLOTS = 100;
 const USUAL_LIMIT = 10;
+const CLOCK_LIMIT = 5_000;
+const PERSIST_LIMIT = 2_000;
+const USUAL_DELAY = 600_000;
 const STORES = ["records", "ledger", "settings"];
 
 /** A document or a reply breaks a rule; `defect` is the name of the rule, as in Python. */
@@ -441,17 +444,29 @@ export function readLedger(text) {
 }
 
 // Service -------------------------------------------------------------------------------------------------------------
+const ALWAYS = { cache: "no-store", credentials: "omit", redirect: "error", referrerPolicy: "no-referrer" };
+
 /** Return the bytes of the service's reply; the token travels in a header, never in an address. */
 async function request(path, { token, ...options } = {}) {
   const headers = { ...options.headers, ...(token && { Authorization: `Bearer ${token}` }) };
-  const always = { cache: "no-store", credentials: "omit", redirect: "error", referrerPolicy: "no-referrer" };
   const address = new URL(`../v1/campaigns/${path}`, location.href);
   const lost = () => refuse("unreachable");
-  const response = await fetch(address, { ...always, ...options, headers }).catch(lost);
+  const response = await fetch(address, { ...ALWAYS, ...options, headers }).catch(lost);
   if (response.ok) return new Uint8Array(await response.arrayBuffer().catch(lost));
   if ([408, 429].includes(response.status) || response.status >= 500) lost();
   const problem = await response.json().catch(() => ({}));
   return refuse(String(problem?.type).split("/").pop(), `the service replied with status ${response.status}`);
+}
+
+/** Return the result of a promise; undefined if it fails, or gives none in these milliseconds. */
+const within = (milliseconds, promise) =>
+  Promise.race([promise, new Promise((resolve) => setTimeout(resolve, milliseconds))]).catch(() => undefined);
+
+/** Return the time of the service in milliseconds; undefined where it is unknown. */
+async function serviceTime() {
+  const reply = await within(CLOCK_LIMIT, fetch(new URL("../healthz", location.href), ALWAYS));
+  const time = Date.parse(reply?.headers.get("Date") ?? "");
+  return Number.isFinite(time) ? time : undefined;
 }
 
 const read = async (language) => (await fetch(new URL(`../static/messages.${language}.json`, location.href))).json();
@@ -558,6 +573,21 @@ export class Device {
     Object.assign(this, { campaign, tasks });
   }
 
+  /** Check that today is a day of the campaign, in UTC: by the clock of the service, or of this device without one.
+   *
+   * `isClockOdd`: the clock of this device decides, or is ten minutes off. A service that is not reached decides later.
+   */
+  async checkDays() {
+    const time = this.files ? Date.now() : await serviceTime();
+    this.isClockOdd = Boolean(this.files) || Math.abs(time - Date.now()) > USUAL_DELAY;
+    if (time !== undefined) this.checkDay(dayOf(time));
+  }
+
+  checkDay(today) {
+    check(this.campaign.opens <= today, "early");
+    check(today <= this.campaign.closes, "closed");
+  }
+
   /** Return the bytes of a picture after checking its hash. */
   async picture({ sha256: hash }) {
     const bytes = await this.load(`${this.record.name}/pictures/${hash}`);
@@ -567,8 +597,8 @@ export class Device {
 
   /** Check that the campaign is open and the link unused: with the service, or by the calendar where there is none. */
   async checkLink() {
-    const [{ name, token }, { opens, closes }, today] = [this.record, this.campaign, dayOf(Date.now())];
-    if (this.files) return check(opens <= today, "early") && check(today <= closes, "closed");
+    const { name, token } = this.record;
+    if (this.files) return this.checkDay(dayOf(Date.now()));
     const reply = await persistently(() => request(`${name}/link`, { token }), this.onConnection);
     const { state, campaign } = { ...(await new Response(reply).json().catch(() => refuse("reply", "it is no JSON"))) };
     check(state === "unused", state === "used" ? "link-used" : "link-revoked");
@@ -578,7 +608,7 @@ export class Device {
   async start() {
     this.newLines(); // refuses to go on before a level is chosen
     await this.checkLink();
-    await navigator.storage?.persist?.();
+    await within(PERSIST_LIMIT, navigator.storage?.persist?.());
     await this.save((record, lines) => checkFirst(lines, record.name) && { ...record, state: "answering" });
   }
 
@@ -642,7 +672,7 @@ export class Device {
       }
       if (limit !== undefined) settings.put(limit, "limit");
       const [lines, stored] = [await answered(ledger.getAll()), await answered(settings.get("limit"))];
-      return { lines, limit: stored ?? USUAL_LIMIT, text: canonical({ format: "crowdveil-ledger/1", lines }) };
+      return { lines, limit: stored ?? USUAL_LIMIT, isOwn: stored !== undefined, text: canonical({ format: "crowdveil-ledger/1", lines }) };
     });
   }
 }
