@@ -10,13 +10,13 @@ first false one. This file needs the standard library only.
 """
 
 import base64
+import datetime
 import hashlib
 import json
 import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import date
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from itertools import pairwise
@@ -605,7 +605,7 @@ def _texts_fault(fields: Mapping[str, Any]) -> str:
 def _are_in_order(*days: str) -> bool:
     """Return whether two texts are days of the calendar, the second one not before the first."""
     try:
-        first, last = map(date.fromisoformat, days)
+        first, last = map(datetime.date.fromisoformat, days)
     except ValueError:
         return False
     return first <= last
@@ -781,6 +781,25 @@ def check_part(data: bytes, fields: Mapping[str, Any], number: int) -> list[list
         most = f"a slot has 1 to {' and '.join(map(str, loads))} tasks, ascending."
         ensure(few and tasks and tasks == sorted(set(tasks)), "part", most)
     return part["tasks"]
+
+
+# ---- Days of a campaign, which are days in UTC
+def local_time(time: datetime.datetime) -> str:
+    """Return a time on the clock of this computer; in UTC where it knows no other."""
+    try:
+        return f"{time.astimezone():%Y-%m-%d %H:%M (UTC%z)}"
+    except (OSError, OverflowError, ValueError):
+        return f"{time:%Y-%m-%d %H:%M (UTC)}"
+
+
+def days_in_words(fields: Mapping[str, Any], name: str) -> str:
+    """Return a refusal by its name with the days of a campaign in UTC, and on the clock of this computer."""
+    first, last = (datetime.datetime.fromisoformat(f"{fields[day]}T00:00:00Z") for day in ("opens", "closes"))
+    return (
+        f"{SENTENCES[name]} It is open from {fields['opens']} to {fields['closes']}, whole days in UTC: from "
+        f"{local_time(first)} to {local_time(last + datetime.timedelta(hours=23, minutes=59))} on the clock of this "
+        f"computer, which shows {local_time(datetime.datetime.now(datetime.UTC))} now. If that is wrong, set the clock."
+    )
 
 
 # ---- Addresses of services: in the one form of the URL standard (url.spec.whatwg.org), which browsers write

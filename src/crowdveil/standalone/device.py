@@ -48,6 +48,7 @@ from crowdveil.standalone.checks import (
     check_campaign,
     check_level,
     check_part,
+    days_in_words,
     ensure,
     epsilon,
     fits,
@@ -302,9 +303,10 @@ class Device:
             except (ValueError, KeyError, TypeError) as error:
                 raise Refused("reply") from error
             name = f"link-{link_state}" if link_state != "unused" else state
-            ensure(name == "open", name if name in REPLIES else "reply")
-        ensure(self.fields["opens"] <= today(), "early")
-        ensure(today() <= self.fields["closes"], "closed")
+            dated = days_in_words(self.fields, name) if name in ("early", "closed") else ""
+            ensure(name == "open", name if name in REPLIES else "reply", dated)
+        for name, due in (("early", self.fields["opens"] > today()), ("closed", today() > self.fields["closes"])):
+            ensure(not due, name, days_in_words(self.fields, name))
 
     def ledger_lines(self, level: int | None = None) -> list[Line]:
         """Return the lines that this report adds to the ledger, one for each ratio; at its level, or another one."""
