@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from crowdveil.campaign.folder import CampaignFolder
+from crowdveil.channels.alphabet import Alphabet, Categories, Scale
 from crowdveil.service.one_file_page import one_file_page
-from tests.campaign.builders import build_campaign
+from tests.campaign.builders import build_campaign, response
 from tests.service.accessibility import WAIT, await_screen
 from tests.service.browser import Campaigning, campaigning, needs_chromium
 from tests.service.test_page import begin, choose, send, sentence
@@ -209,3 +210,22 @@ def test_a_limit_that_nobody_set_is_not_the_workers(browser: Any, tmp_path: Path
 
     assert 1 == len(warnings)
     assert ("above your limit of 9" in warnings[0], "This page warns above 10" in warnings[0]) == (own, not own)
+
+
+OVERFLOWS = """() => Array.from(document.querySelectorAll("#tasks .option"))
+  .filter((option) => option.scrollWidth > option.clientWidth).map((option) => option.innerText)"""
+
+
+@pytest.mark.parametrize("width", [360, 390, 1280])
+@pytest.mark.parametrize(
+    "alphabet",
+    [Categories(("no", "yes")), Categories(("WWWW", "i")), Scale(0, 10), Scale(-2.5, 2.5, 0.5), Scale(96, 102)],
+)
+def test_a_short_label_lies_in_its_box(browser: Any, tmp_path: Path, alphabet: Alphabet, width: int) -> None:
+    """Labels of up to four characters stand side by side, and none reaches beyond its box."""
+    with campaigning(tmp_path, channels=[response(alphabet)]) as service:
+        page = english(browser, viewport={"width": width, "height": 800})
+        begin(page, service.link(0))
+
+        assert [] == page.evaluate(OVERFLOWS)
+        assert 4 == page.locator("#tasks .grid").count()

@@ -252,10 +252,11 @@ function taskField(task, index) {
     return element("label", { className: "option" }, input, shown(name));
   };
   const isShort = names.every((name) => name.length <= 4);
+  const short = names.every(isNumber) ? "options grid numbers" : "options grid";
   const input =
     names.length > MOST_BUTTONS
       ? element("select", { onchange }, ...choices.reverse().map(option))
-      : element("div", { className: isShort ? "options grid" : "options" }, ...choices.map(radio));
+      : element("div", { className: isShort ? short : "options" }, ...choices.map(radio));
   if (names.length > MOST_BUTTONS) input.setAttribute("aria-labelledby", legend.id);
   return element("fieldset", { className: "card" }, legend, ...(picture ? [pictureOf(picture)] : []), input);
 }
