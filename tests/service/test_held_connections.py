@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import socket
+import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -42,10 +43,15 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
 
 
 @asynccontextmanager
-async def serving(store: Store) -> AsyncIterator[Open]:
-    """A service; yield a function that opens a connection and sends bytes."""
+async def serving(store: Store, certificate: tuple[Path, Path] | None = None) -> AsyncIterator[Open]:
+    """A service, with TLS if it has a certificate; yield a function that opens a connection and sends bytes."""
+    cafile, key = certificate or (None, None)
+    secured = {"ssl": ssl.create_default_context(cafile=cafile), "server_hostname": "localhost"} if cafile else {}
     app = create_app(store, curator_routes=curator_routes(store), rate=RateLimit(1000, header="X-Real-IP"))
-    config = uvicorn.Config(app, http=BoundedProtocol, ws="none", log_config=None, lifespan="off", backlog=4096)
+    config = uvicorn.Config(
+        app, http=BoundedProtocol, ws="none", log_config=None, lifespan="off", backlog=4096,
+        ssl_certfile=cafile, ssl_keyfile=key,
+    )  # fmt: skip
     server = uvicorn.Server(config)
     opened: list[Streams] = []
     with socket.create_server(("127.0.0.1", 0), backlog=4096) as listening:
@@ -58,7 +64,7 @@ async def serving(store: Store) -> AsyncIterator[Open]:
             client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8192)
             client.setblocking(False)
             await asyncio.get_running_loop().sock_connect(client, listening.getsockname())
-            opened.append(await asyncio.open_connection(sock=client))
+            opened.append(await asyncio.open_connection(sock=client, **secured))
             opened[-1][1].write(data)
             return opened[-1]
 
@@ -192,13 +198,16 @@ def test_too_many_connections_end_the_oldest_waiting_one(store: Store, monkeypat
 
 @pytest.mark.slow
 @pytest.mark.parametrize("store", [20_000], indirect=True)
-def test_a_response_that_is_not_read_is_ended(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A client that asks for long documents and does not read them loses its connection."""
+@pytest.mark.parametrize("tls", [False, True])
+def test_a_response_that_is_not_read_is_ended(
+    store: Store, certificate: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch, tls: bool
+) -> None:
+    """A client that asks for long documents and does not read them loses its connection, over TLS, too."""
     monkeypatch.setattr(security, "WRITE_SECONDS", 0.2)
     campaign = store.campaign(store.digests_of_unpurged_campaigns()[0])
 
     async def attack() -> bytes:
-        async with serving(store) as connect:
+        async with serving(store, certificate if tls else None) as connect:
             streams = await connect(f"GET /v1/campaigns/{campaign.name} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
             await asyncio.sleep(1)
             return await reply(streams)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 from asyncio import TimerHandle, Transport
 from collections import Counter
+from collections.abc import Iterator
 from time import perf_counter
 from typing import Any, ClassVar
 from weakref import WeakKeyDictionary
@@ -30,6 +31,8 @@ BODY_SECONDS = 10.0
 WRITE_SECONDS = 30.0
 MIN_BYTES_PER_SECOND = 4_096
 """Bytes of a body extend its deadline at this rate; a response must leave at it, measured every `WRITE_SECONDS`."""
+PIECE_BYTES = 65_536
+"""Largest part of a body that is encrypted at once."""
 HTTP_VERSIONS = ("1.0", "1.1")
 MAX_REQUESTS = 1_000
 """Largest number of requests in progress in one process; those of one address take half of it at most."""
@@ -81,7 +84,8 @@ class RequestGuard:
             if message["type"] == "http.response.start":
                 status = message["status"]
                 _add_security_headers(scope, message)
-            await send(message)
+            for piece in _in_pieces(message) if scope.get("scheme") == "https" else (message,):
+                await send(piece)
 
         async def receive_uncounted() -> Message:
             self._count(client, -1)
@@ -143,6 +147,29 @@ def _log_and_count_request(scope: Scope, status: int, seconds: float) -> None:
     logger.log(logging.WARNING if status >= 500 else logging.INFO, "%s %d %s", route, status, duration)
 
 
+def _watch_every_unsent_byte(transport: Transport) -> None:
+    """Let every unsent byte pause the writing, which starts the watch of the response.
+
+    asyncio pauses a socket above its limit, but TLS at its limit already: with 0 no reply would ever leave.
+    """
+    if transport.get_extra_info("sslcontext") is None:
+        transport.set_write_buffer_limits(high=0)
+        return
+    transport.set_write_buffer_limits(high=1, low=0)
+    below = getattr(getattr(transport, "_ssl_protocol", None), "_transport", None)
+    if below is not None:
+        below.set_write_buffer_limits(high=0)  # else 64 KiB wait for the client below TLS, where nothing watches them
+
+
+def _in_pieces(message: Message) -> Iterator[Message]:
+    """Yield a message; a long body in pieces, each of which waits until the client has read those before."""
+    body = message.get("body", b"")
+    for start in range(0, len(body) - PIECE_BYTES, PIECE_BYTES):
+        yield {"type": message["type"], "body": body[start : start + PIECE_BYTES], "more_body": True}
+    sent = max(0, -(-len(body) // PIECE_BYTES) - 1) * PIECE_BYTES
+    yield {**message, "body": body[sent:]} if sent else message
+
+
 _waiting: WeakKeyDictionary[ServerState, dict[str, dict[BoundedProtocol, None]]] = WeakKeyDictionary()
 """Connections of a server on which no request is worked on, by network of the client, oldest first."""
 
@@ -168,7 +195,7 @@ class BoundedProtocol(HttpToolsProtocol):
     def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
         """Start the deadline of the first request; beyond the largest number, end another waiting connection."""
         super().connection_made(transport)
-        transport.set_write_buffer_limits(high=0)  # every unsent byte starts the watch of the response
+        _watch_every_unsent_byte(transport)
         self._network = client_address_or_network(self.client[0] if self.client else "")
         self._update_waiting_connections(waits=True)
         self._start_deadline()

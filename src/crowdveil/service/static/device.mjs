@@ -464,7 +464,7 @@ const within = (milliseconds, promise) =>
 
 /** Return the time of the service in milliseconds; undefined where it is unknown. */
 async function serviceTime() {
-  const reply = await within(CLOCK_LIMIT, fetch(new URL("../healthz", location.href), ALWAYS));
+  const reply = await within(CLOCK_LIMIT, fetch(new URL("../healthz", location.href), { ...ALWAYS, method: "HEAD" }));
   const time = Date.parse(reply?.headers.get("Date") ?? "");
   return Number.isFinite(time) ? time : undefined;
 }

@@ -272,7 +272,8 @@ function pictureOf(picture) {
 async function showReview() {
   const { lines, limit, isOwn } = await showLedger();
   const after = sumOfLines([...lines, ...page.device.newLines()]);
-  show("review", { after, isOver: after > limit && isOwn, isOverUsual: after > limit && !isOwn, isLater: lines.length > 0 });
+  $("over").dataset.text = isOwn ? "review.over" : "review.over.usual";
+  show("review", { after, isOver: after > limit, isLater: lines.length > 0 });
 }
 
 async function send() {
