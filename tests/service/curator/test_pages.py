@@ -12,10 +12,11 @@ import pytest
 from starlette.testclient import TestClient
 
 from crowdveil.campaign.document import spaced_name_to_compare
+from crowdveil.campaign.folder import CampaignFolder
 from crowdveil.errors import SettingsError
 from crowdveil.release.results_page import content_security_policy
 from crowdveil.service.app import create_app
-from crowdveil.service.campaign_registration import CURATOR_FILE
+from crowdveil.service.campaign_registration import CURATOR_FILE, register_and_list_left_out_slots
 from crowdveil.service.curator import session
 from crowdveil.service.curator.pages import curator_routes
 from crowdveil.service.curator.results import DOWNLOADS
@@ -226,6 +227,22 @@ def test_a_closing_that_is_not_complete_says_so(
     reply = post("close", confirm="close")
 
     assert (409, True) == (reply.status_code, "the files must be rewritten" in reply.text)
+
+
+def test_numbers_of_one_have_no_plural(tmp_path: Path) -> None:
+    """A campaign of one task that needs one report speaks of 1 answer and 1 report."""
+    built = build_campaign(tasks=1, content={"min_reports": 1})
+    store = Store.open(f"sqlite:///{tmp_path / 'one.sqlite'}")
+    folder = CampaignFolder(built.write(tmp_path / "one"))
+    register_and_list_left_out_slots(store, folder)
+    app = create_app(store, curator_routes=curator_routes(store))
+    with TestClient(app, base_url=HOST, follow_redirects=True) as client:
+        form = urlencode({"token": (folder.path / CURATOR_FILE).read_text("utf-8").strip()})
+        page = client.post("/curator/login", content=form, headers={"Content-Type": FORM, "Origin": HOST}).text
+    store.close()
+
+    assert "at most 1 answer<" in page
+    assert "with at least 1 report." in page
 
 
 def test_too_few_reports_are_never_released(

@@ -11,6 +11,7 @@ from crowdveil.cli.campaign.serve import database_option
 from crowdveil.cli.display import print_written, warning_rows
 from crowdveil.cli.options import FOLDER_PATH, replace_option
 from crowdveil.cli.verb import Verb
+from crowdveil.presentation.counts import number_of
 
 
 @click.command(
@@ -52,7 +53,7 @@ def export(file: Path, database: str | None, out: Path, replace: bool) -> None:
     rows = [
         ("campaign", campaign.name),
         ("workers", f"{data['workers']:,} with a report"),
-        ("rows", f"{data['rows']:,} reports that are not NULL"),
+        ("rows", f"{number_of(data['rows'], 'report')} other than NULL"),
         *warning_rows(data),
     ]
     print_written(data, rows, [path for one in outputs for path in one.paths], replaced)

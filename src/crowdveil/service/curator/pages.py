@@ -20,6 +20,7 @@ from starlette.routing import BaseRoute, Route
 from crowdveil.campaign.document import spaced_name_to_compare
 from crowdveil.channels.rounding import format_bound
 from crowdveil.errors import SettingsError
+from crowdveil.presentation.counts import number_of
 from crowdveil.privacy.campaign_sentences import question_sentences
 from crowdveil.release.results_page import content_security_policy
 from crowdveil.service.curator.results import DOWNLOADS, PAGE_FILE, CampaignResult, Results
@@ -187,7 +188,7 @@ def _redirect_home() -> RedirectResponse:
 
 
 def _render_page(template: str, status: int = 200, **values: Any) -> Response:
-    text = _environment().get_template(template).render({"message": "", **values})
+    text = _environment().get_template(template).render({"message": "", "number_of": number_of, **values})
     return Response(text, status, HEADERS, "text/html")
 
 
