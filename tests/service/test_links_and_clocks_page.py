@@ -146,6 +146,14 @@ def test_a_service_that_does_not_tell_the_time_is_no_hindrance(browser: Any, ser
     begin(page, service.link(0))
 
 
+def test_texts_that_were_lost_are_asked_for_again(browser: Any, service: Campaigning) -> None:
+    """A connection that drops, or a busy service, while the texts of the page are loaded leaves no empty page."""
+    page = english(browser)
+    page.route("**/messages.en.json", lambda route: route.abort(), times=1)
+    page.route("**/messages.de.json", lambda route: route.fulfill(status=503, body="{}"), times=1)
+    begin(page, service.link(0))
+
+
 NEVER = "Object.defineProperty(StorageManager.prototype, 'persist', { value: () => new Promise(() => {}) });"
 FAILS = "Object.defineProperty(StorageManager.prototype, 'persist', { value: () => Promise.reject(new TypeError()) });"
 NO_LOCAL_STORAGE = (

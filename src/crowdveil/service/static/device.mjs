@@ -464,14 +464,11 @@ const within = (milliseconds, promise) =>
 
 /** Return the time of the service in milliseconds; undefined where it is unknown. */
 async function serviceTime() {
-  const reply = await within(CLOCK_LIMIT, fetch(new URL("../healthz", location.href), { ...ALWAYS, method: "HEAD" }));
-  const time = Date.parse(reply?.headers.get("Date") ?? "");
+  const date = async (reply) => (await reply.arrayBuffer()) && reply.headers.get("Date");
+  const said = await within(CLOCK_LIMIT, fetch(new URL("../healthz", location.href), ALWAYS).then(date));
+  const time = Date.parse(said ?? "");
   return Number.isFinite(time) ? time : undefined;
 }
-
-const read = async (language) => (await fetch(new URL(`../static/messages.${language}.json`, location.href))).json();
-/** Return the texts of the page in both languages. */
-export const readMessages = async () => ({ en: await read("en"), de: await read("de") });
 
 /** Repeat an action until the service is reached: after 1, 2, 4 ... 60 seconds, or when the connection is back. */
 async function persistently(action, onConnection) {
@@ -491,6 +488,17 @@ async function persistently(action, onConnection) {
     }
   }
 }
+
+/** Return the texts of the page in a language. */
+async function readTexts(language) {
+  const lost = () => refuse("unreachable");
+  const reply = await fetch(new URL(`../static/messages.${language}.json`, location.href)).catch(lost);
+  return reply.ok ? reply.json().catch(lost) : lost();
+}
+
+const persistentTexts = (language) => persistently(() => readTexts(language), () => {});
+/** Return the texts of the page in both languages. */
+export const readMessages = async () => ({ en: await persistentTexts("en"), de: await persistentTexts("de") });
 
 // Device: one record per worker and campaign, whose state moves only when the disk has it ----------------------------
 const answered = (request) =>
