@@ -44,16 +44,17 @@ def export(file: Path, database: str | None, out: Path, replace: bool) -> None:
         sent = export_closed_campaign(store, campaign.digest, out, replace=replace)
         labels = [label for one in campaign.by_question for label in one.labels]
         warnings = warning_of_names_read_as_formulas("csv", labels, (task.id for task in campaign.tasks))
+    reports = sum(len(one.reports) for one in sent)
     data = {
         "campaign": campaign.name,
         "workers": len({worker for one in sent for worker in one.reports.workers}),
-        "rows": sum(len(one.reports) for one in sent),
+        "rows": reports,
         "warnings": list(warnings),
     }
     rows = [
         ("campaign", campaign.name),
         ("workers", f"{data['workers']:,} with a report"),
-        ("rows", f"{number_of(data['rows'], 'report')} other than NULL"),
+        ("rows", f"{number_of(reports, 'report')} other than NULL"),
         *warning_rows(data),
     ]
     print_written(data, rows, [path for one in outputs for path in one.paths], replaced)
