@@ -115,6 +115,7 @@ def _rows_to_print(created: CreatedCampaign) -> list[tuple[str, str]]:
             f"{number_of(campaign.slots, 'worker')}, {number_of(len(campaign.tasks), 'task')}, {each} to a worker",
         ),
         ("open", f"{campaign.opens.isoformat()} to {campaign.closes.isoformat()} (UTC), both days included"),
+        *([("service", campaign.url)] if campaign.url else []),
         ("promise", f"epsilon {format_three_decimals(campaign.epsilon)} for a single answer ({scope})"),
         ("in all", f"epsilon {format_three_decimals(campaign.worker_epsilon)} for {cells} ({scope})"),
         ("odds", odds.get(campaign.language.partition("-")[0], odds["en"])),
