@@ -74,7 +74,7 @@ def test_a_worker_answers_below_a_path(browser: Any, below: tuple[BuiltCampaign,
     ):
         page.goto(f"{built.campaign.url}{path}")
         assert said in page.inner_text("h1") + page.inner_text("main")
-        assert page.evaluate(STYLED)
+        page.wait_for_function(STYLED)
     page.click("text=Log in as the curator")
     assert f"{built.campaign.url}/curator/" == page.url
     assert [] == strange
@@ -90,14 +90,14 @@ def test_a_curator_works_below_a_path(browser: Any, below: tuple[BuiltCampaign, 
     page.fill("#token", "x" * 43)
     page.click("button")
     assert "not the token" in page.inner_text("main")
-    assert page.evaluate(STYLED)
+    page.wait_for_function(STYLED)
     page.fill("#token", token)
     page.click("button")
     assert f"{built.campaign.url}/curator/" == page.url
     page.check("[name=confirm]")
     page.click("button.danger")
     page.click("button:has-text('Infer')")
-    assert page.evaluate(STYLED)
+    page.wait_for_function(STYLED)
     with page.expect_download() as saved:
         page.click("text=truths.csv")
     page.click("text=Show the results")
