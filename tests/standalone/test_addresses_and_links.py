@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
+from crowdveil.campaign.address import normal_address
 from crowdveil.campaign.document import Campaign
 from crowdveil.campaign.settings.settings_file import read_settings
 from crowdveil.errors import CampaignError, SettingsError
-from crowdveil.standalone.checks import Claims, Refused, check_campaign, normal_address, parse_link
+from crowdveil.standalone.checks import URL, Claims, Refused, check_campaign, fits, parse_link
 from crowdveil.standalone.device import Device
 from tests.campaign.builders import build_campaign
 from tests.device_vectors import read_vectors
@@ -24,6 +25,7 @@ def test_an_address_has_one_form_or_is_refused(vector: dict[str, Any]) -> None:
 
     assert vector["normal"] == found
     assert found is None or found == normal_address(found)
+    assert fits(vector["address"], URL) == (vector["address"] in (found, vector.get("some_browsers")))
 
 
 SETTINGS = """
@@ -64,7 +66,7 @@ def test_a_campaign_has_a_normal_address(url: str) -> None:
     assert "url" == caught.value.defect
     good = build_campaign(url="https://grades.example.org").campaign
     data = good.to_bytes().replace(b"https://grades.example.org", url.encode())
-    with pytest.raises(CampaignError, match=r"browsers write it|another form"):
+    with pytest.raises(CampaignError, match="another form"):
         Campaign.from_bytes(data)
     with pytest.raises(Refused) as refused:
         check_campaign(data, Claims())

@@ -253,14 +253,12 @@ def test_nothing_is_drawn_for_a_link_that_is_used(service, tmp_path, link_state,
             ("2098-01-10", "2098-01-17"),
             "has not begun yet. It is open from 2098-01-10 to 2098-01-17, whole days in UTC",
         ),
-        (("2098-01-10", "2098-01-17"), "from 2098-01-10 14:00 (UTC+1400) to 2098-01-18 13:59 (UTC+1400)"),
         (("2020-01-10", "2020-01-17"), "is closed. It is open from 2020-01-10 to 2020-01-17, whole days in UTC"),
-        (("2020-01-10", "2020-01-17"), "now. If that is wrong, set the clock."),
-        (("9998-01-10", "9999-12-31"), "from 9998-01-10 14:00 (UTC+1400) to 9999-12-31 23:59 (UTC)"),
+        (("2020-01-10", "2020-01-17"), " (UTC+1400). If that is wrong, set it."),
     ],
 )
 def test_a_refusal_names_the_days_and_the_clock(tmp_path, monkeypatch, days, said):
-    """Before the first day and after the last one the device names both, in UTC and on its clock, at UTC+14."""
+    """Before the first day and after the last one the device names both, in UTC, and its clock at UTC+14."""
     opens, closes = map(date.fromisoformat, days)
     built = build_campaign(url=None, opens=opens, closes=closes)
     monkeypatch.setenv("TZ", "XYZ-14")

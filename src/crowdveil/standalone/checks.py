@@ -288,7 +288,11 @@ CERTIFICATE = {
 }
 _HOST = r"[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*"
 _PORT = "(:[1-9][0-9]{0,4})?"
-URL = rf"(?=.{{1,200}}\Z)(https://{_HOST}|http://(127\.0\.0\.1|localhost)){_PORT}(/[A-Za-z0-9._~-]+)*"
+_BYTE = "(25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
+_PLACE = rf"{_BYTE}(\.{_BYTE}){{3}}(?=[:/]|$)|(?!([a-z0-9-]+\.)*([0-9]+|0x[0-9a-f]*)([:/]|$)){_HOST}"
+_SECURE = rf"https://({_PLACE})(?!:443(/|$))|http://(127\.0\.0\.1|localhost)(?!:80(/|$))"
+_LOW_PORT = "(:(?!6553[6-9]|655[4-9][0-9]|65[6-9][0-9]{2}|6[6-9][0-9]{3}|[7-9][0-9]{4})[1-9][0-9]{0,4})?"
+URL = rf"(?=.{{1,200}}\Z)({_SECURE}){_LOW_PORT}(/(?!\.\.?(/|$))[A-Za-z0-9._~-]+)*"
 """Normal address of a service, without a final slash; plain http is for this computer only."""
 PICTURE = {
     "sha256": HEX,
@@ -533,7 +537,6 @@ def check_certificates(parts: Sequence[Any], claims: Claims, check: Check = chec
 
 # ---- Campaigns
 SAME_ANSWERS = "All channels of a question have the same possible answers, in the same order."
-NORMAL_ADDRESS = "The address of the service is written as browsers write it."
 EVERY_TASK = "Through the relay every worker is asked every task, by the SHA-256 of every part of the assignment."
 NO_ANSWER = {"noanswer", "keineantwort"}
 """Letters of the choice that is no answer, in the languages of the devices: no label may read like it."""
@@ -551,8 +554,6 @@ def check_campaign(data: bytes, claims: Claims) -> tuple[dict[str, Any], list[Ch
     fault = _texts_fault(fields)
     claims.add("Texts are readable: nothing invisible, and names in one line.", "text" if fault else "", fault)
     claims.add("It opens before it closes.", "" if _are_in_order(opens, closes) else "day", f"{opens} to {closes}")
-    url = fields["url"]
-    claims.add(NORMAL_ADDRESS, "" if url is None or url == normal_address(url) else "url", url or "no service")
     least, reachable = fields["min_reports"], "The least number of reports is not above the number of workers."
     claims.add(reachable, "" if least <= slots else "number", f"{least:,} of {slots:,}")
     channels = check_certificates(fields["certificates"], claims)
@@ -784,110 +785,17 @@ def check_part(data: bytes, fields: Mapping[str, Any], number: int) -> list[list
 
 
 # ---- Days of a campaign, which are days in UTC
-def local_time(time: datetime.datetime) -> str:
-    """Return a time on the clock of this computer; in UTC where it knows no other."""
-    try:
-        return f"{time.astimezone():%Y-%m-%d %H:%M (UTC%z)}"
-    except (OSError, OverflowError, ValueError):
-        return f"{time:%Y-%m-%d %H:%M (UTC)}"
-
-
 def days_in_words(fields: Mapping[str, Any], name: str) -> str:
-    """Return a refusal by its name with the days of a campaign in UTC, and on the clock of this computer."""
-    first, last = (datetime.datetime.fromisoformat(f"{fields[day]}T00:00:00Z") for day in ("opens", "closes"))
-    return (
-        f"{SENTENCES[name]} It is open from {fields['opens']} to {fields['closes']}, whole days in UTC: from "
-        f"{local_time(first)} to {local_time(last + datetime.timedelta(hours=23, minutes=59))} on the clock of this "
-        f"computer, which shows {local_time(datetime.datetime.now(datetime.UTC))} now. If that is wrong, set the clock."
-    )
-
-
-# ---- Addresses of services: in the one form of the URL standard (url.spec.whatwg.org), which browsers write
-ADDRESS = re.compile(r"(https?)://([^:/]+)(?::([0-9]{0,9}))?((?:/[a-z0-9._~-]+)*)/?", re.IGNORECASE | re.ASCII)
-DEFAULT_PORTS = {"http": 80, "https": 443}
-_LABEL = re.compile("[a-z0-9]([a-z0-9-]*[a-z0-9])?")
-_NUMBER_IN_HOST = re.compile("0x(?P<hexadecimal>[0-9a-f]*)|(?P<octal>0[0-7]*)|(?P<decimal>[1-9][0-9]*)")
-
-
-def normal_address(text: str) -> str | None:
-    """Return the address of a service as browsers write it, without a final slash; None if it is refused.
-
-    Scheme and host get lower case, a host in other scripts its xn-- form, an IPv4 address four decimal numbers. The
-    default port and dot segments are left out. Refused are users, queries, fragments, percent signs, backslashes,
-    white space, IPv6, a dot at the end of a name, ports above 65535, and http beyond this computer.
-    """
-    found = ADDRESS.fullmatch(text[:1000])
-    if found is None or not all(_is_of_host(sign) for sign in found[2]):
-        return None
-    scheme, segments = found[1].lower(), list[str]()
-    for segment in found[4].split("/")[1:]:
-        segments = segments[:-1] if segment == ".." else [*segments, segment] if segment != "." else segments
-    port = int(found[3] or DEFAULT_PORTS[scheme])
-    place = _normal_host(found[2]) + ("" if port == DEFAULT_PORTS[scheme] else f":{port}")
-    address = f"{scheme}://{'/'.join([place, *segments])}"
-    return address if port < 65536 and fits(address, URL) else None
-
-
-def _is_of_host(sign: str) -> bool:
-    """Return whether a visible character is a letter, a mark, a digit or a symbol, or separates those of a host."""
-    return sign in ".-" or (unicodedata.category(sign)[0] in "LMNS" and not _is_invisible(sign))
-
-
-def _normal_host(host: str) -> str:
-    """Return a host in ASCII and lower case; empty if it is refused."""
-    lower = "".join(map(str.lower, unicodedata.normalize("NFKC", host)))
-    labels = unicodedata.normalize("NFKC", lower).split(".")
-    numbers = labels[:-1] if labels[1:] and not labels[-1] else labels
-    if re.fullmatch("[0-9]+|0x[0-9a-f]*", numbers[-1]):
-        return _ipv4_address(numbers)
-    texts = [*map(_label_text, labels)]
-    return ".".join(map(_ascii_label, texts)) if all(texts) and _are_of_one_direction(texts) else ""
-
-
-def _ipv4_address(parts: Sequence[str]) -> str:
-    """Return an address of one to four numbers as four decimal ones; the last may hold several. Empty if refused."""
-    bases, numbers = {"hexadecimal": 16, "octal": 8, "decimal": 10}, []
-    for found in map(_NUMBER_IN_HOST.fullmatch, parts):
-        if found is None or len(found[0]) > 20 or found.lastgroup is None:
-            return ""
-        numbers.append(int(found[found.lastgroup] or "0", bases[found.lastgroup]))
-    if len(parts) > 4 or max(numbers[:-1], default=0) > 255 or numbers[-1] >= 256 ** (5 - len(parts)):
-        return ""
-    address = sum(number * 256 ** (3 - place) for place, number in enumerate(numbers[:-1])) + numbers[-1]
-    return ".".join(map(str, address.to_bytes(4, "big")))
-
-
-def _label_text(label: str) -> str:
-    """Return a part of a host in its own script; empty if it is refused."""
-    try:
-        text = label.removeprefix("xn--").encode("ascii").decode("punycode") if label[:4] == "xn--" else label
-    except ValueError:
-        return ""
-    if _LABEL.fullmatch(text):
-        return text if text == label else ""
-    lower = unicodedata.normalize("NFKC", "".join(map(str.lower, text)))
-    usual = text == lower and not text.isascii() and all(sign != "." and _is_of_host(sign) for sign in text)
-    usual = usual and "-" not in (text[0], text[-1]) and unicodedata.category(text[0])[0] != "M"
-    return text if usual and label in (text, _ascii_label(text)) else ""
-
-
-def _ascii_label(text: str) -> str:
-    """Return a part of a host in ASCII (RFC 3492)."""
-    return text if text.isascii() else f"xn--{text.encode('punycode').decode('ascii')}"
-
-
-def _are_of_one_direction(texts: Sequence[str]) -> bool:
-    """Return whether each part of a host is written in one direction, which implies the Bidi rule of RFC 5893."""
-    kinds = [[unicodedata.bidirectional(sign) for sign in text] for text in texts]
-    right = [not {"R", "AL", "AN"}.isdisjoint(kind) for kind in kinds]
-    pure = (({"R", "AL"} >= set(kind)) if own else kind[0] == "L" for own, kind in zip(right, kinds, strict=True))
-    return not any(right) or all(pure)
+    """Return a refusal by its name with the days of a campaign, in UTC, and what the clock of this computer shows."""
+    now = f"{datetime.datetime.now().astimezone():%Y-%m-%d %H:%M (UTC%z)}"
+    days = f" It is open from {fields['opens']} to {fields['closes']}, whole days in UTC. The clock of this computer "
+    return f"{SENTENCES[name]}{days}shows {now}. If that is wrong, set it." if name in ("early", "closed") else ""
 
 
 # ---- Links: the service's address, the campaign's name and a token, which begins with the slot
-_WRAP = r"=?\r?\n[> \t]*"
+_WRAP = r"(?:=?\r?\n[> \t]*)?"
 _LINK = re.compile(r"(?:^|#)1\.([\w-]{43})\.([\w-]{27})", re.ASCII)
-_WRAPPED = re.compile(rf"(?:^|#)1\.((?:(?:{_WRAP})?[\w-]){{43}}\.(?:(?:{_WRAP})?[\w-]){{27}})(?![\w-])", re.ASCII)
+_WRAPPED = re.compile(rf"(?:^|#)1\.((?:{_WRAP}[\w-]){{43}}\.(?:{_WRAP}[\w-]){{27}})(?![\w-])", re.ASCII)
 _CUT = re.compile(r"(?:^|#)1(\.[\w-]|\.?$)|#$", re.ASCII)
 
 
@@ -901,16 +809,13 @@ def parse_link(text: str) -> tuple[str | None, str, str, int]:
     """
     text = re.sub("%([2-7][0-9A-Fa-f])", lambda code: chr(int(code[1], 16)), text.strip())
     text = "".join(sign for sign in text if sign in "\r\n\t" or not _is_invisible(sign))
-    found = _LINK.search(text) or _WRAPPED.search(text)
-    ensure(found or not _CUT.search(text), "link-cut")
-    ensure(found, "link")
-    assert found is not None
+    found: Any = _LINK.search(text) or _WRAPPED.search(text)
+    ensure(found, "link-cut" if _CUT.search(text) else "link")
     before, names = (re.sub(_WRAP, "", part) for part in (text[: found.start()], found[0]))
-    parts = names.lstrip("#").split(".")[1:]
+    parts = names.split(".")[1:]
     raw = [base64.urlsafe_b64decode(f"{part}=") for part in parts]
     exact = [base64.urlsafe_b64encode(data).decode() for data in raw] == [f"{part}=" for part in parts]
-    place = re.search(r"(?i:https?://)(?:(?!(?i:https?://))\S)*$", before)
-    page = re.fullmatch(r"(.*)/a/?(\?.*)?", place[0]) if place else None
-    url = normal_address(page[1]) if page else None
-    ensure(exact and (url or not place), "link")
+    page = re.search(r"(https?://(?:(?!https?://)\S)*)/a/?(?:\?\S*)?$", before)
+    url = page[1] if page and fits(page[1], URL) else None
+    ensure(exact and (url or not re.search(r"https?://\S*$", before)), "link")
     return url, parts[0], parts[1], int.from_bytes(raw[1][:4], "big")

@@ -303,8 +303,8 @@ class Device:
             except (ValueError, KeyError, TypeError) as error:
                 raise Refused("reply") from error
             name = f"link-{link_state}" if link_state != "unused" else state
-            dated = days_in_words(self.fields, name) if name in ("early", "closed") else ""
-            ensure(name == "open", name if name in REPLIES else "reply", dated)
+            ensure(name == "open" or name in REPLIES, "reply")
+            ensure(name == "open", name, days_in_words(self.fields, name))
         for name, due in (("early", self.fields["opens"] > today()), ("closed", today() > self.fields["closes"])):
             ensure(not due, name, days_in_words(self.fields, name))
 

@@ -7,6 +7,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+from crowdveil.campaign.address import normal_address
 from crowdveil.campaign.document import CampaignTerms, Relay, Task
 from crowdveil.campaign.settings.privacy_request import PrivacyRequest, read_privacy
 from crowdveil.campaign.settings.section import (
@@ -28,7 +29,6 @@ from crowdveil.standalone.checks import (
     MAX_SLOTS,
     MAX_TITLE,
     fits,
-    normal_address,
 )
 
 MAX_BYTES = 1_000_000
