@@ -6,6 +6,7 @@ import os
 import re
 import secrets
 import socket
+import ssl
 import subprocess
 import sys
 import time
@@ -113,15 +114,21 @@ class ServiceProcess:
                 stderr=subprocess.STDOUT,
                 env={**os.environ, "COLUMNS": "200", "PYTHONUNBUFFERED": "1"},
             )
-        self.port = self._wait(start)
+        self.port = self._wait(start, tls="--tls-certificate" in options)
 
-    def _wait(self, start: int) -> int:
+    def _wait(self, start: int, *, tls: bool) -> int:
         """Return the port once the service answers."""
+        context = ssl.create_default_context()
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
         deadline = time.monotonic() + 60
         while time.monotonic() < deadline:
             found = re.search(rb"://[^ ]*?:(\d+)/a/", self.log.read_bytes()[start:])
             if found:
-                with suppress(OSError), socket.create_connection(("127.0.0.1", int(found[1])), timeout=30) as opened:
+                with (
+                    suppress(OSError),
+                    socket.create_connection(("127.0.0.1", int(found[1])), timeout=30) as plain,
+                    context.wrap_socket(plain) if tls else plain as opened,
+                ):
                     opened.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
                     if opened.recv(15) == b"HTTP/1.1 200 OK":
                         return int(found[1])

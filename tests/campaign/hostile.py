@@ -60,7 +60,7 @@ def outside_quotes(text: str) -> str:
 
 def outside_quotes_of_page(page: str) -> str:
     """Return what a page says outside elements of foreign words, which its style puts in quotes, and outside quotes."""
-    assert ".foreign::before { content: open-quote; }" in page or "/curator/style.css" in page or "foreign" not in page
+    assert ".foreign::before { content: open-quote; }" in page or 'href="style.css"' in page or "foreign" not in page
     page = re.sub(r"<style>.*?</style>", "", page, flags=re.DOTALL)
     page = re.sub(r'<(\w+)[^<>]*class="[^"]*\bforeign\b[^"]*"[^<>]*>.*?</\1>', "", page, flags=re.DOTALL)
     return outside_quotes(html.unescape(re.sub(r"<[^>]*>", " ", page)))

@@ -40,6 +40,15 @@ export async function failures(device, vectors) {
     const others = [receipt, campaign, report, device.fromHex(`${body}00`)];
     await refused(`${name}: other bytes`, ["receipt"], () => device.checkReceipt(...others));
   }
+  for (const { address, normal, some_browsers: some } of vectors.addresses.vectors) {
+    expect(`address ${address}`, device.isAddress(address) === (address === normal) || some === address);
+    expect(`URL ${address}`, normal === null || new URL(address).href.replace(/\/$/, "") === normal);
+  }
+  for (const { name, text, found, defect } of vectors.links.vectors) {
+    const { url, ...expected } = found ?? {};
+    expect(`link: ${name}`, same(found ? expected : null, device.parseLink(text)));
+    expect(`cut link: ${name}`, (defect === "link-cut") === device.isCutLink(text));
+  }
   for (const vector of vectors.campaigns.vectors) {
     const campaign = await device.readCampaign(utf8(vector.campaign), vector.campaign_name);
     const tasks = await device.readTasks(utf8(vector.parts[Math.floor(vector.slot / 100)]), campaign, vector.slot);

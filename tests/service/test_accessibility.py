@@ -73,9 +73,12 @@ def test_the_page_of_the_demo(browser: Any, tmp_path: Path, scheme: str) -> None
 def test_the_pages_of_the_curator_and_the_report(
     browser: Any, campaign: tuple[BuiltCampaign, str], scheme: str
 ) -> None:
-    """Login, wrong token, open campaign, results and the page of results pass."""
+    """Pages that lead on, login, wrong token, open campaign, results and the page of results pass."""
     built, token = campaign
     page = browser.new_context(color_scheme=scheme, bypass_csp=True).new_page()
+    for path in ("/", "/none", "/curator/results"):
+        page.goto(f"{built.campaign.url}{path}")
+        check_widths(page)
     page.goto(f"{built.campaign.url}/curator/")
     check_widths(page)
     page.fill("#token", "wrong")

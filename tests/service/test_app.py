@@ -1,12 +1,14 @@
 """Addresses, checks, headers and refusals of the HTTP interface."""
 
 import json
+import re
 import secrets
 from base64 import urlsafe_b64encode
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
+from urllib.parse import urljoin
 
 import pytest
 from openapi_spec_validator import validate
@@ -91,8 +93,16 @@ def test_unknown_addresses_and_methods_are_refused(client: TestClient, built: Bu
     other = urlsafe_b64encode(bytes(32)).rstrip(b"=").decode()
     token = bearer(built.tokens[0])
 
-    for path in ("/", "/a", f"/v1/campaigns/{other}", "/v1/campaigns/x", "/static/none.css", "/static/..%2fapp.py"):
+    for path in (
+        "/none",
+        "/a/none",
+        f"/v1/campaigns/{other}",
+        "/v1/campaigns/x",
+        "/static/none.css",
+        "/static/..%2fapp.py",
+    ):
         assert_problem(client.get(path), "unknown")
+    assert_problem(client.get("/static/..%2fapp.py"), "unknown")
     for path in ("/parts/1", "/parts/00", "/parts/-1", "/pictures/" + "0" * 64, "/pictures/x"):
         assert_problem(client.get(address(built, path)), "unknown")
     assert_problem(client.get(new_report(built), headers=token), "unknown")
@@ -100,6 +110,56 @@ def test_unknown_addresses_and_methods_are_refused(client: TestClient, built: Bu
     refused = client.post(address(built))
     assert_problem(refused, "method")
     assert {"GET", "HEAD"} == set(refused.headers["allow"].split(", "))
+
+
+BROWSER = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
+
+
+def test_an_address_without_its_slash_leads_to_the_page(client: TestClient) -> None:
+    """`/a` leads to `/a/` below whatever path a proxy serves, so the address is relative."""
+    reply = client.get("/a", follow_redirects=False)
+
+    assert (308, "a/") == (reply.status_code, reply.headers["location"])
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "heading"),
+    [("/", 200, "collects answers"), ("/none", 404, "nothing under"), ("/x/y/%231.cut", 404, "nothing under")],
+)
+def test_a_person_gets_a_page(client: TestClient, path: str, status: int, heading: str) -> None:
+    """A browser gets a page in its language that leads to the worker's page; a program gets the problem."""
+    page = client.get(path, headers=BROWSER)
+    german = client.get(path, headers={**BROWSER, "Accept-Language": "de-AT,de;q=0.9"})
+
+    assert (status, "text/html; charset=utf-8") == (page.status_code, page.headers["content-type"])
+    assert heading in page.text
+    assert ("en", "de") == tuple(reply.text.partition('lang="')[2][:2] for reply in (page, german))
+    found = re.findall('(?:href|src)="([^"]*)"', page.text)
+    assert {"a/", "static/icon.svg", "static/style.css"} == {
+        link.replace("../", "").removeprefix("./") for link in found
+    }
+    assert [200, 200, 200] == [client.get(urljoin(path, link)).status_code for link in found]
+    assert "script" not in page.text
+    if status != 200:
+        assert_problem(client.get(path), "unknown")
+        assert_problem(client.get(f"/v1{path}", headers=BROWSER), "unknown")
+
+
+def test_every_page_has_a_picture(client: TestClient) -> None:
+    """The worker's page names the picture of its tab, and browsers that ask elsewhere get it, too."""
+    icon = client.get("/favicon.ico")
+
+    assert 'rel="icon" href="../static/icon.svg"' in client.get("/a/").text
+    assert (200, "image/svg+xml") == (icon.status_code, icon.headers["content-type"])
+
+
+@pytest.mark.parametrize(("scheme", "named"), [("https", True), ("http", False)])
+def test_browsers_keep_to_https_where_the_service_has_a_certificate(store: Store, scheme: str, named: bool) -> None:
+    """Over TLS of its own every reply says that this host is opened over https only; over plain HTTP none does."""
+    with TestClient(create_app(store), base_url=f"{scheme}://grades.example.org") as client:
+        replies = [client.get(path) for path in ("/a/", "/none", "/healthz")]
+
+    assert [named] * 3 == ["strict-transport-security" in reply.headers for reply in replies]
 
 
 def test_the_order_of_checks(client: TestClient, built: BuiltCampaign) -> None:

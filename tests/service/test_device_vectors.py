@@ -5,8 +5,8 @@ import random
 import re
 import shutil
 import subprocess
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,7 @@ from tests.campaign.builders import ledger_line, response
 from tests.chi_square import chi_square_p_value
 from tests.device_vectors import VECTORS, read_vectors
 from tests.service.browser import Forger, chromium, free_port, needs_chromium, served
+from tests.service.firefox import firefox, needs_firefox
 
 STATIC = Path(crowdveil.__file__).parent / "service" / "static"
 NODE = shutil.which("node") or ""
@@ -72,10 +73,9 @@ def test_node_passes_the_vectors() -> None:
     assert [] == found
 
 
-@pytest.mark.slow
-@needs_chromium
-def test_chromium_passes_the_vectors() -> None:
-    """The module gives the report of every positive vector, and refuses every negative one, in Chromium."""
+@contextmanager
+def page_of_vectors() -> Iterator[str]:
+    """Serve an empty page beside the module and the program of the vectors; yield its address."""
     script = {"Content-Type": "text/javascript"}
     files = {
         "/": (200, {"Content-Type": "text/html"}, b"<!doctype html><title>vectors</title>"),
@@ -86,15 +86,32 @@ def test_chromium_passes_the_vectors() -> None:
     async def nothing(scope: Any, receive: Any, send: Any) -> None: ...
 
     port = free_port()
-    with served(Forger(nothing, files), port, lifespan="off"), chromium() as browser:
-        page = browser.new_page()
-        page.goto(f"http://127.0.0.1:{port}/")
-        found = page.evaluate(
-            "async (vectors) => (await import('/failures.mjs')).failures(await import('/device.mjs'), vectors)",
-            vectors(),
-        )
+    with served(Forger(nothing, files), port, lifespan="off"):
+        yield f"http://127.0.0.1:{port}/"
 
-    assert [] == found
+
+IN_PAGE = "async (vectors) => (await import('/failures.mjs')).failures(await import('/device.mjs'), vectors)"
+
+
+@pytest.mark.slow
+@needs_chromium
+def test_chromium_passes_the_vectors() -> None:
+    """The module gives the report of every positive vector, and refuses every negative one, in Chromium."""
+    with page_of_vectors() as address, chromium() as browser:
+        page = browser.new_page()
+        page.goto(address)
+
+        assert [] == page.evaluate(IN_PAGE, vectors())
+
+
+@pytest.mark.slow
+@needs_firefox
+def test_firefox_passes_the_vectors(tmp_path: Path) -> None:
+    """The module gives the report of every positive vector, and refuses every negative one, in Firefox."""
+    with page_of_vectors() as address, firefox(tmp_path) as page:
+        page.goto(address)
+
+        assert [] == page.result_of(IN_PAGE, vectors())
 
 
 @pytest.mark.slow

@@ -1,7 +1,9 @@
 """Connections that are held on purpose: forms, headers and bodies that do not arrive, responses that nobody reads."""
 
 import asyncio
+import logging
 import socket
+import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -41,10 +43,15 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
 
 
 @asynccontextmanager
-async def serving(store: Store) -> AsyncIterator[Open]:
-    """A service; yield a function that opens a connection and sends bytes."""
+async def serving(store: Store, certificate: tuple[Path, Path] | None = None) -> AsyncIterator[Open]:
+    """A service, with TLS if it has a certificate; yield a function that opens a connection and sends bytes."""
+    cafile, key = certificate or (None, None)
+    secured = {"ssl": ssl.create_default_context(cafile=cafile), "server_hostname": "localhost"} if cafile else {}
     app = create_app(store, curator_routes=curator_routes(store), rate=RateLimit(1000, header="X-Real-IP"))
-    config = uvicorn.Config(app, http=BoundedProtocol, ws="none", log_config=None, lifespan="off", backlog=4096)
+    config = uvicorn.Config(
+        app, http=BoundedProtocol, ws="none", log_config=None, lifespan="off", backlog=4096,
+        ssl_certfile=cafile, ssl_keyfile=key,
+    )  # fmt: skip
     server = uvicorn.Server(config)
     opened: list[Streams] = []
     with socket.create_server(("127.0.0.1", 0), backlog=4096) as listening:
@@ -57,7 +64,7 @@ async def serving(store: Store) -> AsyncIterator[Open]:
             client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8192)
             client.setblocking(False)
             await asyncio.get_running_loop().sock_connect(client, listening.getsockname())
-            opened.append(await asyncio.open_connection(sock=client))
+            opened.append(await asyncio.open_connection(sock=client, **secured))
             opened[-1][1].write(data)
             return opened[-1]
 
@@ -113,6 +120,43 @@ def test_headers_and_bodies_have_a_deadline(
     assert (status == b"HTTP/1.1 408 ") == (b"/problems/deadline" in answered)
 
 
+def test_a_slow_body_is_logged_as_what_it_got(
+    store: Store, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A form that does not arrive in time is logged and counted with status 408, which it was answered with."""
+    monkeypatch.setattr(security, "BODY_SECONDS", 0.2)
+    caplog.set_level(logging.INFO, "crowdveil.service")
+
+    async def attack() -> bytes:
+        async with serving(store) as connect:
+            return await reply(await connect(LOGIN + b"token="))
+
+    assert asyncio.run(attack()).startswith(b"HTTP/1.1 408 ")
+    assert ["POST /curator/login 408"] == [record.getMessage()[:23] for record in caplog.records]
+
+
+@pytest.mark.parametrize(
+    ("sent", "status"),
+    [
+        (b"GET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n", b"HTTP/1.1 400 "),
+        (b"GET /healthz HTTP/1.1\r\nHost: a\r\nHost: a\r\nConnection: close\r\n\r\n", b"HTTP/1.1 400 "),
+        (b"GET /healthz HTTP/1.0\r\nHost: a\r\nhost: b\r\n\r\n", b"HTTP/1.1 400 "),
+        (b"GET /healthz HTTP/1.1\r\nhOST: a\r\nConnection: close\r\n\r\n", b"HTTP/1.1 200 "),
+        (b"GET /healthz HTTP/1.0\r\n\r\n", b"HTTP/1.1 200 "),
+        (b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n" * 2 + b"GET /healthz HTTP/1.1\r\n\r\n", b"HTTP/1.1 400 "),
+    ],
+)
+def test_a_request_names_its_host_once(store: Store, sent: bytes, status: bytes) -> None:
+    """HTTP/1.1 without Host, and Host twice, are refused (RFC 9112); HTTP/1.0 may leave it out."""
+
+    async def ask() -> bytes:
+        async with serving(store) as connect:
+            return await reply(await connect(sent))
+
+    last = asyncio.run(ask()).rpartition(b"HTTP/1.1 ")
+    assert (last[1] + last[2]).startswith(status)
+
+
 def test_a_body_that_arrives_has_time(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """Bytes that arrive extend the deadline of the rest, so that a long body is not refused for its length."""
     monkeypatch.setattr(security, "BODY_SECONDS", 0.2)
@@ -154,13 +198,16 @@ def test_too_many_connections_end_the_oldest_waiting_one(store: Store, monkeypat
 
 @pytest.mark.slow
 @pytest.mark.parametrize("store", [20_000], indirect=True)
-def test_a_response_that_is_not_read_is_ended(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A client that asks for long documents and does not read them loses its connection."""
+@pytest.mark.parametrize("tls", [False, True])
+def test_a_response_that_is_not_read_is_ended(
+    store: Store, certificate: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch, tls: bool
+) -> None:
+    """A client that asks for long documents and does not read them loses its connection, over TLS, too."""
     monkeypatch.setattr(security, "WRITE_SECONDS", 0.2)
     campaign = store.campaign(store.digests_of_unpurged_campaigns()[0])
 
     async def attack() -> bytes:
-        async with serving(store) as connect:
+        async with serving(store, certificate if tls else None) as connect:
             streams = await connect(f"GET /v1/campaigns/{campaign.name} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
             await asyncio.sleep(1)
             return await reply(streams)

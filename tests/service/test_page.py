@@ -259,14 +259,13 @@ def test_two_tabs(browser: Any, service: Campaigning) -> None:
     [(date(2020, 1, 1), date(2020, 1, 2), "closed"), (date(2098, 1, 1), date(2098, 1, 2), "not begun")],
 )
 def test_outside_the_days(browser: Any, tmp_path: Path, opens: date, closes: date, expected: str) -> None:
-    """Before the first day and after the last one the page says so and asks nothing."""
+    """Before the first day and after the last one the page says so before the consent, and names the days."""
     with campaigning(tmp_path, opens=opens, closes=closes) as service:
         page = browser.new_context(locale="en-US").new_page()
         page.goto(service.link(0))
-        await_screen(page, "intro")
-        page.click("#start")
 
         assert expected in sentence(page)
+        assert f"from 1 January {opens.year} to 2 January {opens.year}" in page.inner_text("#refused")
 
 
 def test_closed_while_answering(browser: Any, service: Campaigning) -> None:
@@ -297,9 +296,13 @@ def test_links_that_are_not_known(browser: Any, service: Campaigning) -> None:
     page = browser.new_context(locale="en-US").new_page()
     page.goto(service.link(0)[:-3])
     await_screen(page, "welcome")
+    assert "its end is missing" in page.inner_text("#link-error")
+    page.fill("#link", "my link")
+    page.click("#link-form button")
+    assert "no link in this text" in page.inner_text("#link-error")
     page.fill("#link", service.link(1)[:-3])
     page.click("#link-form button")
-    assert "not a complete link" in page.inner_text("#link-error")
+    assert "its end is missing" in page.inner_text("#link-error")
     page.fill("#link", service.link(1))
     page.click("#link-form button")
     await_screen(page, "intro")

@@ -8,6 +8,8 @@ import random
 import signal
 import subprocess
 import sys
+import time
+from datetime import date
 from decimal import Context, Decimal
 from fractions import Fraction
 from io import BytesIO
@@ -224,7 +226,12 @@ def test_refusals_of_the_service_end_in_a_sentence(service, tmp_path, unpaused, 
 
 @pytest.mark.parametrize(
     ("link_state", "campaign_state", "name"),
-    [("used", "open", "link-used"), ("revoked", "open", "link-revoked"), ("unused", "closed", "closed")],
+    [
+        ("used", "open", "link-used"),
+        ("revoked", "open", "link-revoked"),
+        ("unused", "closed", "closed"),
+        ("unused", "early", "early"),
+    ],
 )
 def test_nothing_is_drawn_for_a_link_that_is_used(service, tmp_path, link_state, campaign_state, name):
     """Before sampling the device asks; answers stay where they are."""
@@ -235,8 +242,39 @@ def test_nothing_is_drawn_for_a_link_that_is_used(service, tmp_path, link_state,
         device.sample()
 
     assert name == refusal.value.name
+    assert link_state != "unused" or "whole days in UTC" in refusal.value.sentence
     assert "answering" == device.record["state"]
     assert [] == service.bodies
+
+
+@pytest.mark.skipif(not hasattr(time, "tzset"), reason="the time zone of a process is set on POSIX only")
+@pytest.mark.parametrize(
+    ("days", "said"),
+    [
+        (
+            ("2098-01-10", "2098-01-17"),
+            "has not begun yet. It is open from 2098-01-10 to 2098-01-17, whole days in UTC",
+        ),
+        (("2020-01-10", "2020-01-17"), "is closed. It is open from 2020-01-10 to 2020-01-17, whole days in UTC"),
+        (("2020-01-10", "2020-01-17"), " (UTC+1400). If that is wrong, set it."),
+    ],
+)
+def test_a_refusal_names_the_days_and_the_clock(tmp_path, monkeypatch, days, said):
+    """Before the first day and after the last one the device names both, in UTC, and its clock at UTC+14."""
+    opens, closes = map(date.fromisoformat, days)
+    built = build_campaign(url=None, opens=opens, closes=closes)
+    monkeypatch.setenv("TZ", "XYZ-14")
+    time.tzset()
+    try:
+        with Device(built.link(0).text, tmp_path / "home", built.write(tmp_path / "files")) as device:
+            device.open()
+            with pytest.raises(Refused) as refusal:
+                device.require_open()
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+    assert said in refusal.value.sentence
 
 
 def test_a_changed_campaign_is_refused_and_not_stored(service, tmp_path):
@@ -550,7 +588,7 @@ def test_the_program_runs_without_anything_installed(tmp_path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["no link"], "not a complete link"),
+        (["no link"], "no link of a campaign"),
         (["LINK", "--answers", "none.csv", "--files", "files"], "none.csv"),
         (["LINK", "--answers", "none.csv", "--files", "none"], "campaign.json"),
         (["LINK", "--files", "files", "--budget", "-1"], "positive number"),

@@ -1,6 +1,8 @@
 """Escaped HTML: templates, tables, and the card of an object in a notebook, light or dark as the reader prefers."""
 
+from base64 import b64encode
 from collections.abc import Sequence
+from hashlib import sha256
 from html import escape
 
 MAX_ROWS = 10
@@ -77,6 +79,11 @@ def table(
     )
     left = (len(rows) if total is None else total) - len(shown)
     return found if left <= 0 else joined_html([found, paragraph(f"and {left:,} more")])
+
+
+def policy_source(text: str) -> str:
+    """Return the source expression of an inline script or style in a Content-Security-Policy."""
+    return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
 
 
 def paragraph(text: str) -> Html:

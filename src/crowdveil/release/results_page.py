@@ -4,8 +4,6 @@ The page has no script and fetches nothing: its Content-Security-Policy allows o
 It has no date: the same results give the same bytes.
 """
 
-import base64
-import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,7 +22,7 @@ from crowdveil.channels.channel import MAX_DRAWN, Channel
 from crowdveil.data.evidence import Evidence
 from crowdveil.em.estimate import Estimate, error_text
 from crowdveil.folder.results.result_files import Results
-from crowdveil.presentation.html import Html
+from crowdveil.presentation.html import Html, policy_source
 from crowdveil.presentation.quotes import quoted
 from crowdveil.presentation.svg_pictures import bar_chart, count_bars, interval_chart, share_histogram
 from crowdveil.privacy.largest_posterior import picture_rows_of_largest_posteriors, sentences_on_adversary_certainty
@@ -93,14 +91,9 @@ def style_sheet() -> str:
     return (files("crowdveil.release") / "templates" / "release.css").read_text("utf-8")
 
 
-def style_hash() -> str:
-    """Return the source expression of the style sheet in a Content-Security-Policy."""
-    return "sha256-" + base64.b64encode(hashlib.sha256(style_sheet().encode()).digest()).decode()
-
-
 def content_security_policy() -> str:
     """Return the policy of the page: nothing but its own style sheet."""
-    return f"default-src 'none'; style-src '{style_hash()}'; base-uri 'none'; form-action 'none'"
+    return f"default-src 'none'; style-src {policy_source(style_sheet())}; base-uri 'none'; form-action 'none'"
 
 
 class QuestionResults(NamedTuple):

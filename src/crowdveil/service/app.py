@@ -11,6 +11,7 @@ import contextlib
 import mimetypes
 import re
 from collections.abc import AsyncIterator, Callable, Sequence
+from functools import partial
 
 from sqlalchemy.exc import SQLAlchemyError
 from starlette.applications import Starlette
@@ -18,14 +19,21 @@ from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 from starlette.staticfiles import StaticFiles
 
 from crowdveil.campaign.document import digest_of_name
 from crowdveil.campaign.report import REPORT_ID
 from crowdveil.campaign.token import Token
-from crowdveil.service.problems import REPORT_MEDIA_TYPE, Problem, on_http_error, on_problem, problem_response
+from crowdveil.service.problems import (
+    REPORT_MEDIA_TYPE,
+    Problem,
+    on_http_error,
+    on_problem,
+    page_for_people,
+    problem_response,
+)
 from crowdveil.service.rate_limit import RateLimit
 from crowdveil.service.security import RequestGuard
 from crowdveil.service.store import Store
@@ -64,6 +72,9 @@ def create_app(
             await run_in_threadpool(on_stop)
 
     routes: list[BaseRoute] = [
+        Route("/", _home_page),
+        Route("/favicon.ico", _icon),
+        *(Route(f"/{path}", partial(_with_slash, path)) for path in ("a", "curator")[: 1 + bool(curator_routes)]),
         Route("/a/", _index_page),
         Route("/static/{name}", _named_static_file),
         Route(CAMPAIGN_PATH, _campaign_document),
@@ -85,7 +96,21 @@ def create_app(
     )
     app.router.redirect_slashes = False
     app.state.store = store
+    app.state.pages = [("a/", "paste"), *([("curator/", "login")] if curator_routes else [])]
     return app
+
+
+async def _home_page(request: Request) -> Response:
+    return page_for_people(request, "home")
+
+
+async def _icon(request: Request) -> Response:
+    return await _static_file(request, "icon.svg")
+
+
+async def _with_slash(path: str, _: Request) -> Response:
+    """Lead an address without its final slash to the page; the browser keeps what stands after the #."""
+    return RedirectResponse(f"{path}/", 308, NOT_STORED)
 
 
 async def _index_page(request: Request) -> Response:

@@ -7,7 +7,6 @@ SHA-256 of the script and of the style, so that no other one runs.
 import base64
 import json
 import re
-from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from crowdveil.channels.guarantee import Guarantee
 from crowdveil.channels.rounding import format_odds, format_three_decimals, percent_rounded_up
 from crowdveil.errors import SettingsError
 from crowdveil.files.atomic_write import Outputs
+from crowdveil.presentation.html import policy_source
 
 KIND = "one-file page"
 MAX_BYTES = 20_000_000
@@ -26,6 +26,7 @@ POLICY = (
     "default-src 'none'; script-src {script}; style-src {style}; img-src blob:; connect-src 'none'; base-uri 'none'; "
     "form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 )
+ICON_LINK = '<link rel="icon" href="../static/icon.svg" type="image/svg+xml">\n'
 STYLE_LINK = '<link rel="stylesheet" href="../static/style.css">\n'
 SCRIPT_LINK = '<script type="module" src="../static/page.mjs"></script>\n'
 _IMPORT = re.compile(r'^import \{[^}]*\} from "\./(device|hpke)\.mjs";\n', re.MULTILINE)
@@ -50,26 +51,29 @@ def one_file_page(folder: CampaignFolder) -> bytes:
             hint="Workers answer with the page of their links, or with crowdveil campaign answer.",
         )
     names = ("device.mjs", "hpke.mjs", "page.mjs", "style.css")
-    device, sealing, page, style = map(_static_text, names)
+    device, sealing, screens, style = map(_static_text, names)
     messages = {language: json.loads(_static_text(f"messages.{language}.json")) for language in LANGUAGES}
     embedded = json.dumps({"files": _base64_campaign_files_by_path(folder), "messages": messages}).replace(
         "<", "\\u003c"
     )
-    script = device + sealing + _IMPORT.sub("", page)
-    policy = POLICY.format(script=_policy_source(script), style=_policy_source(style))
+    script = device + sealing + _IMPORT.sub("", screens)
+    policy = POLICY.format(script=policy_source(script), style=policy_source(style))
     head = (
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n<style>{style}</style>\n'
         f'<script type="application/json" id="embedded">{embedded}</script>\n'
         f'<script type="module">{script}</script>\n'
     )
-    html = _static_text("index.html").replace(STYLE_LINK, "").replace(SCRIPT_LINK, head).encode()
-    if len(html) > MAX_BYTES:
+    html = _static_text("index.html")
+    for link, text in ((ICON_LINK, ""), (STYLE_LINK, ""), (SCRIPT_LINK, head)):
+        html = html.replace(link, text)
+    page = html.encode()
+    if len(page) > MAX_BYTES:
         raise SettingsError(
             f"a one-file page has at most {MAX_BYTES:,} bytes",
-            value=f"{len(html):,}",
+            value=f"{len(page):,}",
             hint="Use smaller pictures, or a service.",
         )
-    return html
+    return page
 
 
 def odds_sentences_by_language(campaign: Campaign, answers: int) -> dict[str, str]:
@@ -96,11 +100,6 @@ def odds_sentences_by_language(campaign: Campaign, answers: int) -> dict[str, st
 
 def _static_text(name: str) -> str:
     return (files("crowdveil.service") / "static" / name).read_text("utf-8")
-
-
-def _policy_source(text: str) -> str:
-    """Return the source expression of an inline script or style in a Content-Security-Policy."""
-    return f"'sha256-{base64.b64encode(sha256(text.encode()).digest()).decode()}'"
 
 
 def _base64_campaign_files_by_path(folder: CampaignFolder) -> dict[str, str]:

@@ -1,14 +1,17 @@
-"""Refusals of the service as `application/problem+json` (RFC 9457).
+"""Refusals of the service as `application/problem+json` (RFC 9457), and as pages for people.
 
-`type` is `/problems/<name>`; a device chooses its sentence by it. `detail` never repeats a value of the request.
+`type` is `/problems/<name>`; a device chooses its sentence by it. `detail` never repeats a value of the request. A
+browser that opens an address outside the interface gets a page, in English or German, with the way to go on.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from functools import cache
 from typing import NamedTuple
 
+from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
@@ -86,13 +89,80 @@ def problem_response(name: str, headers: Mapping[str, str] | None = None) -> Res
     return Response(problem_body(name), PROBLEMS[name].status, named, MEDIA_TYPE)
 
 
-async def on_problem(_: Request, error: Exception) -> Response:
+async def on_problem(request: Request, error: Exception) -> Response:
     """Return the response of a `Problem`."""
     assert isinstance(error, Problem)
-    return problem_response(error.name)
+    return _page_or_problem(request, error.name)
 
 
-async def on_http_error(_: Request, error: Exception) -> Response:
+async def on_http_error(request: Request, error: Exception) -> Response:
     """Return the response of a refusal by the framework, such as an unknown address or method."""
     assert isinstance(error, HTTPException)
-    return problem_response(_BY_STATUS.get(error.status_code, "request"), error.headers)
+    return _page_or_problem(request, _BY_STATUS.get(error.status_code, "request"), error.headers)
+
+
+PAGES = {
+    "en": {
+        "home": ("This service collects answers", "To answer, open the link you got, or paste it here."),
+        "unknown": (
+            "There is nothing under this address",
+            "Open the link you got, exactly as it is, or paste it here.",
+        ),
+        "forbidden": ("You are not logged in", "The login has ended, or the form is too old. Log in and try again."),
+        "other": ("This did not work", "Wait a moment, then try again."),
+        "paste": "Paste your link",
+        "login": "Log in as the curator",
+    },
+    "de": {
+        "home": (
+            "Dieser Dienst sammelt Antworten",
+            "Zum Antworten öffnen Sie den Link, den Sie bekommen haben, oder fügen Sie ihn hier ein.",
+        ),
+        "unknown": (
+            "Unter dieser Adresse ist nichts",
+            "Öffnen Sie den Link, den Sie bekommen haben, genau so, wie er ist, oder fügen Sie ihn hier ein.",
+        ),
+        "forbidden": (
+            "Sie sind nicht angemeldet",
+            "Die Anmeldung ist abgelaufen, oder das Formular ist zu alt. Melden Sie sich an und versuchen Sie es noch "
+            "einmal.",
+        ),
+        "other": ("Das hat nicht geklappt", "Warten Sie einen Augenblick, und versuchen Sie es dann noch einmal."),
+        "paste": "Link einfügen",
+        "login": "Als auswertende Stelle anmelden",
+    },
+}
+"""Heading and sentence of pages for people, and the words on their buttons, by language."""
+
+
+def page_for_people(
+    request: Request, name: str, status: int = 200, headers: Mapping[str, str] | None = None
+) -> Response:
+    """Return a page of `PAGES` with relative addresses, which are right below any path of a proxy."""
+    language = "de" if request.headers.get("accept-language", "").lower().startswith("de") else "en"
+    words = PAGES[language]
+    heading, sentence = words.get(name, words["other"])
+    buttons = [(path, words[word]) for path, word in getattr(request.app.state, "pages", ())]
+    root = "../" * (request.url.path.count("/") - 1) or "./"
+    text = (
+        _environment()
+        .get_template("page.html")
+        .render(language=language, heading=heading, sentence=sentence, buttons=buttons, root=root)
+    )
+    always = {"Cache-Control": "no-store", "Vary": "Accept, Accept-Language"}
+    return Response(text, status, {**always, **(headers or {})}, "text/html")
+
+
+def _page_or_problem(request: Request, name: str, headers: Mapping[str, str] | None = None) -> Response:
+    """Return a page where a person opened the address in a browser, and the problem where a program called it."""
+    opened = "text/html" in request.headers.get("accept", "") and not request.url.path.startswith("/v1/")
+    if not opened:
+        return problem_response(name, headers)
+    return page_for_people(request, name, PROBLEMS[name].status, {**_HEADERS.get(name, {}), **(headers or {})})
+
+
+@cache
+def _environment() -> Environment:
+    return Environment(
+        loader=PackageLoader("crowdveil.service", "templates"), autoescape=True, undefined=StrictUndefined
+    )

@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 from asyncio import TimerHandle, Transport
 from collections import Counter
+from collections.abc import Iterator
 from time import perf_counter
 from typing import Any, ClassVar
 from weakref import WeakKeyDictionary
@@ -30,6 +31,8 @@ BODY_SECONDS = 10.0
 WRITE_SECONDS = 30.0
 MIN_BYTES_PER_SECOND = 4_096
 """Bytes of a body extend its deadline at this rate; a response must leave at it, measured every `WRITE_SECONDS`."""
+PIECE_BYTES = 65_536
+"""Largest part of a body that is encrypted at once."""
 HTTP_VERSIONS = ("1.0", "1.1")
 MAX_REQUESTS = 1_000
 """Largest number of requests in progress in one process; those of one address take half of it at most."""
@@ -51,6 +54,10 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Permissions-Policy": ", ".join(f"{name}=()" for name in _DISABLED),
 }
+TLS_HEADERS = {"Strict-Transport-Security": "max-age=31536000"}
+"""Headers of a service with a certificate of its own: browsers open it over https only, for a year."""
+REFUSED = "refused_status"
+"""Name, in the state of a request, of the status that it got while its body was read."""
 DURATIONS = ((0.01, "under 10 ms"), (0.1, "under 100 ms"), (1.0, "under 1 s"))
 logger = logging.getLogger("crowdveil.service")
 
@@ -77,7 +84,8 @@ class RequestGuard:
             if message["type"] == "http.response.start":
                 status = message["status"]
                 _add_security_headers(scope, message)
-            await send(message)
+            for piece in _in_pieces(message) if scope.get("scheme") == "https" else (message,):
+                await send(piece)
 
         async def receive_uncounted() -> Message:
             self._count(client, -1)
@@ -99,7 +107,7 @@ class RequestGuard:
                 await problem_response("internal")(scope, receive, send_guarded)
         finally:
             self._count(client, -1)
-            _log_and_count_request(scope, status, perf_counter() - start)
+            _log_and_count_request(scope, scope.get("state", {}).get(REFUSED, status), perf_counter() - start)
 
     def _count(self, client: bytes | None, change: int) -> None:
         self._running[client] += change
@@ -116,9 +124,13 @@ class RequestGuard:
 
 def _add_security_headers(scope: Scope, message: Message) -> None:
     headers = MutableHeaders(scope=message)
-    curator = scope["path"].startswith(CURATOR_PATH)
-    for name, value in {**HEADERS, "Content-Security-Policy": CURATOR_POLICY if curator else PAGE_POLICY}.items():
+    policy = CURATOR_POLICY if scope["path"].startswith(CURATOR_PATH) else PAGE_POLICY
+    for name, value in {**_headers_of_scheme(scope.get("scheme")), "Content-Security-Policy": policy}.items():
         headers.setdefault(name, value)
+
+
+def _headers_of_scheme(scheme: str | None) -> dict[str, str]:
+    return {**HEADERS, **(TLS_HEADERS if scheme == "https" else {})}
 
 
 def _method_and_route_template(scope: Scope) -> str:
@@ -135,6 +147,29 @@ def _log_and_count_request(scope: Scope, status: int, seconds: float) -> None:
     logger.log(logging.WARNING if status >= 500 else logging.INFO, "%s %d %s", route, status, duration)
 
 
+def _watch_every_unsent_byte(transport: Transport) -> None:
+    """Let every unsent byte pause the writing, which starts the watch of the response.
+
+    asyncio pauses a socket above its limit, but TLS at its limit already: with 0 no reply would ever leave.
+    """
+    if transport.get_extra_info("sslcontext") is None:
+        transport.set_write_buffer_limits(high=0)
+        return
+    transport.set_write_buffer_limits(high=1, low=0)
+    below = getattr(getattr(transport, "_ssl_protocol", None), "_transport", None)
+    if below is not None:
+        below.set_write_buffer_limits(high=0)  # else 64 KiB wait for the client below TLS, where nothing watches them
+
+
+def _in_pieces(message: Message) -> Iterator[Message]:
+    """Yield a message; a long body in pieces, each of which waits until the client has read those before."""
+    body = message.get("body", b"")
+    for start in range(0, len(body) - PIECE_BYTES, PIECE_BYTES):
+        yield {"type": message["type"], "body": body[start : start + PIECE_BYTES], "more_body": True}
+    sent = max(0, -(-len(body) // PIECE_BYTES) - 1) * PIECE_BYTES
+    yield {**message, "body": body[sent:]} if sent else message
+
+
 _waiting: WeakKeyDictionary[ServerState, dict[str, dict[BoundedProtocol, None]]] = WeakKeyDictionary()
 """Connections of a server on which no request is worked on, by network of the client, oldest first."""
 
@@ -148,6 +183,7 @@ class BoundedProtocol(HttpToolsProtocol):
         super().__init__(*args, **kwargs)
         self._in_headers = True
         self._header_bytes = 0
+        self._hosts = 0
         self._arrived = 0
         self._body_bytes = 0
         self._network = ""
@@ -159,7 +195,7 @@ class BoundedProtocol(HttpToolsProtocol):
     def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
         """Start the deadline of the first request; beyond the largest number, end another waiting connection."""
         super().connection_made(transport)
-        transport.set_write_buffer_limits(high=0)  # every unsent byte starts the watch of the response
+        _watch_every_unsent_byte(transport)
         self._network = client_address_or_network(self.client[0] if self.client else "")
         self._update_waiting_connections(waits=True)
         self._start_deadline()
@@ -190,14 +226,18 @@ class BoundedProtocol(HttpToolsProtocol):
         super().on_url(url)
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Count the bytes of a header."""
+        """Count the bytes of a header, and the headers that name the host."""
         self._count(len(name) + len(value))
+        self._hosts += name.lower() == b"host"
         super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
         """Start the deadline of the body."""
-        if self.parser.get_http_version() not in HTTP_VERSIONS:
+        version = self.parser.get_http_version()
+        if version not in HTTP_VERSIONS:
             raise ValueError("unknown version of HTTP")
+        if self._hosts > 1 or (version == "1.1" and not self._hosts):
+            raise ValueError("the host must be named once")
         self._in_headers = False
         self._start_deadline()
         super().on_headers_complete()
@@ -209,7 +249,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         """End the deadline; count the headers of the next request from 0."""
-        self._in_headers, self._header_bytes, self._arrived, self._body_bytes = True, 0, 0, 0
+        self._in_headers, self._header_bytes, self._hosts, self._arrived, self._body_bytes = True, 0, 0, 0, 0
         self._stop_deadline()
         self._update_waiting_connections(waits=False)
         super().on_message_complete()
@@ -239,8 +279,13 @@ class BoundedProtocol(HttpToolsProtocol):
     def _send_refusal_and_close(self, name: str) -> None:
         """Refuse a request that the application does not see as a whole, and close the connection."""
         kind, body = PROBLEMS[name], problem_body(name)
-        headers = {**HEADERS, "Content-Security-Policy": PAGE_POLICY, "Cache-Control": "no-store"}
-        headers |= {"Content-Type": MEDIA_TYPE, "Content-Length": str(len(body)), "Connection": "close"}
+        headers = {
+            **_headers_of_scheme(self.scheme),
+            "Content-Security-Policy": PAGE_POLICY,
+            "Cache-Control": "no-store",
+        }
+        headers |= {"Content-Type": MEDIA_TYPE, "Content-Length": str(len(body))}
+        headers["Connection"] = "close"
         lines = [f"HTTP/1.1 {kind.status} {kind.title}", *(f"{key}: {value}" for key, value in headers.items())]
         self.transport.write("\r\n".join([*lines, "", ""]).encode() + body)
         self.transport.close()
@@ -279,6 +324,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self._deadline = self.loop.call_at(ends, self._abort_or_extend_deadline)
         else:
             self._send_refusal_and_close("deadline")
+            self.cycle.scope["state"][REFUSED] = PROBLEMS["deadline"].status
             self.cycle.disconnected = True
             self.cycle.message_event.set()
 

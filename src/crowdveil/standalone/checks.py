@@ -11,6 +11,7 @@ first false one. This file needs the standard library only.
 
 import base64
 import csv
+import datetime
 import hashlib
 import io
 import json
@@ -18,7 +19,6 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import date
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from itertools import pairwise
@@ -38,7 +38,8 @@ SEAL_BYTES, MAX_SEALED_BYTES = 81, 900_000
 
 
 SENTENCES = {
-    "link": "This is not a complete link. It ends in #1., 43 characters, a point and 27 characters.",
+    "link": "There is no link of a campaign here. It has an address, #1., 43 characters, a point and 27 characters.",
+    "link-cut": "This link is cut: its end is missing. Copy it again, to its last character, or ask for it again.",
     "link-used": "This link has been used; nothing was asked again.",
     "link-revoked": "This link was replaced by another one. Ask for the new link.",
     "token": "The service does not know this link. Is it complete?",
@@ -314,10 +315,8 @@ REAL_VALUED = "laplace, real-valued, binned (simulation only)"
 NO_PRIVACY = ": no privacy"
 """Suffix of the marks of simulations and of lists from answers."""
 _NAME = f"({'|'.join(CERTIFIED)})"
-MECHANISM = (
-    rf"({re.escape(REAL_VALUED)}|{_NAME}(\+{_NAME}){{0,15}})"
-    f"(, SIMULATION from seed (0|[1-9][0-9]*){NO_PRIVACY}|, LISTS FROM ANSWERS{NO_PRIVACY})?"
-)
+_MARK = f", SIMULATION from seed (0|[1-9][0-9]*){NO_PRIVACY}|, LISTS FROM ANSWERS{NO_PRIVACY}"
+MECHANISM = rf"({re.escape(REAL_VALUED)}|{_NAME}(\+{_NAME}){{0,15}})({_MARK})?"
 ALPHABET = (
     {"kind": "categories", "names": [str], "ordered": bool},
     {"kind": "scale", **dict.fromkeys(("low", "high", "step"), (int, float))},
@@ -335,17 +334,16 @@ CERTIFICATE = {
     "sha256": HEX,
 }
 _HOST = r"[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*"
-_PORT = "(:[1-9][0-9]{0,4})?"
-URL = rf"(?=.{{1,200}}\Z)(https://{_HOST}|http://(127\.0\.0\.1|localhost)){_PORT}(/[A-Za-z0-9._~-]+)*"
-"""Address of a service without a final slash; plain http is for this computer only."""
+_PORT = "(:(?!6553[6-9]|655[4-9][0-9]|65[6-9][0-9]{2}|6[6-9][0-9]{3}|[7-9][0-9]{4})[1-9][0-9]{0,4})?"
+_BYTE = "(25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
+_PLACE = rf"{_BYTE}(\.{_BYTE}){{3}}(?=[:/]|$)|(?!([a-z0-9-]+\.)*([0-9]+|0x[0-9a-f]*)([:/]|$)){_HOST}"
+_SECURE = rf"https://({_PLACE})(?!:443(/|$))|http://(127\.0\.0\.1|localhost)(?!:80(/|$))"
+URL = rf"(?=.{{1,200}}\Z)({_SECURE}){_PORT}(/(?!\.\.?(/|$))[A-Za-z0-9._~-]+)*"
+"""Normal address of a service, without a final slash; plain http is for this computer only."""
 LINK = rf"(?=.{{1,2000}}\Z)https?://{_HOST}{_PORT}([/?#][!-~]*)?"
 """Address of what is judged, in ASCII, without a user; the worker opens it."""
-PICTURE = {
-    "sha256": HEX,
-    "type": "image/(png|jpeg|webp)",
-    "bytes": range(1, MAX_PICTURE_BYTES + 1),
-    "alt": f".{{1,{MAX_ALT}}}",
-}
+PICTURE: dict[str, Any] = {"sha256": HEX, "type": "image/(png|jpeg|webp)", "alt": f".{{1,{MAX_ALT}}}"}
+PICTURE |= {"bytes": range(1, MAX_PICTURE_BYTES + 1)}
 CAMPAIGN_FORMAT, PART_FORMAT = "crowdveil-campaign/1", "crowdveil-assignment/1"
 CAMPAIGN = {
     "format": CAMPAIGN_FORMAT,
@@ -367,13 +365,8 @@ CAMPAIGN = {
     "salt": "[0-9a-f]{32}",
 }
 SUITE = "hpke-p256-sha256-aes128gcm"
-RELAY = {
-    "operator": ".{1,200}",
-    "public_key": "04[0-9a-f]{128}",
-    "least_batch": range(2, MAX_SLOTS + 1),
-    "unit": "report|cell",
-    "suite": SUITE,
-}
+RELAY: dict[str, Any] = {"operator": ".{1,200}", "public_key": "04[0-9a-f]{128}", "suite": SUITE}
+RELAY |= {"least_batch": range(2, MAX_SLOTS + 1), "unit": "report|cell"}
 DEFECTS = {
     "title|question|consent|language": "text",
     "opens|closes": "day",
@@ -475,9 +468,8 @@ def check_certificate(data: Any, claims: Claims) -> CheckedChannel:
     _check_table(data, len(labels) + protected, claims)
     top, bottom = data["ratio"]
     worst = max(Fraction(max(column), min(column)) for column in zip(*rows, strict=True))
-    claim = (
-        f"No report is more than {-(-1000 * top // bottom) / 1000:,} times as probable for one answer as for another."
-    )
+    most = f"{-(-1000 * top // bottom) / 1000:,}"
+    claim = f"No report is more than {most} times as probable for one answer as for another."
     found = f"{ceil(1000 * worst) / 1000:,}, epsilon {shown(epsilon([line_of(worst)]))}"
     claims.add(claim, "" if worst * bottom <= top else "ratio", found)
     return CheckedChannel(labels, outputs, rows, protected, worst)
@@ -648,7 +640,7 @@ def _texts_fault(fields: Mapping[str, Any]) -> str:
 def _are_in_order(*days: str) -> bool:
     """Return whether two texts are days of the calendar, the second one not before the first."""
     try:
-        first, last = map(date.fromisoformat, days)
+        first, last = map(datetime.date.fromisoformat, days)
     except ValueError:
         return False
     return first <= last
@@ -831,19 +823,38 @@ def check_part(data: bytes, fields: Mapping[str, Any], number: int) -> list[list
     return part["tasks"]
 
 
+# ---- Days of a campaign, which are days in UTC
+def days_in_words(fields: Mapping[str, Any], name: str) -> str:
+    """Return a refusal by its name with the days of a campaign, in UTC, and what the clock of this computer shows."""
+    now = f"{datetime.datetime.now().astimezone():%Y-%m-%d %H:%M (UTC%z)}"
+    days = f" It is open from {fields['opens']} to {fields['closes']}, whole days in UTC. The clock of this computer "
+    return f"{SENTENCES[name]}{days}shows {now}. If that is wrong, set it." if name in ("early", "closed") else ""
+
+
 # ---- Links: the service's address, the campaign's name and a token, which begins with the slot
+_WRAP = r"(?:=?\r?\n[> \t]*)?"
+_LINK = re.compile(r"(?:^|#)1\.([\w-]{43})\.([\w-]{27})", re.ASCII)
+_WRAPPED = re.compile(rf"(?:^|#)1\.((?:{_WRAP}[\w-]){{43}}\.(?:{_WRAP}[\w-]){{27}})(?![\w-])", re.ASCII)
+_CUT = re.compile(r"(?:^|#)1(\.[\w-]|\.?$)|#$", re.ASCII)
 
 
-def parse_link(link: str) -> tuple[str | None, str, str, int]:
-    """Return the service's address (or None), the campaign's name, the token and the slot of a link.
+def parse_link(text: str) -> tuple[str | None, str, str, int]:
+    """Return the service's address (or None), the campaign's name, the token and the slot of the link in a text.
+
+    What mail and chat add is left out: words around it, signs after it, invisible characters, line breaks in it.
 
     Raises:
-        Refused: link.
+        Refused: link, link-cut.
     """
-    found = re.fullmatch(r"([^#]*)#1\.([A-Za-z0-9_-]{43})\.([A-Za-z0-9_-]{27})", link.strip())
-    place, name, token = found.groups() if found else ("", "", "")
-    raw = [base64.urlsafe_b64decode(f"{part}=") if found else b"" for part in (name, token)]
-    exact = [base64.urlsafe_b64encode(data).decode() for data in raw] == [f"{name}=", f"{token}="]
-    url = place.removesuffix("/a/") if place.endswith("/a/") and fits(place[:-3], URL) else None
-    ensure(exact and (url or not place.startswith("http")), "link")
-    return url, name, token, int.from_bytes(raw[1][:4], "big")
+    text = re.sub("%([2-7][0-9A-Fa-f])", lambda code: chr(int(code[1], 16)), text.strip())
+    text = "".join(sign for sign in text if sign in "\r\n\t" or not _is_invisible(sign))
+    found: Any = _LINK.search(text) or _WRAPPED.search(text)
+    ensure(found, "link-cut" if _CUT.search(text) else "link")
+    before, names = (re.sub(_WRAP, "", part) for part in (text[: found.start()], found[0]))
+    parts = names.split(".")[1:]
+    raw = [base64.urlsafe_b64decode(f"{part}=") for part in parts]
+    exact = [base64.urlsafe_b64encode(data).decode() for data in raw] == [f"{part}=" for part in parts]
+    page = re.search(r"(https?://(?:(?!https?://)\S)*)/a/?(?:\?\S*)?$", before)
+    url = page[1] if page and fits(page[1], URL) else None
+    ensure(exact and (url or not re.search(r"https?://\S*$", before)), "link")
+    return url, parts[0], parts[1], int.from_bytes(raw[1][:4], "big")

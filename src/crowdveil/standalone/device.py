@@ -47,6 +47,7 @@ from crowdveil.standalone.checks import (
     check_campaign,
     check_level,
     check_part,
+    days_in_words,
     ensure,
     epsilon,
     find_answer,
@@ -196,7 +197,8 @@ class Device:
 
     def __init__(self, link: str, home: Path, files: Path | None = None, source: Source = os.urandom) -> None:
         self.url, self.name, self.token, self.slot = parse_link(link)
-        self.link, self.home, self.files, self.source = link.strip(), home, files, source
+        self.link = f"{f'{self.url}/a/' if self.url else ''}#1.{self.name}.{self.token}"
+        self.home, self.files, self.source = home, files, source
         self.folder = home / f"{self.name}-{self.slot}"
         self.host = re.sub("^https?://|/.*", "", self.url or NO_SERVICE)
 
@@ -302,9 +304,10 @@ class Device:
             except (ValueError, KeyError, TypeError) as error:
                 raise Refused("reply") from error
             name = f"link-{link_state}" if link_state != "unused" else state
-            ensure(name == "open", name if name in REPLIES else "reply")
-        ensure(self.fields["opens"] <= today(), "early")
-        ensure(today() <= self.fields["closes"], "closed")
+            ensure(name == "open" or name in REPLIES, "reply")
+            ensure(name == "open", name, days_in_words(self.fields, name))
+        for name, due in (("early", self.fields["opens"] > today()), ("closed", today() > self.fields["closes"])):
+            ensure(not due, name, days_in_words(self.fields, name))
 
     def ledger_lines(self, level: int | None = None) -> list[Line]:
         """Return the lines that this report adds to the ledger, one for each ratio; at its level, or another one."""

@@ -35,21 +35,22 @@ def test_the_promise_is_printed(run: Run) -> None:
     assert "epsilon 2.500 for a single answer (participation protected)" in text
     assert "epsilon 5.000 for all 2 answers of one worker (participation protected)" in text
     assert "24 workers, 12 tasks, 2 tasks to a worker" in text
+    assert re.search(r"^service +https://grades\.example\.org$", text, re.MULTILINE)
     assert re.search(r"^expected +mean absolute error \d", text, re.MULTILINE)
     assert re.search(r"^constant +\d", text, re.MULTILINE)
     assert "100% of the assigned tasks are answered" in text
 
 
 def test_the_odds_are_said_as_devices_say_them(run: Run, run_json: Callable[..., dict[str, Any]]) -> None:
-    """The sentences are those of the page in each of its languages, rounded up, and share is named next to infer."""
+    """The sentences are those of the page, rounded up, in the language of the campaign; share is named, too."""
     text = " ".join(run("campaign", "new", "campaign.toml", "--out", "essays").stdout.split())
     odds = run_json("campaign", "new", "campaign.toml", "--out", "again")["odds"]
 
     assert "at most 12.2 times as likely with one answer to a task as with another (epsilon 2.500" in odds["en"]
-    assert "All 2 answers together: at most 148.5 times (epsilon 5.000), so up to 99.4 % sure" in odds["en"]
+    assert "All your answers together (2): at most 148.5 times (epsilon 5.000), so up to 99.4 % sure" in odds["en"]
     assert "höchstens 12,2-mal so wahrscheinlich" in odds["de"]
     assert ["de", "en"] == sorted(odds)
-    assert all(sentence in text for sentence in odds.values())
+    assert [True, False] == [odds[language] in text for language in ("en", "de")]
     assert "crowdveil share finds proportions" in text
 
 

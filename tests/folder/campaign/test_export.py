@@ -3,6 +3,7 @@
 import csv
 import re
 import stat
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from crowdveil.folder.campaign.campaign_reports import (
 from crowdveil.folder.campaign.invitations import render_link_sheet, replace_link, write_first_link_of_each_worker
 from crowdveil.folder.evidence import read_evidence
 from crowdveil.planning.settings.creation import write_new_campaign_folder
+from crowdveil.presentation.html import policy_source
 from crowdveil.standalone.checks import parse_link
 from tests.campaign.builders import build_campaign
 from tests.device_vectors import read_vectors
@@ -207,6 +209,19 @@ def test_the_sheet_shows_what_people_compare(folder):
     assert "Essays &amp; more" in sheet
     assert "Scannen Sie den Code" in sheet
     assert [] == re.findall(r"<script|src=|href=|@import|url\(", sheet)
+
+
+def test_the_sheet_loads_and_runs_nothing() -> None:
+    """The policy in the sheet allows its own style alone: it holds all links, and is opened in browsers."""
+    built = build_campaign()
+    sheet = render_link_sheet(built.campaign, [built.link(0)])
+    style = re.search("<style>(.*?)</style>", sheet, re.DOTALL)
+
+    assert style is not None
+    policy = f"default-src 'none'; style-src {policy_source(style[1])}; base-uri 'none'; form-action 'none'"
+    assert f'Policy" content="{policy}"' in unescape(sheet)
+    assert '<meta name="referrer" content="no-referrer">' in sheet
+    assert [] == re.findall("<script| style=| on[a-z]+=", sheet)
 
 
 def test_the_code_on_the_sheet_is_the_link():

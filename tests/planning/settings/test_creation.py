@@ -3,7 +3,7 @@
 import json
 import re
 import stat
-from datetime import date
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -67,21 +67,34 @@ def test_nothing_is_replaced(tmp_path):
 
 
 def test_what_a_person_may_have_overlooked_is_said(tmp_path):
-    """No promise for a whole person, a past closing, results of single workers, public participation: warnings."""
-    text = elsewhere(min_reports="1", participation='"public"', language='"fr"').replace("2099-12-31", "2026-01-10")
+    """No promise for a whole person, results of single workers, public participation: warnings."""
+    text = elsewhere(min_reports="1", participation='"public"', language='"fr"')
     path = tmp_path / "campaign.toml"
     path.write_text(text.replace("budget_per_worker = 5.0", "budget_per_worker = 90.0"), "utf-8")
 
     created = create_campaign(path, tmp_path / "essays")
 
-    assert date(2026, 1, 10) == created.campaign.closes
     assert created.warnings[0].startswith("Someone who held two sets of all answers of a worker to be equally likely")
     assert [
-        "The campaign closed on 2026-01-10: no report will be accepted.",
         "The page has no messages in 'fr': they are shown in English.",
         "With min_reports = 1 results of a single worker are released.",
         "Participation is public: who skips which task is visible to the curator.",
     ] == list(created.warnings[1:])
+
+
+@pytest.mark.parametrize(("days", "made"), [(-1, False), (0, True)])
+def test_a_campaign_has_a_day_left(tmp_path, days, made):
+    """A campaign whose last day is past in UTC is refused, with both days, and nothing is written; today is a day."""
+    last = datetime.now(UTC).date() + timedelta(days=days)
+    path = tmp_path / "campaign.toml"
+    path.write_text(elsewhere(open=f"{{ from = 2026-01-10, until = {last} }}"), "utf-8")
+    if made:
+        assert last == create_campaign(path, tmp_path / "essays").campaign.closes
+        return
+
+    with pytest.raises(SettingsError, match=rf"before today, .* in UTC, got '{last}'"):
+        create_campaign(path, tmp_path / "essays")
+    assert not (tmp_path / "essays").exists()
 
 
 def test_a_refused_expectation_leaves_no_folder(tmp_path):

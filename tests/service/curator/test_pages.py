@@ -12,10 +12,11 @@ import pytest
 from starlette.testclient import TestClient
 
 from crowdveil.campaign.document import spaced_name_to_compare
+from crowdveil.campaign.folder import CampaignFolder
 from crowdveil.errors import SettingsError
 from crowdveil.release.results_page import content_security_policy
 from crowdveil.service.app import create_app
-from crowdveil.service.campaign_registration import CURATOR_FILE
+from crowdveil.service.campaign_registration import CURATOR_FILE, register_and_list_left_out_slots
 from crowdveil.service.curator import session
 from crowdveil.service.curator.pages import curator_routes
 from crowdveil.service.curator.results import DOWNLOADS
@@ -139,6 +140,35 @@ def test_without_session_there_is_only_the_login(client: TestClient, post: Post)
         assert 403 == post(path, csrf="0" * 64).status_code
 
 
+def test_without_session_a_person_is_led_to_the_login(client: TestClient, post: Post) -> None:
+    """The address without its slash leads to the login; other pages, and forms that are too old, have a way to it."""
+    reply = client.get("/curator")
+    assert (308, "curator/") == (reply.status_code, reply.headers["location"])
+    for path, way in (("results", "../curator/"), ("files/truths.csv", "../../curator/")):
+        page = client.get(f"/curator/{path}", headers={"Accept": "text/html"})
+        assert 403 == page.status_code
+        assert "You are not logged in" in page.text
+        assert f'href="{way}">Log in' in page.text
+
+
+def test_pages_name_one_another_by_relative_addresses(
+    logged_in: TestClient, post: Post, store: Store, built: BuiltCampaign
+) -> None:
+    """No page of the curator names an address from the root: a proxy may serve all of them below a path."""
+    send_reports(store, built, SLOTS)
+    pages = [logged_in.get("/curator/").text, post("close").text]
+    replies = []
+    for form, confirmed in (("close", {"confirm": "close"}), ("infer", {}), ("logout", {})):
+        replies.append(post(form, **confirmed))
+        pages.append(logged_in.get("/curator/").text)
+    pages.append(post("login", token="x" * 43).text)
+    named = [address for page in pages for address in re.findall('(?:href|src|action)="([^"]*)"', page)]
+
+    assert ["./"] * 3 == [reply.headers["location"] for reply in replies]
+    assert {"close", "infer", "logout", "login", "style.css", "results", "files/truths.csv"} <= set(named)
+    assert [] == [address for address in named if address.startswith("/") or ":" in address]
+
+
 def test_a_changed_or_old_cookie_is_no_session(
     logged_in: TestClient, monkeypatch: pytest.MonkeyPatch, built: BuiltCampaign
 ) -> None:
@@ -199,6 +229,22 @@ def test_a_closing_that_is_not_complete_says_so(
     assert (409, True) == (reply.status_code, "the files must be rewritten" in reply.text)
 
 
+def test_numbers_of_one_have_no_plural(tmp_path: Path) -> None:
+    """A campaign of one task that needs one report speaks of 1 answer and 1 report."""
+    built = build_campaign(tasks=1, content={"min_reports": 1})
+    store = Store.open(f"sqlite:///{tmp_path / 'one.sqlite'}")
+    folder = CampaignFolder(built.write(tmp_path / "one"))
+    register_and_list_left_out_slots(store, folder)
+    app = create_app(store, curator_routes=curator_routes(store))
+    with TestClient(app, base_url=HOST, follow_redirects=True) as client:
+        form = urlencode({"token": (folder.path / CURATOR_FILE).read_text("utf-8").strip()})
+        page = client.post("/curator/login", content=form, headers={"Content-Type": FORM, "Origin": HOST}).text
+    store.close()
+
+    assert "at most 1 answer<" in page
+    assert "with at least 1 report." in page
+
+
 def test_too_few_reports_are_never_released(
     logged_in: TestClient, post: Post, store: Store, built: BuiltCampaign
 ) -> None:
@@ -229,7 +275,7 @@ def test_results_and_downloads_after_closing(
         reply = logged_in.get(f"/curator/files/{name}")
         assert 200 == reply.status_code
         assert f'attachment; filename="{name}"' == reply.headers["content-disposition"]
-        assert f"/curator/files/{name}" in overview
+        assert f'href="files/{name}"' in overview
     assert built.campaign.to_bytes() == logged_in.get("/curator/files/campaign.json").content
     assert 404 == logged_in.get("/curator/files/curator-token.txt").status_code
 

@@ -7,6 +7,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+from crowdveil.campaign.address import normal_address
 from crowdveil.campaign.document import CampaignTerms, Relay, Task
 from crowdveil.campaign.settings.privacy_request import PrivacyRequest, read_privacy
 from crowdveil.campaign.settings.section import (
@@ -33,7 +34,6 @@ from crowdveil.standalone.checks import (
     MAX_QUESTION,
     MAX_SLOTS,
     MAX_TITLE,
-    URL,
     fits,
 )
 
@@ -245,17 +245,16 @@ def _url_and_purge_days(root: Section) -> tuple[str | None, int | None]:
         return None, None
     section = root.section("service")
     url = section.take_required_value("url", "Leave service out for a campaign without a server.")
-    if isinstance(url, str):
-        url = url.removesuffix("/")
-    if not (fits(url, URL)):
+    address = normal_address(url) if isinstance(url, str) else None
+    if address is None:
         raise SettingsError(
-            "service.url must be an https address in lower case, without ? and #",
+            "service.url must be an https address that every browser writes alike, without user, ? and #",
             value=url,
-            hint="http is accepted for 127.0.0.1 and localhost only.",
+            hint="http is accepted for 127.0.0.1 and localhost only. Paths have letters, digits and . _ ~ -.",
         )
     days = section.integer("purge_after_days", 0, MAX_PURGE_DAYS) if "purge_after_days" in section else None
     section.close()
-    return url, days
+    return address, days
 
 
 def _alphabet_of_answers(section: Section) -> Alphabet:

@@ -11,6 +11,7 @@ from crowdveil.cli.campaign.serve import database_option
 from crowdveil.cli.display import next_row, print_written, warning_rows
 from crowdveil.cli.options import FOLDER_PATH, replace_option
 from crowdveil.cli.verb import Verb
+from crowdveil.presentation.counts import number_of
 
 
 @click.command(
@@ -45,16 +46,17 @@ def export(file: Path, database: str | None, out: Path, replace: bool) -> None:
         replaced = [path for one in outputs for path in one.check_and_list_replaced_files(inputs=[file])]
         sent = export_closed_campaign(store, campaign.digest, out, replace=replace)
         warnings = warning_of_formulas(campaign)
+    reports = sum(len(one.reports) for one in sent)
     data = {
         "campaign": campaign.name,
         "workers": len({worker for one in sent for worker in one.reports.workers}),
-        "rows": sum(len(one.reports) for one in sent),
+        "rows": reports,
         "warnings": list(warnings),
     }
     rows = [
         ("campaign", campaign.name),
         ("workers", f"{data['workers']:,} with a report"),
-        ("rows", f"{data['rows']:,} reports that are not NULL"),
+        ("rows", f"{number_of(reports, 'report')} other than NULL"),
         *warning_rows(data),
     ]
     print_written(data, rows, [path for one in outputs for path in one.paths], replaced, [next_row("infer", out)])

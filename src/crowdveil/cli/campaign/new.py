@@ -97,22 +97,28 @@ def _created_campaign_json_members(created: CreatedCampaign) -> dict[str, Any]:
 
 def _rows_to_print(created: CreatedCampaign) -> list[tuple[str, str]]:
     from crowdveil.campaign.document import spaced_name_to_compare
+    from crowdveil.presentation.counts import number_of
     from crowdveil.privacy.campaign_sentences import level_sentences, question_sentences, relay_sentences
     from crowdveil.service.one_file_page import odds_sentences_by_language
 
     campaign, (fewest, most) = created.campaign, created.loads
-    each = f"{most} task{'s' * (most > 1)}" if fewest == most else f"{fewest} to {most} tasks"
+    each = number_of(most, "task") if fewest == most else f"{fewest} to {most} tasks"
     scope = f"participation {campaign.participation}"
     cells = f"all {most} answers of one worker" if most > 1 else "the one answer of a worker"
+    odds = odds_sentences_by_language(campaign, most)
     return [
         *(("warning", text) for text in created.warnings),
         ("campaign", campaign.name),
         ("to compare", spaced_name_to_compare(campaign.name)),
-        ("asked", f"{campaign.slots:,} workers, {len(campaign.tasks):,} tasks, {each} to a worker"),
+        (
+            "asked",
+            f"{number_of(campaign.slots, 'worker')}, {number_of(len(campaign.tasks), 'task')}, {each} to a worker",
+        ),
         ("open", f"{campaign.opens.isoformat()} to {campaign.closes.isoformat()} (UTC), both days included"),
+        *([("service", campaign.url)] if campaign.url else []),
         ("promise", f"epsilon {format_three_decimals(campaign.epsilon)} for a single answer ({scope})"),
         ("in all", f"epsilon {format_three_decimals(campaign.worker_epsilon)} for {cells} ({scope})"),
-        *((f"odds ({language})", text) for language, text in odds_sentences_by_language(campaign, most).items()),
+        ("odds", odds.get(campaign.language.partition("-")[0], odds["en"])),
         *(("relay", sentence) for sentence in relay_sentences(campaign)),
         *(("levels", sentence) for sentence in level_sentences(campaign)),
         *(("questions", sentence) for sentence in question_sentences(campaign)),

@@ -7,6 +7,7 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from importlib.resources import files
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -31,10 +32,12 @@ from crowdveil.errors import SettingsError
 from crowdveil.files.atomic_write import Outputs, write_outputs
 from crowdveil.files.csv_rows import csv_text
 from crowdveil.presentation.hints import advice, command_advice, one_of
+from crowdveil.presentation.html import policy_source
 
 KIND = "links"
 MAX_SHEET = 2_000
 """Largest number of links on a printable sheet."""
+POLICY = "default-src 'none'; style-src {style}; base-uri 'none'; form-action 'none'"
 PHRASES = {
     "en": {
         "worker": "Worker",
@@ -155,17 +158,17 @@ def _write_links_sheet_and_tokens(
     entries = [*before, *(TokenEntry(token.slot, token_hash(campaign.digest, token)) for token in tokens)]
     header = ("slot", "name", "link") if names else ("slot", "link")
     rows = [(link.token.slot, *names[link.token.slot : link.token.slot + 1], link.text) for link in made]
-    files: dict[str, bytes | str] = {links: csv_text(header, rows)}
+    contents: dict[str, bytes | str] = {links: csv_text(header, rows)}
     warnings = [*warning_of_names_read_as_formulas("csv", names)]
     if len(made) <= MAX_SHEET:
-        files[sheet] = render_link_sheet(campaign, made, names)
+        contents[sheet] = render_link_sheet(campaign, made, names)
     else:
         warnings.append(f"No printable sheet: it has at most {MAX_SHEET:,} links.")
-    files[TOKENS_FILE] = tokens_bytes(entries, campaign)
+    contents[TOKENS_FILE] = tokens_bytes(entries, campaign)
     if _is_versioned(folder.path):
         warnings.append("The folder lies inside a git repository. Do not commit the links: whoever has one can use it.")
-    outputs = Outputs(folder=folder.path, names=tuple(files), kind=KIND, private=True)
-    write_outputs(outputs, dict(files))
+    outputs = Outputs(folder=folder.path, names=tuple(contents), kind=KIND, private=True)
+    write_outputs(outputs, dict(contents))
     return Invitation(
         campaign=campaign,
         slots=tuple(token.slot for token in tokens),
@@ -179,6 +182,7 @@ def render_link_sheet(campaign: Campaign, links: Sequence[Link], names: Sequence
     environment = Environment(
         loader=PackageLoader("crowdveil.folder.campaign", "templates"), autoescape=True, undefined=StrictUndefined
     )
+    style = (files("crowdveil.folder.campaign") / "templates" / "links.css").read_text("utf-8")
     phrases = PHRASES.get(campaign.language.partition("-")[0], PHRASES["en"])
     cards = [
         {
@@ -191,6 +195,8 @@ def render_link_sheet(campaign: Campaign, links: Sequence[Link], names: Sequence
     return environment.get_template("links.html").render(
         campaign=campaign,
         cards=cards,
+        style=Markup(style),
+        policy=POLICY.format(style=policy_source(style)),
         host=None if campaign.url is None else urlsplit(campaign.url).netloc,
         compared=spaced_name_to_compare(campaign.name),
         phrases=phrases,

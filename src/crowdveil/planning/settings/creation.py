@@ -112,6 +112,7 @@ def create_campaign(
     """
     require_absent_or_empty_folder(folder)
     source = read_settings(settings, text_of_sheet_or_file)
+    _require_day_left(source.closes, datetime.now(UTC).date())
     prior = _prior_bytes(source)
     chosen = [mechanism_of_campaign_settings(one) for one in source.by_question]
     first, *others = chosen
@@ -139,7 +140,7 @@ def create_campaign(
         folder=folder,
         files=files,
         loads=(min(loads), max(loads)),
-        warnings=_warnings(campaign, asked, datetime.now(UTC).date()),
+        warnings=_warnings(campaign, asked),
         key=None if relay is None else key_path(folder),
     )
 
@@ -272,8 +273,18 @@ def _chosen_mechanism_data(campaign: Campaign, expected: ExpectedError) -> dict[
     }
 
 
-def _warnings(campaign: Campaign, asked: Sequence[CreatedQuestion], today: date) -> tuple[str, ...]:
-    """Return what a person may have overlooked: too much noise, a closing in the past, a language, few reports."""
+def _require_day_left(closes: date, today: date) -> None:
+    """Refuse a campaign whose last day is past: no report would be accepted."""
+    if closes < today:
+        raise SettingsError(
+            f"open.until must not be before today, {today.isoformat()} in UTC",
+            value=closes.isoformat(),
+            hint="The last day is past, so no report would be accepted. Set the clock if today is another day.",
+        )
+
+
+def _warnings(campaign: Campaign, asked: Sequence[CreatedQuestion]) -> tuple[str, ...]:
+    """Return what a person may have overlooked: too much noise, a language, few reports."""
     found = []
     answer, worker = Guarantee(epsilon=campaign.epsilon), Guarantee(epsilon=campaign.worker_epsilon)
     if percent_rounded_up(worker.largest_guess_probability) == CERTAIN:
@@ -282,8 +293,6 @@ def _warnings(campaign: Campaign, asked: Sequence[CreatedQuestion], today: date)
     for number, one in enumerate(asked, start=1):
         error = _error_warning(one.expected)
         found += [f"Question {number}: {error}" if len(asked) > 1 else error] * bool(error)
-    if campaign.state_on(today) == "closed":
-        found.append(f"The campaign closed on {campaign.closes.isoformat()}: no report will be accepted.")
     if campaign.language.partition("-")[0] not in PAGE_LANGUAGES:
         found.append(f"The page has no messages in {campaign.language!r}: they are shown in English.")
     found += warning_of_names_read_as_formulas("csv", asked[0].source.names)

@@ -1,6 +1,7 @@
 """Curator's pages, without scripts: one number while the campaign is open; closing, inference and downloads after it.
 
-The pages are below /curator/. They show no count by task, slot or link, and below `min_reports` no count at all.
+The pages are below /curator/. Their addresses are relative, so that a proxy may serve them below a path. They show no
+count by task, slot or link, and below `min_reports` no count at all.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from starlette.routing import BaseRoute, Route
 from crowdveil.campaign.document import spaced_name_to_compare
 from crowdveil.channels.rounding import format_bound
 from crowdveil.errors import SettingsError
+from crowdveil.presentation.counts import number_of
 from crowdveil.privacy.campaign_sentences import question_sentences
 from crowdveil.release.results_page import content_security_policy
 from crowdveil.service.curator.results import DOWNLOADS, PAGE_FILE, CampaignResult, Results
@@ -182,11 +184,11 @@ async def _style_sheet_response(_: Request) -> Response:
 
 
 def _redirect_home() -> RedirectResponse:
-    return RedirectResponse(HOME, 303, HEADERS)
+    return RedirectResponse("./", 303, HEADERS)
 
 
 def _render_page(template: str, status: int = 200, **values: Any) -> Response:
-    text = _environment().get_template(template).render({"message": "", **values})
+    text = _environment().get_template(template).render({"message": "", "number_of": number_of, **values})
     return Response(text, status, HEADERS, "text/html")
 
 

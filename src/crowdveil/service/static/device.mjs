@@ -7,11 +7,8 @@
  */
 
 const DENOMINATOR = 2 ** 48;
-const WORD_BYTES = 6;
-const MAX_BYTES = 2_000_000;
-const MAX_LABELS = 1024;
-const PART_SLOTS = 100;
-const USUAL_LIMIT = 10;
+const [WORD_BYTES, MAX_BYTES, MAX_LABELS, PART_SLOTS, USUAL_LIMIT] = [6, 2_000_000, 1024, 100, 10];
+const [CLOCK_LIMIT, PERSIST_LIMIT, USUAL_DELAY] = [5_000, 2_000, 600_000];
 const STORES = ["records", "ledger", "settings"];
 
 /** A document or a reply breaks a rule; `defect` is the name of the rule, as in Python. */
@@ -21,9 +18,7 @@ export class Refusal extends Error {
     Object.assign(this, { defect, sentence });
   }
 }
-const refuse = (...reason) => {
-  throw new Refusal(...reason);
-};
+function refuse(...reason) { throw new Refusal(...reason); }
 const check = (condition, ...reason) => condition || refuse(...reason);
 
 // Bytes ---------------------------------------------------------------------------------------------------------------
@@ -186,22 +181,24 @@ const commonDivisor = (a, b) => (b ? commonDivisor(b, a % b) : a);
 // Campaign ------------------------------------------------------------------------------------------------------------
 const NO_SERVICE = "curators without a service";
 const OPTIONAL = ["levels", "links", "prior", "questions", "relay"];
-const CAMPAIGN_FIELDS = (
-  "assignment_parts body_bytes cells certificates closes consent format groups labels language min_reports opens " +
-  "purge_after_days question salt slots symbol_bytes tasks title url"
-).split(" ");
+const CAMPAIGN_FIELDS = ("assignment_parts body_bytes cells certificates closes consent format groups labels language min_reports opens " +
+  "purge_after_days question salt slots symbol_bytes tasks title url").split(" ");
 const HOST = "[a-z0-9]([a-z0-9-]*[a-z0-9])?(\\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*";
-const PORT = "(:[1-9][0-9]{0,4})?";
-const ORIGIN = `(https://${HOST}|http://(127\\.0\\.0\\.1|localhost))${PORT}`;
+const PORT = "(:(?!6553[6-9]|655[4-9][0-9]|65[6-9][0-9]{2}|6[6-9][0-9]{3}|[7-9][0-9]{4})[1-9][0-9]{0,4})?";
 const HOST_FORM = new RegExp(`^(${HOST}${PORT}|${NO_SERVICE})$`);
 const LINK_FORM = new RegExp(`^(?=.{1,2000}$)https?://${HOST}${PORT}([/?#][!-~]*)?$`);
-const URL_FORM = new RegExp(`^(?=.{1,200}$)${ORIGIN}(/[A-Za-z0-9._~-]+)*$`);
+const BYTE = "(25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])";
+const NAMED = `${BYTE}(\\.${BYTE}){3}(?=[:/]|$)|(?!([a-z0-9-]+\\.)*([0-9]+|0x[0-9a-f]*)([:/]|$))${HOST}`;
+const ORIGIN = `https://(${NAMED})(?!:443(/|$))|http://(127\\.0\\.0\\.1|localhost)(?!:80(/|$))`;
+const URL_FORM = new RegExp(`^(?=.{1,200}$)(${ORIGIN})${PORT}(/(?!\\.\\.?(/|$))[A-Za-z0-9._~-]+)*$`);
+/** Return whether a text is the address of a service as browsers write it, without a final slash. */
+export const isAddress = (text) => isMatch(text, URL_FORM);
 
 function checkFields(data) {
   const { title, question, questions, consent, language, url, opens, closes, tasks, slots, cells } = data;
   check(isName(title, 200) && areLines(question, 2000) && areLines(consent, 20000), "text", "long or not printable");
   check(isMatch(language, /^[a-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}$/), "text", "language");
-  check(url === null || isMatch(url, URL_FORM), "url", "not https");
+  check(url === null || isAddress(url), "url", "not https, or not as browsers write it");
   const isDay = (day) => isMatch(day, /^(?!0000)\d{4}-\d\d-\d\d$/) && dayOf(Date.parse(day)) === day;
   check(isDay(opens) && isDay(closes) && opens <= closes, "day", "opens and closes");
   check(isMatch(data.salt, /^[0-9a-f]{32}$/), "salt", "not 16 bytes");
@@ -219,8 +216,7 @@ function checkFields(data) {
   check(questions === undefined || isListOf(questions, isQuestion), "questions", "other fields");
   check(data.levels === undefined || isInteger(data.levels, 2, 4), "levels", "not 2 to 4");
   check(data.prior === undefined || isHash(data.prior), "prior", "not a SHA-256");
-  const bytes = cells * data.symbol_bytes + Number(data.levels !== undefined);
-  check(data.body_bytes === bytes, "number", "body_bytes");
+  check(data.body_bytes === cells * data.symbol_bytes + Number(data.levels !== undefined), "number", "body_bytes");
   check(data.purge_after_days === null || isInteger(data.purge_after_days, 0, 3650), "number", "purge_after_days");
   check(isListOf(data.assignment_parts, isHash, Math.ceil(slots / PART_SLOTS)), "part", "not one hash for 100 slots");
   check(isListOf(data.certificates, isObject) && isInteger(data.certificates.length, 1, 64), "format", "certificates");
@@ -270,8 +266,7 @@ function checkGroups({ groups, certificates, tasks, slots, levels = 1, relay, qu
   const isCodes = (codes, length, bound) => isListOf(codes, (code) => isInteger(code, 0, bound - 1), length);
   const isTable = isListOf(choice, (row) => isCodes(row, choice[0]?.length, certificates.length));
   check(isTable && new Set(choice.flat()).size === certificates.length, "groups", "choice");
-  const areCodes = isCodes(taskGroup, tasks.length, choice[0].length) && isCodes(slotGroup, slots, choice.length);
-  check(areCodes, "groups", "task_group or slot_group");
+  check(isCodes(taskGroup, tasks.length, choice[0].length) && isCodes(slotGroup, slots, choice.length), "groups", "codes");
 }
 
 /** Return the campaign of the bytes of campaign.json after every check; `name` is the hash in the link. */
@@ -329,13 +324,28 @@ export async function readTasks(bytes, campaign, slot) {
 }
 
 // Link ----------------------------------------------------------------------------------------------------------------
-/** Return campaign, token and slot of a link, or of the part after its #; null if it is none. */
+const LINK = /(?:^|#)1\.[\w-]{43}\.[\w-]{27}/;
+const WRAPPED = /(?:^|#)1\.(?:(?:=?\r?\n[> \t]*)?[\w-]){43}\.(?:(?:=?\r?\n[> \t]*)?[\w-]){27}(?![\w-])/;
+const CUT = /(?:^|#)1(?:\.[\w-]|\.?$)|#$/;
+
+/** Return campaign, token and slot of the link in a text, or of the part after its #; null if it is none or cut.
+ *
+ * What mail and chat add is left out: words around it, signs after it, invisible characters, line breaks in it.
+ */
 export function parseLink(text) {
-  const [, name, token] = /(?:^|#)1\.([\w-]{43})\.([\w-]{27})$/.exec(text.trim()) ?? [];
-  const isExact = (encoded) => toBase64url(fromBase64url(encoded)) === encoded;
-  if (!name || !isExact(name) || !isExact(token)) return null;
+  const seen = readable(text);
+  const [found = ""] = LINK.exec(seen) ?? WRAPPED.exec(seen) ?? [];
+  const [, name, token] = found.replace(/=?\r?\n[> \t]*/g, "").split(".");
+  if (![name, token].every((part) => part && toBase64url(fromBase64url(part)) === part)) return null;
   return { name, token, slot: new DataView(fromBase64url(token).buffer).getUint32(0) };
 }
+
+/** Return whether a text that has no link has the beginning of one. */
+export const isCutLink = (text) => !LINK.test(readable(text)) && !WRAPPED.test(readable(text)) && CUT.test(readable(text));
+
+const decode = (_, code) => String.fromCharCode(parseInt(code, 16));
+const isSeen = (sign) => /[\r\n\t]/.test(sign) || !INVISIBLE.test(sign);
+const readable = (text) => Array.from(text.trim().replace(/%([2-7][0-9A-Fa-f])/g, decode)).filter(isSeen).join("");
 
 // Report --------------------------------------------------------------------------------------------------------------
 /** Return secure random bytes; the browser gives at most 65,536 in one call. */
@@ -391,11 +401,10 @@ const isAbove = ([a, b], [c, d]) => BigInt(a) * BigInt(d) > BigInt(c) * BigInt(b
 export function ledgerLines(campaign, slot, tasks, report, level) {
   const ratios = tasks.map((task) => channelOf(campaign, slot, task, level).ratio.join("/"));
   const { name, participation, title } = campaign;
-  const shared = { campaign: name, participation, report, title, day: dayOf(Date.now()) };
-  const host = hostOf(campaign);
+  const shared = { campaign: name, participation, report, title, day: dayOf(Date.now()), host: hostOf(campaign) };
   return Array.from(new Set(ratios), (ratio) => {
     const [numerator, denominator] = ratio.split("/").map(Number);
-    return { ...shared, host, cells: ratios.filter((other) => other === ratio).length, numerator, denominator };
+    return { ...shared, cells: ratios.filter((other) => other === ratio).length, numerator, denominator };
   });
 }
 
@@ -406,28 +415,30 @@ export function readLedger(text) {
     hasFields(line, "campaign cells day denominator host numerator participation report title") &&
     isLoss(line) && isMatch(line.campaign, /^[\w-]{43}$/) && isMatch(line.report, /^[0-9a-f]{32}$/) && isText(line.title) &&
     isMatch(line.day, /^\d{4}-\d\d-\d\d$/) && isMatch(line.host, HOST_FORM) && isMatch(line.participation, /^(protected|public)$/);
-  const isLedger = hasFields(data, "format lines", "crowdveil-ledger/1") && isListOf(data.lines, isLine);
-  check(isLedger, "ledger", "other fields");
+  check(hasFields(data, "format lines", "crowdveil-ledger/1") && isListOf(data.lines, isLine), "ledger", "other fields");
   return data.lines;
 }
 
 // Service -------------------------------------------------------------------------------------------------------------
+const ALWAYS = { cache: "no-store", credentials: "omit", redirect: "error", referrerPolicy: "no-referrer" };
+
 /** Return the bytes of the service's reply; the token travels in a header, never in an address. */
 async function request(path, { token, ...options } = {}) {
   const headers = { ...options.headers, ...(token && { Authorization: `Bearer ${token}` }) };
-  const always = { cache: "no-store", credentials: "omit", redirect: "error", referrerPolicy: "no-referrer" };
-  const address = new URL(`../v1/campaigns/${path}`, location.href);
   const lost = () => refuse("unreachable");
-  const response = await fetch(address, { ...always, ...options, headers }).catch(lost);
+  const response = await fetch(new URL(`../v1/campaigns/${path}`, location.href), { ...ALWAYS, ...options, headers }).catch(lost);
   if (response.ok) return new Uint8Array(await response.arrayBuffer().catch(lost));
   if ([408, 429].includes(response.status) || response.status >= 500) lost();
   const problem = await response.json().catch(() => ({}));
   return refuse(String(problem?.type).split("/").pop(), `the service replied with status ${response.status}`);
 }
 
-const read = async (language) => (await fetch(new URL(`../static/messages.${language}.json`, location.href))).json();
-/** Return the texts of the page in both languages. */
-export const readMessages = async () => ({ en: await read("en"), de: await read("de") });
+/** Return the result of a promise; undefined if it fails, or gives none in these milliseconds. */
+const within = (time, promise) => Promise.race([promise, new Promise((done) => setTimeout(done, time))]).catch(() => {});
+
+const dateOf = async (reply) => (await reply.arrayBuffer()) && Date.parse(reply.headers.get("Date"));
+/** Return the time of the service in milliseconds; NaN or undefined where it is unknown. */
+const serviceTime = () => within(CLOCK_LIMIT, fetch(new URL("../healthz", location.href), ALWAYS).then(dateOf));
 
 /** Repeat an action until the service is reached: after 1, 2, 4 ... 60 seconds, or when the connection is back. */
 async function persistently(action, onConnection) {
@@ -440,20 +451,20 @@ async function persistently(action, onConnection) {
       if (error.defect !== "unreachable") throw error;
       onConnection(false);
       const jitter = 1 + randomBytes(1)[0] / 512;
-      await new Promise((resolve) => {
-        setTimeout(resolve, 1000 * jitter * seconds);
-        addEventListener("online", resolve, { once: true });
-      });
+      const online = new Promise((resolve) => addEventListener("online", resolve, { once: true }));
+      await within(1000 * jitter * seconds, online);
     }
   }
 }
 
+const fetchTexts = async (language) => (await fetch(new URL(`../static/messages.${language}.json`, location.href))).json();
+const readTexts = (language) => persistently(() => fetchTexts(language).catch(() => refuse("unreachable")), () => {});
+/** Return the texts of the page in both languages. */
+export const readMessages = async () => ({ en: await readTexts("en"), de: await readTexts("de") });
+
 // Device: one record per worker and campaign, whose state moves only when the disk has it ----------------------------
-const answered = (request) =>
-  new Promise((resolve, reject) => {
-    request.onsuccess = () => resolve(request.result);
-    request.onerror = () => reject(request.error);
-  });
+const answered = (request) => new Promise((resolve, reject) =>
+  Object.assign(request, { onsuccess: () => resolve(request.result), onerror: () => reject(request.error) }));
 
 /** Check that the ledger has no report of a campaign: a second one would reveal as much again. */
 const checkFirst = (lines, name) => check(!lines.some(({ campaign }) => campaign === name), "answered-before");
@@ -463,9 +474,7 @@ const keyOf = ({ report, numerator, denominator }) => `${report}:${numerator}/${
 /** States of the record: fetched, answering, sampled, receipted. */
 export class Device {
   /** `files`: the campaign's files in base64, without a service; `onConnection` gets true or false; `seal`: of a body. */
-  constructor(files, onConnection, seal) {
-    Object.assign(this, { files, onConnection, seal });
-  }
+  constructor(files, onConnection, seal) { Object.assign(this, { files, onConnection, seal }); }
 
   async openDatabase() {
     const request = indexedDB.open("crowdveil", 1);
@@ -476,10 +485,8 @@ export class Device {
   /** Run one transaction over records, ledger and settings; its result is returned only after it is on the disk. */
   async transact(work) {
     const transaction = this.database.transaction(STORES, "readwrite", { durability: "strict" });
-    const committed = new Promise((resolve, reject) => {
-      transaction.oncomplete = resolve;
-      transaction.onabort = () => reject(transaction.error ?? new Error("the transaction was aborted"));
-    });
+    const committed = new Promise((oncomplete, reject) => Object.assign(transaction,
+      { oncomplete, onabort: () => reject(transaction.error ?? new Error("the transaction was aborted")) }));
     return (await Promise.all([work(...STORES.map((name) => transaction.objectStore(name))), committed]))[0];
   }
 
@@ -524,10 +531,21 @@ export class Device {
     const part = storedPart ?? (await this.load(`${name}/parts/${Math.floor(slot / PART_SLOTS)}`));
     const tasks = await readTasks(part, campaign, slot);
     const stored = { campaign: bytes, part, title: campaign.title };
-    const verified = (record, all) => ({ ...record, ...stored, level: record.level ?? levelsOf(all, name)[0] });
-    await this.save((record, _, all) => verified(record, all));
+    await this.save((record, _, all) => ({ ...record, ...stored, level: record.level ?? levelsOf(all, name)[0] }));
     Object.assign(this, { campaign, tasks });
   }
+
+  /** Check that today is a day of the campaign, in UTC: by the clock of the service, or of this device without one.
+   *
+   * `isClockOdd`: the clock of this device decides, or is ten minutes off. A service that is not reached decides later.
+   */
+  async checkDays() {
+    const time = this.files ? Date.now() : await serviceTime();
+    this.isClockOdd = Boolean(this.files) || Math.abs(time - Date.now()) > USUAL_DELAY;
+    if (time) this.checkDay(dayOf(time));
+  }
+
+  checkDay(today, { opens, closes } = this.campaign) { return check(opens <= today, "early") && check(today <= closes, "closed"); }
 
   /** Return the bytes of a picture after checking its hash. */
   async picture({ sha256: hash }) {
@@ -538,25 +556,22 @@ export class Device {
 
   /** Check that the campaign is open and the link unused: with the service, or by the calendar where there is none. */
   async checkLink() {
-    const [{ name, token }, { opens, closes }, today] = [this.record, this.campaign, dayOf(Date.now())];
-    if (this.files) return check(opens <= today, "early") && check(today <= closes, "closed");
+    const { name, token } = this.record;
+    if (this.files) return this.checkDay(dayOf(Date.now()));
     const reply = await persistently(() => request(`${name}/link`, { token }), this.onConnection);
     const { state, campaign } = { ...(await new Response(reply).json().catch(() => refuse("reply", "it is no JSON"))) };
-    check(state === "unused", state === "used" ? "link-used" : "link-revoked");
-    return check(campaign === "open", campaign);
+    return check(state === "unused", state === "used" ? "link-used" : "link-revoked") && check(campaign === "open", campaign);
   }
 
   async start() {
     this.newLines(); // refuses to go on before a level is chosen
     await this.checkLink();
-    await navigator.storage?.persist?.();
+    await within(PERSIST_LIMIT, navigator.storage?.persist?.());
     await this.save((record, lines) => checkFirst(lines, record.name) && { ...record, state: "answering" });
   }
 
   /** Keep an answer on this device, a label code by task index; `undefined` is no answer. */
-  async answer(task, code) {
-    await this.save((record) => ({ ...record, answers: { ...record.answers, [task]: code } }));
-  }
+  async answer(task, code) { await this.save((record) => ({ ...record, answers: { ...record.answers, [task]: code } })); }
 
   /** Keep the level that the worker chooses, once: what comes later, such as the questions, cannot change it. */
   async choose(level) {
@@ -601,19 +616,16 @@ export class Device {
   }
 
   /** Keep the title alone: report, link and campaign are deleted. */
-  async finish() {
-    await this.save(({ title }) => ({ title, state: "receipted" }));
-  }
+  async finish() { await this.save(({ title }) => ({ title, state: "receipted" })); }
 
   /** Return all ledger lines and the worker's limit, after adding lines or changing the limit; no line is replaced. */
   async ledger({ imported = [], limit } = {}) {
     return this.transact(async (_, ledger, settings) => {
-      for (const line of imported) {
-        if ((await answered(ledger.getKey(keyOf(line)))) === undefined) ledger.put(line, keyOf(line));
-      }
+      const isNew = async (line) => (await answered(ledger.getKey(keyOf(line)))) === undefined;
+      for (const line of imported) if (await isNew(line)) ledger.put(line, keyOf(line));
       if (limit !== undefined) settings.put(limit, "limit");
       const [lines, stored] = [await answered(ledger.getAll()), await answered(settings.get("limit"))];
-      return { lines, limit: stored ?? USUAL_LIMIT, text: canonical({ format: "crowdveil-ledger/1", lines }) };
+      return { lines, limit: stored ?? USUAL_LIMIT, isOwn: stored !== undefined, text: canonical({ format: "crowdveil-ledger/1", lines }) };
     });
   }
 }

@@ -4,7 +4,7 @@
  * Text of a campaign enters the page through textContent only, in an element of its own, in quotes.
  */
 
-import { Device, Refusal, channelOf, parseLink, questionOf, questionsOf, readLedger, readMessages, sumOfLines } from "./device.mjs";
+import { Device, Refusal, channelOf, isCutLink, parseLink, questionOf, questionsOf, readLedger, readMessages, sumOfLines } from "./device.mjs";
 import { sealBody } from "./hpke.mjs";
 
 const MOST_BUTTONS = 12;
@@ -34,7 +34,8 @@ function update(values = {}) {
   const filled = Object.assign(page.values, values);
   const numeral = (value) => value.toLocaleString(page.language, { maximumFractionDigits: 3 });
   const above = (value) => (value?.above ? `${page.texts[page.language]["promise.above"]} ${numeral(value.above)}` : value);
-  const asText = (value) => (typeof value === "number" ? numeral(value) : above(value));
+  const inText = (value) => (value?.day || value?.time ? inWords(value) : above(value));
+  const asText = (value) => (typeof value === "number" ? numeral(value) : inText(value));
   for (const node of document.querySelectorAll("[data-text]")) {
     const fill = (place) => asText(node.places?.[place] ?? filled[place]);
     const quoted = (place) => foreign("bdi", fill(place), { className: "foreign" });
@@ -62,7 +63,46 @@ async function guard(action) {
     const sentence = error instanceof Refusal ? error.sentence : "browser";
     const kind = `refused.${drawn && sentence !== "receipt" ? "undelivered" : sentence}`;
     $("refused-sentence").dataset.text = kind in page.texts.en ? kind : "refused.campaign";
-    show("refused", { isOffline: false, detail: error.message, drawn });
+    const isDated = ["refused.early", "refused.closed"].includes(kind);
+    const isElsewhere = ["refused.browser", "refused.insecure"].includes(kind) && page.values.isServed;
+    const clock = { isDated, isClock: isDated && page.device.isClockOdd, now: localTime(Date.now()) };
+    show("refused", { isOffline: false, detail: error.message, drawn, isElsewhere, ...clock });
+  }
+}
+
+/** Return a place whose text is a time of this device, in the language of the page. */
+const localTime = (time) => ({ time });
+
+/** Return the days of a campaign, which are days in UTC, and the same times on the clock of this device. */
+function daysOf({ opens, closes }) {
+  const end = Date.parse(closes) + 86_400_000;
+  return { opens: { day: opens }, closes: { day: closes }, start: localTime(Date.parse(opens)), end: localTime(end) };
+}
+
+/** Return a day or a time in words. */
+function inWords({ day, time }) {
+  const shown = day
+    ? { dateStyle: "long", timeZone: "UTC" }
+    : { day: "numeric", month: "short", year: "numeric", hour: "2-digit", minute: "2-digit", timeZoneName: "short" };
+  return new Intl.DateTimeFormat(page.language === "en" ? "en-GB" : page.language, shown).format(day ? Date.parse(day) : time);
+}
+
+/** Keep the language that the worker chose: in the browser, or for this visit where it has no such store. */
+function keepLanguage(language) {
+  page.chosen = language;
+  try {
+    localStorage.setItem("language", language);
+  } catch {
+    // Pages without this store work: it holds nothing else.
+  }
+}
+
+/** Return the language that the worker chose, now or before. */
+function chosenLanguage() {
+  try {
+    return page.chosen ?? localStorage.getItem("language");
+  } catch {
+    return page.chosen;
   }
 }
 
@@ -74,6 +114,8 @@ async function openLink(link) {
   history.replaceState(device.key, "", location.href.split("#")[0]);
   if (device.record.state === "receipted") return show("done", { title: device.record.title });
   await device.verify();
+  update(daysOf(device.campaign));
+  if (!device.record.body) await device.checkDays();
   if (device.campaign.levels !== undefined && device.record.level === undefined) return showLevels(await showLedger());
   showCampaign();
   if (device.record.body) return finish();
@@ -83,23 +125,24 @@ async function openLink(link) {
 /** Show the words of the campaign but its question, and its facts, on a screen. */
 function showAbout(screen) {
   const { campaign, tasks } = page.device;
-  const { title, consent, language: lang, opens, closes, min_reports: reports } = campaign;
+  const { title, consent, language: lang, min_reports: reports } = campaign;
   for (const [id, textContent] of Object.entries({ title, consent })) Object.assign($(id), { textContent, lang });
   $(`${screen}-about`).append($("about"));
   chooseLanguage(lang);
   const name = campaign.name.slice(0, 22).replace(/.{4}/g, "$& "); // 132 bits, for people to compare
-  return { isCampaign: true, count: tasks.length, opens, closes, reports, name };
+  return { isCampaign: true, count: tasks.length, reports, name };
 }
 
 /** Show consent and levels of privacy, the first one chosen, before any question. */
-function showLevels({ lines, limit }) {
+function showLevels({ lines, limit, isOwn }) {
   const { campaign } = page.device;
   const option = (_, level) => {
     const epsilon = sumOfLines(page.device.newLines("", level));
     const input = element("input", { type: "radio", name: "level", value: String(level), checked: level === 0 });
     const after = sumOfLines([...lines, ...page.device.newLines("", level)]);
     const places = { number: level + 1, sure: percentSure(epsilon), epsilon, after };
-    const text = element("span", { text: after > limit ? "level.over" : "level.option", places });
+    const over = isOwn ? "level.over" : "level.over.usual";
+    const text = element("span", { text: after > limit ? over : "level.option", places });
     const weak = isWeak(places.sure) ? ["; ", element("strong", { className: "weak", text: "level.weak" })] : [];
     return element("label", { className: "option" }, input, element("span", {}, text, ...weak));
   };
@@ -109,7 +152,7 @@ function showLevels({ lines, limit }) {
 
 /** Choose the language of the page: the one that was chosen before, or that of the campaign, or English. */
 function chooseLanguage(lang) {
-  page.language = [localStorage.getItem("language"), lang.slice(0, 2)].find((name) => name in page.texts) ?? "en";
+  page.language = [chosenLanguage(), lang.slice(0, 2)].find((name) => name in page.texts) ?? "en";
 }
 
 function showCampaign() {
@@ -212,10 +255,11 @@ function taskField(task, index) {
     return element("label", { className: "option" }, input, shown(name));
   };
   const isShort = names.every((name) => name.length <= 4);
+  const short = names.every(isNumber) ? "options grid numbers" : "options grid";
   const input =
     names.length > MOST_BUTTONS
       ? element("select", { onchange }, ...choices.reverse().map(option))
-      : element("div", { className: isShort ? "options grid" : "options" }, ...choices.map(radio));
+      : element("div", { className: isShort ? short : "options" }, ...choices.map(radio));
   if (names.length > MOST_BUTTONS) input.setAttribute("aria-labelledby", legend.id);
   const shownFirst = [...linkOf(campaign, task), ...(picture ? [pictureOf(picture)] : [])];
   return element("fieldset", { className: "card" }, legend, ...shownFirst, input);
@@ -240,8 +284,9 @@ function pictureOf(picture) {
 }
 
 async function showReview() {
-  const { lines, limit } = await showLedger();
+  const { lines, limit, isOwn } = await showLedger();
   const after = sumOfLines([...lines, ...page.device.newLines()]);
+  $("over").dataset.text = isOwn ? "review.over" : "review.over.usual";
   show("review", { after, isOver: after > limit, isLater: lines.length > 0 });
 }
 
@@ -272,7 +317,7 @@ function offerFile(id, text, download) {
 
 /** Show the ledger after a change of it, and return it. */
 async function showLedger(change) {
-  const { lines, limit, text } = await page.device.ledger(change);
+  const { lines, limit, isOwn, text } = await page.device.ledger(change);
   const row = (host) => {
     const sum = String(sumOfLines(lines.filter((line) => line.host === host)));
     const name = element("th", { scope: "row", textContent: host });
@@ -283,14 +328,14 @@ async function showLedger(change) {
   $("limit").value = limit;
   $("ledger-heading").dataset.text = lines.length ? "ledger.heading" : "ledger.empty";
   update({ before: sumOfLines(lines), limit });
-  return { lines, limit };
+  return { lines, limit, isOwn };
 }
 
 /** Read texts and database; open the link of the address or the record of this tab, or ask for a link. */
 async function begin() {
   const embedded = $("embedded") && JSON.parse($("embedded").textContent);
   page.texts = embedded?.messages ?? (await readMessages());
-  const wished = [localStorage.getItem("language"), navigator.language.slice(0, 2)];
+  const wished = [chosenLanguage(), navigator.language.slice(0, 2)];
   page.language = wished.find((language) => language in page.texts) ?? "en";
   update({ isFile: Boolean(embedded), isServed: !embedded });
   if (!isSecureContext) throw new Refusal("insecure");
@@ -298,7 +343,8 @@ async function begin() {
   await page.device.openDatabase();
   await showLedger();
   const [name, slot] = history.state?.split(":") ?? [];
-  const link = parseLink(location.hash) ?? (name && { name, slot: Number(slot) });
+  const isGiven = location.hash.length > 1;
+  const link = isGiven ? parseLink(location.hash) : name && { name, slot: Number(slot) };
   if (link) return openLink(link);
   const open = await page.device.openRecords();
   const button = (record) => {
@@ -306,17 +352,20 @@ async function begin() {
     return element("button", { onclick }, foreign("span", record.title ?? record.name));
   };
   $("open-list").replaceChildren(...open.map(button));
-  return show("welcome", { hasOpen: open.length > 0 });
+  return show("welcome", { hasOpen: open.length > 0, ...(isGiven && badLink(location.hash)) });
 }
+
+/** Return the values of the sentence on a text that is no link, or a cut one. */
+const badLink = (text) => ({ isBadLink: !isCutLink(text), isCut: isCutLink(text) });
 
 on("link-form", "submit", (event) => {
   event.preventDefault();
   const link = parseLink($("link").value);
-  return link ? openLink(link) : update({ isBadLink: true });
+  return link ? openLink(link) : update(badLink($("link").value));
 });
 on("languages", "click", ({ target }) => {
   page.language = target.dataset.language ?? page.language;
-  localStorage.setItem("language", page.language);
+  keepLanguage(page.language);
   update();
 });
 on("level-form", "submit", async (event) => {
