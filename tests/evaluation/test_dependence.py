@@ -9,7 +9,7 @@ from crowdveil import Categories, HierarchicalDawidSkene, Reports
 from crowdveil.data.blocks import Block
 from crowdveil.evaluation import agreement_beyond_model, copies
 from crowdveil.evaluation.agreement_beyond_model import LAGS, measure_dependence
-from crowdveil.evaluation.copies import find_copies, one_answer_per_copying_group
+from crowdveil.evaluation.copies import ComparedAnswers, find_copies
 from crowdveil.evaluation.pair_abilities import pairs_of_reports_on_each_task
 from crowdveil.jit import KERNELS_VARIABLE
 
@@ -136,17 +136,19 @@ def test_pairs_that_share_counts_are_told_apart(kernels: str, monkeypatch: pytes
         np.testing.assert_array_equal(one, other)
 
 
-def test_compiled_counts_of_equal_answers_are_those_of_all_pairs() -> None:
+def test_compiled_counts_of_equal_answers_are_those_of_all_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Counts by pair of workers equal those of listed pairs, also where a worker answers twice, and end at 255."""
     rng = np.random.default_rng(0)
     columns = (rng.integers(0, size, 4000) for size in (400, 8, 2))
     reports = Reports(*columns, np.arange(400), np.arange(8), LABELS)
-    pair, same = pairs_of_reports_on_each_task(next(reports.blocks(4000)), 8)
+    listed = pairs_of_reports_on_each_task(next(reports.blocks(4000)), 8)
+    equal = np.bincount(np.concatenate([pair[same] for pair, same in listed]), minlength=128)
+    monkeypatch.setenv(KERNELS_VARIABLE, "compiled")
 
-    found = copies._equal_answer_counts_by_pair_bucket(reports, 64)
+    found = copies._equal_answer_counts_by_pair_bucket(ComparedAnswers(reports))
 
-    assert np.bincount(pair[same], minlength=64).max() > 255
-    np.testing.assert_array_equal(found, np.minimum(np.bincount(pair[same], minlength=64), 255))
+    assert equal.max() > 255
+    np.testing.assert_array_equal(found, np.minimum(equal, 255))
 
 
 @pytest.mark.parametrize("tasks", [100, 300, 1000, 4000])
@@ -162,7 +164,7 @@ def test_one_answer_of_a_group_is_kept() -> None:
     arrays = (np.array(column, dtype) for column, dtype in zip(columns, (np.int32, np.int32, np.int16), strict=True))
     reports = Reports(*arrays, np.array(["t", "u"]), np.array(["v", "w", "x"]), LABELS)
 
-    kept = one_answer_per_copying_group(reports, np.array([0, 0, 2]))
+    (kept,) = ComparedAnswers(reports, group=np.array([0, 0, 2])).blocks()
 
     assert [(0, 0), (0, 2), (1, 1), (1, 2)] == list(zip(kept.task.tolist(), kept.worker.tolist(), strict=True))
 

@@ -33,7 +33,7 @@ from crowdveil.em.fit_state import FitState, StateField
 from crowdveil.em.gold import one_hot_gold
 from crowdveil.em.kernels.numpy_backend import Discount, row_maxima, row_sums, softmax
 from crowdveil.em.kernels.table_and_report_reductions import CHUNK_NUMBERS, floored_log, normalize_confusion
-from crowdveil.em.model import EStep, FitInput, FitResult, GoldBlock, Summary
+from crowdveil.em.model import EStep, FitInput, FitResult, GoldBlock, MemoryUse, Summary
 from crowdveil.estimators.confusion.compared_starts import start_with_largest_evidence
 from crowdveil.estimators.confusion.independent_workers import (
     Independence,
@@ -41,7 +41,7 @@ from crowdveil.estimators.confusion.independent_workers import (
     share_of_independent_workers,
     total_answers,
 )
-from crowdveil.estimators.confusion.measured_crowd import with_measured_crowd
+from crowdveil.estimators.confusion.measured_crowd import preparation_bytes, with_measured_crowd
 from crowdveil.estimators.confusion.model import (
     M_STEPS,
     ConfusionEstimator,
@@ -129,8 +129,13 @@ class HierarchicalDawidSkene(ConfusionEstimator):
         return (usual if usual.independence is None else start_with_largest_evidence(self, usual, data),)
 
     def prepare(self, data: FitInput) -> FitInput:
-        """Return the input with near-copies and the first weights of workers; unchanged behind a channel."""
-        return data if data.summary.channel is not None else with_measured_crowd(data)
+        """Return the input with near-copies and the first weights of workers; unchanged behind noise."""
+        return with_measured_crowd(data) if symbols_are_labels(data.summary) else data
+
+    def memory(self, summary: Summary, parameters: CrowdParameters) -> MemoryUse:
+        """Return the memory of a fit of confusion matrices, and that of near-copies and first weights."""
+        use = ConfusionEstimator.memory(self, summary, parameters)
+        return use if summary.independent is None else use._replace(preparation=preparation_bytes(summary))
 
     def initialize(self, summary: Summary) -> CrowdParameters:
         """Return the prior mean for every worker, under the answer frequencies with the first weights."""
@@ -337,6 +342,12 @@ def number_of_tasks_without_answers(parameters: CrowdParameters) -> int:
     """Return the number of tasks without answers; 0 behind a channel, where no report may be a report."""
     summary = parameters.summary
     return 0 if parameters.pool.noise else summary.tasks - int(np.count_nonzero(summary.per_task))
+
+
+def symbols_are_labels(summary: Summary) -> bool:
+    """Return whether every listed report is its answer: without a channel, or through one that changes none."""
+    table, labels = summary.model.table, summary.model.labels
+    return np.array_equal(table[:labels], np.eye(labels)) and not table[labels:].any()
 
 
 def reports_are_answers(parameters: CrowdParameters) -> bool:

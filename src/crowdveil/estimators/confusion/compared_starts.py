@@ -74,7 +74,7 @@ def sample_to_compare_starts_on(model: Estimator[Any, Any], data: FitInput) -> F
     """Return the answers that starts are compared on; tasks and workers with answers are numbered anew."""
     dense = data.summary.workers * data.summary.labels**2 <= MAX_CELLS
     most = MAX_ANSWERS if dense else min(MAX_ANSWERS, MAX_CELLS // data.summary.labels**2)
-    blocks = evenly_spaced_task_blocks(data.reports, max(most, PARTS))
+    blocks = [*evenly_spaced_task_blocks(data.reports, max(most, PARTS))]
     task = np.concatenate([block.task + block.first for block in blocks])
     worker = np.concatenate([block.worker for block in blocks])
     value = np.concatenate([block.value for block in blocks])
