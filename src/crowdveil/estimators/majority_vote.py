@@ -54,7 +54,8 @@ class MajorityVote(Estimator[Parameters, Statistics]):
     def e_step(self, block: GoldBlock, parameters: Parameters) -> EStep[Statistics]:
         """Return vote shares, and each worker's agreement with them."""
         summary, pool = parameters
-        posterior = one_hot_gold(vote_shares_or_prior(block, summary, pool), block.gold)
+        shares = vote_shares_or_prior(block, summary, pool, ranked=True)
+        posterior = one_hot_gold(shares, block.gold)
         return EStep(Statistics(block.coded.agreement_sums(posterior @ most_probable_label_indicator(pool))), posterior)
 
     def m_step(self, statistics: Statistics, parameters: Parameters) -> Parameters:
