@@ -5,7 +5,7 @@ Dirichlet prior with `shrinkage` pseudo-counts and the mean
     m_z = c F_z + (1 - c) (a e_z + (1 - a) p),
 F_z = shares of the crowd's expected answers on truth z, renewed in each step, p = answer frequencies, a =
 `anchor_ability`, c = `crowd_share`. Class prior: mean posterior with pseudo-tasks, `uniform_share` of all, spread
-evenly over labels; fewer behind noise. Plain answers have weights, by `independent_workers` and `near_copies`.
+evenly over labels; behind noise fewer, and `expected_class_shares`. Plain answers have weights, by `independent_workers` and `near_copies`.
 EM starts from the vote shares and, with weight (1 - noise)^2 max p, the posterior under ability a and class prior p:
 most votes for a rare label are mistakes (or as `compared_starts` says). It stops after `max_steps` steps.
 
@@ -67,6 +67,11 @@ VOTE_SMOOTHING = 0.5
 """Pseudo-votes of a task, spread evenly over labels, in the shares of votes."""
 SHARE_WEIGHT = 3.0
 """Pseudo-counts of each label in the answer frequencies, if reports are all noise; 1 without noise."""
+NO_MAJORITY, MAJORITY = 0.4, 0.5
+"""Share of the most frequent answer up to which, and from which on, frequencies of truths are expected to be even, or
+those of answers."""
+PSEUDO_TASKS = 2.0
+"""Tasks without information that a posterior is the mean with, beside all tasks with answers: six say little."""
 TRUTH_DOUBT, NOISY_TRUTH_DOUBT = 0.5, 0.3
 """Standard deviation of an ability from shared mistakes in the truths, relative to their mean doubt, and behind noise.
 
@@ -85,7 +90,7 @@ class HierarchicalDawidSkene(ConfusionEstimator):
         smoothing, shrinkage, anchor_ability: as in `DawidSkene`; `smoothing` is added to each cell of the prior.
         crowd_share: weight of the crowd's matrix in the mean of the prior, in [0, 1].
         uniform_share: pseudo-tasks of the class prior, relative to all tasks; multiplied by (1 - noise)^2.
-        damping: prior weight of answer frequencies in the class prior, in campaigns; multiplied by the noise.
+        damping: prior weight of `expected_class_shares` in the class prior, in campaigns; multiplied by the noise.
         error_correlation: assumed correlation of the errors of two answers to one task, in [0, 1]; it counts less where
             one ability explains all rows of a worker.
         vote_share: weight of the vote shares in the reported probabilities, in [0, 1].
@@ -140,6 +145,9 @@ class HierarchicalDawidSkene(ConfusionEstimator):
     def initialize(self, summary: Summary) -> CrowdParameters:
         """Return the prior mean for every worker, under the answer frequencies with the first weights."""
         initial = ConfusionEstimator.initialize(self, summary)
+        if initial.pool.noise and summary.prior is None:
+            noise, expected = initial.pool.noise, expected_class_shares(initial.pool.label_shares)
+            initial = replace(initial, class_prior=(1 - noise) * initial.pool.label_shares + noise * expected)
         if summary.independent is None:
             return initial
         counts = summary.counted_symbols
@@ -238,10 +246,11 @@ class HierarchicalDawidSkene(ConfusionEstimator):
         return replace(independence, step=independence.step + 1)
 
     def estimate_class_prior(self, by_truth: NDArray[np.float64], parameters: CrowdParameters) -> NDArray[np.float64]:
-        """Return the mean posterior with even pseudo-tasks, and answer frequencies in proportion to the noise."""
+        """Return the mean posterior with even pseudo-tasks, and `expected_class_shares` in proportion to the noise."""
         pool, tasks = parameters.pool, parameters.summary.tasks - number_of_tasks_without_answers(parameters)
         even = (1 - pool.noise) ** 2 * self.uniform_share * tasks / pool.labels
-        shares = by_truth + 1.0 + even + self.damping * pool.noise * tasks * pool.label_shares
+        expected = expected_class_shares(pool.label_shares) if pool.noise else pool.label_shares
+        shares = by_truth + 1.0 + even + self.damping * pool.noise * tasks * expected
         return np.asarray(shares / shares.sum())
 
     def log_likelihood(self, statistics: CrowdStatistics) -> None:
@@ -268,8 +277,8 @@ class HierarchicalDawidSkene(ConfusionEstimator):
         )
         if parameters.independence is not None:
             answered = parameters.independence.answered_tasks
-            posterior *= answered / (answered + 1)
-            posterior += 1 / (pool.labels * (answered + 1))
+            posterior *= answered / (answered + PSEUDO_TASKS)
+            posterior += PSEUDO_TASKS / (pool.labels * (answered + PSEUDO_TASKS))
         return step._replace(posterior=one_hot_gold(posterior, block.gold), change=None)
 
     def credible_intervals(
@@ -336,6 +345,16 @@ class HierarchicalDawidSkene(ConfusionEstimator):
         """Return the model with as many steps as the share of new reports asks for, at least one."""
         new = 1 - min(1.0, float(state.shared["reports"][0]) / max(1, int(summary.per_worker.sum())))
         return replace(self, max_steps=min(self.max_steps, 1 + ceil(new * self.max_steps)))
+
+
+def expected_class_shares(frequencies: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the shares of truths that answer frequencies, shape (labels,), let expect behind noise.
+
+    They are the frequencies where a label has half of the answers, and even where none has `NO_MAJORITY`: which of
+    many labels is said most often tells little of which is true most often.
+    """
+    weight = np.clip((frequencies.max() - NO_MAJORITY) / (MAJORITY - NO_MAJORITY), 0.0, 1.0)
+    return np.asarray(weight * frequencies + (1 - weight) / len(frequencies))
 
 
 def number_of_tasks_without_answers(parameters: CrowdParameters) -> int:
