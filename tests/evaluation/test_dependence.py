@@ -1,5 +1,7 @@
 """Dependent answers: their share, and copies of other workers."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -10,6 +12,7 @@ from crowdveil.data.blocks import Block
 from crowdveil.evaluation import agreement_beyond_model, copies
 from crowdveil.evaluation.agreement_beyond_model import LAGS, measure_dependence
 from crowdveil.evaluation.copies import ComparedAnswers, find_copies
+from crowdveil.evaluation.near_copies import find_near_copies
 from crowdveil.evaluation.pair_abilities import pairs_of_reports_on_each_task
 from crowdveil.jit import KERNELS_VARIABLE
 
@@ -181,3 +184,29 @@ def test_aggregate_and_review_name_copies() -> None:
     )
     assert {f"w{number:04d}" for number in range(5, 15)} <= {row["worker"] for row in reviewed}
     assert all("300 of 300 common" in row["reason"] for row in reviewed if row["worker"] >= "w0005")
+
+
+@pytest.mark.parametrize("kernels", ["plain", "compiled"])
+def test_memory_of_near_copies_is_bounded(kernels: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Copies among 600 workers with 150,000 pairs of workers are found within the declared memory."""
+    monkeypatch.setenv(KERNELS_VARIABLE, kernels)
+    rng = np.random.default_rng(0)
+    task, worker = np.repeat(np.arange(20_000), 5), rng.integers(0, 595, 100_000)
+    early, place = task < 400, np.tile(np.arange(5), 20_000)
+    copying = early & (place < 3)
+    worker[copying] = 595 + place[copying]
+    truth, source = rng.integers(0, 3, 20_000), rng.integers(0, 3, 20_000)
+    value = np.where(rng.random(len(task)) < 0.7, truth[task], rng.integers(0, 3, len(task)))
+    value[copying] = source[task[copying]]
+    _, kept = np.unique(task * 600 + worker, return_index=True)
+    reports = Reports(task[kept], worker[kept], value[kept], np.arange(20_000), np.arange(600), LABELS)
+    find_near_copies(reports, np.ones(600, dtype=bool))
+
+    tracemalloc.start()
+    found = find_near_copies(reports, np.ones(600, dtype=bool))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+
+    assert found is not None
+    assert [(595, 596), (595, 597), (596, 597)] == list(zip(found.first, found.second, strict=True))
+    assert peak < copies.bytes_to_compare_workers(reports.per_task, 600)

@@ -245,7 +245,7 @@ def vote_shares_or_prior(
         summary: with the prior.
         pool: frequencies of answers in all reports.
         votes: `report_counts_by_task_and_symbol` of the block, if they have been counted.
-        ranked: whether the order of labels is that of the votes alone, also where answers of the crowd are frequent; tied
+        ranked: whether the order of labels is that of the votes alone, and not of the answer frequencies, too; tied
             labels then have equal shares. Not for labels that are reported alike.
 
     Returns:

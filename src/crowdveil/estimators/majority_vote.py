@@ -12,7 +12,6 @@ from crowdveil.em.estimator import Estimator
 from crowdveil.em.gold import one_hot_gold
 from crowdveil.em.model import EStep, GoldBlock, Summary
 
-
 MIN_SIGNAL = 0.5
 """Signal from which the votes of a task alone order its labels."""
 

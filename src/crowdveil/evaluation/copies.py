@@ -77,6 +77,8 @@ class ComparedAnswers:
         assert self.group is not None
         left = ~(np.bincount(self.group) > 1)[self.group[block.worker]]
         rows = np.flatnonzero(~left)
+        if not len(rows):
+            return block
         worker = block.worker[rows]
         key = block.task[rows] * self.workers + self.group[worker]
         order = np.lexsort((worker, key))

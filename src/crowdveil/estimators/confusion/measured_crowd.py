@@ -42,6 +42,11 @@ def with_measured_crowd(data: FitInput) -> FitInput:
     return replace(data, summary=replace(summary, independent=independent))
 
 
+def with_first_weights(data: FitInput) -> FitInput:
+    """Return the input with first weights of workers in its summary; copies are not looked for."""
+    return replace(data, summary=replace(data.summary, independent=first_independence(data.reports, data.summary)))
+
+
 def with_copies_and_independence(
     reports: Reports, summary: Summary, all_answers: Summary, workers: NDArray[np.int64]
 ) -> Summary:
