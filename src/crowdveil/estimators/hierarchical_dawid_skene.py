@@ -80,7 +80,7 @@ NO_MAJORITY, MAJORITY = 0.4, 0.5
 those of answers."""
 PSEUDO_TASKS = 2.0
 """Tasks without information that a posterior is the mean with, beside all tasks with answers: six say little."""
-TRUTH_DOUBT, NOISY_TRUTH_DOUBT = 0.5, 0.3
+TRUTH_DOUBT, NOISY_TRUTH_DOUBT = 0.5, 0.25
 """Standard deviation of an ability from shared mistakes in the truths, relative to their mean doubt, and behind noise.
 
 On the ten sets of `experiments/methods` intervals then hold 97 % of the time, on others that nothing was chosen on 84 %
