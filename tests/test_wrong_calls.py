@@ -12,6 +12,7 @@ import pytest
 import crowdveil as cv
 from crowdveil import Categories, DawidSkene, RandomizedResponse, Reports, Scale, seeded
 from crowdveil.errors import CrowdveilError, SettingsError
+from crowdveil.evaluation.shares import label_shares
 from crowdveil.mechanisms import TwoLayer
 
 LABELS: Any = Categories(("no", "yes"))
@@ -152,7 +153,9 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "a set of truths": (lambda: cv.aggregate(NUMBERS, truths={"no", "yes"}), "truths must be a list, got 'set'"),  # type: ignore[arg-type]
     "a set of tasks": (lambda: cv.aggregate(VOTES, tasks={1, 2}), "tasks must be a list, got 'set'"),
     "a pair as a set": (lambda: cv.conclude(VOTES, {1: "no"}, compare=[{"v", "w"}]), "a pair to compare must be"),  # type: ignore[list-item]
-    "a review of numbers": (lambda: cv.review(NUMBERS), "reviewed by their labels"),
+    "a frame for shares": (lambda: label_shares(pd.DataFrame(VOTES)), "reports must be Reports, got 'DataFrame'"),  # type: ignore[arg-type]
+    "a number as answers": (lambda: cv.infer(3), "Such as {'task': [1, 1], 'worker': ['ann', 'bob']"),
+    "a bound of numbers": (lambda: cv.review(NUMBERS, below=0.5), "needs labels, these are numbers"),
     "labels of a plan as a list": (lambda: cv.plan(["no", "yes"], **SIZE), "alphabet must be Categories or a Scale"),  # type: ignore[arg-type]
     "an ability above 1": (lambda: cv.plan(LABELS, **SIZE, ability=1.5), "an ability in [0, 1]"),
     "a prior of a plan as a list": (lambda: cv.plan(LABELS, **SIZE, prior=[0.5, 0.5]), "prior must be a mapping"),

@@ -79,10 +79,11 @@ def review(
     history: Any = None,
     **options: Unpack[ColumnKeywords],
 ) -> Any:
-    """Return the workers to review: abilities that are credibly low, and answers that look like spam.
+    """Return the workers to review: who repeats answers or copies first, by the answers; low abilities last.
 
-    Columns: worker, ability, ability_low, ability_high (a 90 % credible interval), reports, reason. A listed worker is
-    a question, not a verdict: tasks may be ambiguous, or labels swapped.
+    Columns: worker, kind (repeats, copies, chance, unclear, far, ability), ability, ability_low, ability_high (a 90 %
+    credible interval), reports, weight (what an answer counts in the truths), group (first worker of a group who answer
+    alike), reason. A listed worker is a question, not a verdict: tasks may be ambiguous, or labels swapped.
 
     Args:
         answers, method, gold, truths, channel, assignment, history: as in `aggregate`; reports without a channel are
@@ -92,7 +93,11 @@ def review(
 
     Raises:
         ReportsError: the answers.
-        SettingsError: a bound outside (0, 1), or a method without intervals of abilities.
+        SettingsError: a bound outside (0, 1) or for numbers, perturbed numbers, or a method without intervals of
+            abilities.
+
+    Warns:
+        UserWarning: what the answers do not tell, such as too few to tell workers apart.
 
     >>> import crowdveil as cv
     >>> answers = {"task": [*range(20)] * 4, "worker": [w for w in "abcd" for _ in range(20)]}
@@ -106,6 +111,8 @@ def review(
             raise SettingsError("below must be between 0 and 1", value=below, hint="Such as below=0.6.")
     evidence = _evidence_with_warnings(answers, method, channel, assignment, options, truths)
     found = review_workers(infer(evidence, method, gold=gold, history=history), bound=below)
+    for note in found.notes:
+        warnings.warn(note, UserWarning, stacklevel=2)
     return _columns_as_frame(answers, evidence.reports, review_columns(found))
 
 

@@ -167,12 +167,22 @@ def collection(run: Run, folder: Path) -> None:
     perturbed(run, "first", "ann", *lists("first", "ann"))
 
 
-def test_encoded_blocks_are_promised_what_the_certificate_promises(run: Run, collection: None) -> None:
-    """The crowd.json of encoded blocks states the guarantee of the certificate, not that of the edited crowd.json."""
-    original = reworded("first", guarantee=FORGED)
-    run("data", "encode", "first/reports.csv", "--out", "blocks")
+@pytest.mark.parametrize("verb", [("infer",), ("data", "encode")])
+def test_another_guarantee_than_the_certificate_is_refused(
+    refusal: Refusal, collection: None, verb: tuple[str, ...]
+) -> None:
+    """A crowd.json whose guarantee was changed is refused by every reader; the certificate's is not stated for it."""
+    reworded("first", guarantee=FORGED)
 
-    assert original["guarantee"] == json.loads(Path("blocks/crowd.json").read_text(encoding="utf-8"))["guarantee"]
+    assert "must state the mechanism and the guarantee" in refusal(*verb, "first/reports.csv", "--out", "written")
+    assert not Path("written").exists()
+
+
+def test_an_assignment_that_the_crowd_does_not_name_is_refused(refusal: Refusal, collection: None) -> None:
+    """An assignment.csv beside reports that the crowd.json does not name is refused, not left out in silence."""
+    Path("first/assignment.csv").write_text("task,worker\n0,ann\n", encoding="utf-8")
+
+    assert "must be named by their crowd.json" in refusal("infer", "first/reports.csv")
 
 
 def test_a_crowd_cannot_promise_what_its_certificate_does_not(run: Run, refusal: Refusal, collection: None) -> None:

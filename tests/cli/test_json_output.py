@@ -90,6 +90,7 @@ DONE: dict[str, tuple[list[Words], Words]] = {
     "campaign page": ([("campaign", "new", "campaign.toml", "--out", "essays")], ("essays", "--out", "device.html")),
     "campaign demo": ([], ("--out", "shown")),
     "campaign serve": ([], (ASKED, "--port", 0)),
+    "campaign backup": ([SERVE], (ASKED, "--out", "monday.sqlite")),
     "campaign close": ([SERVE], (ASKED,)),
     "campaign export": ([SERVE, ("campaign", "close", ASKED)], (ASKED, "--out", "collected")),
     "campaign purge": ([SERVE, ("campaign", "close", ASKED)], (ASKED, "--yes")),

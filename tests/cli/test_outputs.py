@@ -39,8 +39,8 @@ def test_replace_removes_that_collection_and_nothing_else(form: str, run: Run, r
     """With --replace every file of the earlier collection goes, in whatever form; notes and truths of others stay."""
     data = run_json("perturb", "labels.csv", *RESPONSE, "--out", "sent", "--format", form)
     Path("sent/notes.txt").write_text("mine")
-    Path("sent/assignment.csv").write_text("mine too")
     run("infer", "sent" if form == "blocks" else f"sent/reports.{form}")
+    Path("sent/assignment.csv").write_text("mine too")
     again = run_json("perturb", "numbers.csv", *SUMS, "--out", "sent", "--replace")
 
     assert sorted(data["files"]) == sorted(again["replaced"])

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import BinaryIO
+from unittest.mock import Mock
 
 import pytest
 from click.testing import CliRunner
@@ -16,7 +17,7 @@ from crowdveil.cli import main
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.files import atomic_write
 from crowdveil.files.atomic_write import Outputs, write_atomically, write_files, write_outputs
-from crowdveil.files.filesystem import PREFIX, temporary_folder
+from crowdveil.files.filesystem import PREFIX, temporary_folder, write_new_file
 from crowdveil.files.output_record import (
     RECORD_FILE,
     OutputEntry,
@@ -239,7 +240,6 @@ def test_a_command_that_is_killed_at_any_write_leaves_all_or_what_is_refused(
     temporary.mkdir()
     monkeypatch.setenv("TMPDIR", str(temporary))
     monkeypatch.setattr("tempfile.tempdir", str(temporary))
-    monkeypatch.setattr("crowdveil.files.filesystem.NEW_SECONDS", -1)
     first.mkdir()
     for name, text in LISTS.items():
         (first / name).write_text(text)
@@ -267,3 +267,24 @@ def test_a_command_that_is_killed_at_any_write_leaves_all_or_what_is_refused(
         assert not [name for name in os.listdir(out) if name.startswith(PREFIX)], stop
         with temporary_folder(temporary):
             assert 1 == len(os.listdir(temporary)), stop
+
+
+def test_a_new_file_appears_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A failed write leaves nothing in its place, an existing file stays, and links are not needed."""
+    path = tmp_path / "token.txt"
+    with monkeypatch.context() as broken:
+        broken.setattr(os, "fsync", Mock(side_effect=OSError(28, "No space left on device")))
+        with pytest.raises(OSError, match="No space"):
+            write_new_file(path, b"half")
+    assert [] == os.listdir(tmp_path)
+
+    with monkeypatch.context() as unlinked:
+        unlinked.setattr(os, "link", Mock(side_effect=PermissionError))
+        write_new_file(path, b"first", mode=0o600)
+        with pytest.raises(FileExistsError):
+            write_new_file(path, b"second")
+    with pytest.raises(FileExistsError):
+        write_new_file(path, b"second")
+    assert b"first" == path.read_bytes()
+    assert 0o600 == os.stat(path).st_mode & 0o777
+    assert ["token.txt"] == os.listdir(tmp_path)

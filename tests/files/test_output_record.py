@@ -6,13 +6,14 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
 import pytest
 
 from crowdveil.errors import SettingsError
 from crowdveil.files.atomic_write import Outputs, write_atomically, write_outputs
-from crowdveil.files.filesystem import PREFIX, temporary_folder
+from crowdveil.files.filesystem import PREFIX, remove_abandoned_temporary_folders, temporary_folder
 from crowdveil.files.output_record import RECORD_FILE, OutputEntry, read_record
 
 
@@ -113,6 +114,7 @@ def test_a_record_takes_memory_of_its_own_size(tmp_path: Path, monkeypatch: pyte
 HOLD = """
 import sys
 from pathlib import Path
+from tempfile import mkdtemp
 from crowdveil.files.filesystem import temporary_folder
 with temporary_folder(Path(sys.argv[1])) as folder:
     (folder / "data").write_text("half")
@@ -121,20 +123,38 @@ with temporary_folder(Path(sys.argv[1])) as folder:
 """
 
 
-def test_a_folder_of_a_dead_process_is_removed_by_the_next_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A folder stays while its process lives, or is new; after a kill the next output into the place removes it."""
+def test_a_folder_of_a_dead_process_is_removed_by_the_next_one(tmp_path: Path) -> None:
+    """A folder stays while its process lives; after a kill the next output into the place removes it."""
     command = [sys.executable, "-c", HOLD, str(tmp_path)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         left = Path(process.stdout.readline().strip())
-        for age, kill, stays in ((0, False, True), (60, True, True), (0, False, False)):
-            monkeypatch.setattr("crowdveil.files.filesystem.NEW_SECONDS", age)
-            if kill:
-                process.kill()
-                process.wait()
-            write_atomically(tmp_path / "x", "", kind="demo")
-            assert stays == left.exists()
+        write_atomically(tmp_path / "x", "", kind="demo")
+        assert left.exists()
+        process.kill()
+        process.wait()
+        write_atomically(tmp_path / "x", "", kind="demo")
+        assert not left.exists()
         assert left.parent == tmp_path
+
+
+def test_a_folder_that_is_removed_before_it_is_locked_is_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process that finds its new folder removed makes another one, which the next remover leaves."""
+    made: list[str] = []
+
+    def removed_once(**options: Any) -> str:
+        made.append(mkdtemp(**options))
+        if len(made) == 1:
+            remove_abandoned_temporary_folders(tmp_path)
+        return made[-1]
+
+    monkeypatch.setattr("crowdveil.files.filesystem.mkdtemp", removed_once)
+    with temporary_folder(tmp_path) as folder:
+        remove_abandoned_temporary_folders(tmp_path)
+        assert [folder.name] == os.listdir(tmp_path)
+    assert 2 == len(made)
 
 
 def test_a_folder_goes_with_its_context(tmp_path: Path) -> None:
@@ -152,9 +172,8 @@ def test_a_folder_goes_with_its_context(tmp_path: Path) -> None:
     assert [] == os.listdir(tmp_path)
 
 
-def test_what_was_not_made_here_is_never_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_not_made_here_is_never_removed(tmp_path: Path) -> None:
     """Neither the prefix of a folder, nor a link or a file with the name of a temporary folder, makes it ours."""
-    monkeypatch.setattr("crowdveil.files.filesystem.NEW_SECONDS", -1)
     for folder in (f"{PREFIX}theirs", "elsewhere"):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "foreign").write_text("dear")

@@ -251,3 +251,17 @@ def test_other_methods_say_nothing() -> None:
     """The default stays quiet, and every announced method is registered."""
     assert warning_if_fit_is_slow(sized(100_000, 200), "hierarchical-dawid-skene") is None
     assert SLOW_WORK.keys() <= ESTIMATOR_ENTRIES.keys()
+
+
+def test_an_inference_has_the_outlets_of_its_estimate() -> None:
+    """Truths, workers and frames of an inference are those of its estimate, and an inference is a history."""
+    answers = {"task": [1, 1, 1, 2, 2, 2], "worker": [*"abcabc"], "label": [*"yynnnn"]}
+    found = infer(answers)
+
+    assert found.truth.tolist() == found.estimate.truth.tolist() == ["y", "n"]
+    assert found.workers is found.estimate.workers
+    assert found.to_arrow("workers").equals(found.estimate.to_arrow("workers"))
+    assert found.to_pandas().equals(found.estimate.to_pandas())
+    assert found.to_polars().equals(found.estimate.to_polars())
+    later = infer(answers, history=found)
+    assert "3 of 3 workers are known by ability" in str(later.history_note)

@@ -5,6 +5,7 @@ import re
 import secrets
 import socket
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from random import Random
@@ -73,6 +74,15 @@ def test_a_restarted_database_keeps_what_was_receipted(sql_server: SqlServer, tm
     assert 0 == delivery.broken
 
 
+def test_two_services_may_begin_on_one_empty_database(sql_server: SqlServer) -> None:
+    """Processes that find PostgreSQL empty at the same time wait for one another; each finds the tables."""
+    with sql_server.database() as database, ThreadPoolExecutor(8) as pool:
+        stores = list(pool.map(lambda _: Store.open(database), range(8)))
+        assert all(store.is_ready() for store in stores)
+        for store in stores:
+            store.close()
+
+
 @contextmanager
 def full_database(store: Store) -> Iterator[None]:
     """SQLite that refuses further pages, as on a full disk."""
@@ -91,8 +101,8 @@ def full_database(store: Store) -> Iterator[None]:
     store.engine.dispose()
 
 
-def test_a_full_disk_refuses_for_now_and_loses_nothing(tmp_path: Path) -> None:
-    """On a full disk a report is refused as busy; with room again the same bytes are stored, and old receipts hold."""
+def test_a_full_disk_refuses_for_now_and_loses_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """On a full disk a report is refused as busy, once in the log, and the service is not ready; nothing is lost."""
     built = build_campaign(slots=400, tasks=64)
     store = Store.open(f"sqlite:///{tmp_path / 'reports.sqlite'}")
     register_and_list_left_out_slots(store, CampaignFolder(built.write(tmp_path / "campaign")))
@@ -108,7 +118,11 @@ def test_a_full_disk_refuses_for_now_and_loses_nothing(tmp_path: Path) -> None:
                 if len(reasons) == 3:
                     break
 
+        assert not store.is_ready()
     assert ["busy"] * 3 == list(reasons.values())
+    assert store.is_ready()
+    lines = [record.getMessage() for record in caplog.records]
+    assert ["reports are refused for now: a full disk", "reports are stored again"] == lines
     for slot in reasons:
         assert store.store_report(digest, built.tokens[slot], f"{slot:032x}", body)
     for slot, receipt in receipts.items():

@@ -12,7 +12,12 @@ from sqlalchemy import select, text
 from crowdveil.campaign.folder import CampaignFolder, TokenEntry, tokens_bytes
 from crowdveil.campaign.token import Token, token_hash
 from crowdveil.errors import SettingsError
-from crowdveil.service.campaign_registration import CURATOR_FILE, curator_token_hash, register_and_list_left_out_slots
+from crowdveil.service.campaign_registration import (
+    CURATOR_FILE,
+    curator_token_hash,
+    read_or_make_token,
+    register_and_list_left_out_slots,
+)
 from crowdveil.service.problems import Problem
 from crowdveil.service.schema import campaigns, reports
 from crowdveil.service.store import Purged, Store
@@ -204,3 +209,18 @@ def test_a_failing_database_stores_nothing_and_refuses_for_now(store: Store, bui
         connection.execute(text("ALTER TABLE away RENAME TO report"))
     receipt = store.store_report(built.campaign.digest, built.tokens[0], report_id, BODY)
     assert sha256(BODY).hexdigest().encode() in receipt
+
+
+@pytest.mark.parametrize("content", [b"", b"half", b"\xff\xfe\x00", b"x" * 1000])
+def test_a_token_file_that_holds_none_is_refused(content: bytes, tmp_path: Path) -> None:
+    """A file that is empty, half written, no text or long is refused by rule and hint; a new one is complete."""
+    held = tmp_path / "held.txt"
+    held.write_bytes(content)
+    with pytest.raises(SettingsError, match="must hold a token of 43 characters"):
+        read_or_make_token(held)
+    with pytest.raises(SettingsError, match="must hold a token of 43 characters"):
+        read_or_make_token(tmp_path / "absent.txt", make=False)
+
+    made = read_or_make_token(tmp_path / "new.txt")
+    assert made == read_or_make_token(tmp_path / "new.txt") == read_or_make_token(tmp_path / "new.txt", make=False)
+    assert 0o600 == (tmp_path / "new.txt").stat().st_mode & 0o777

@@ -1,16 +1,15 @@
-"""Workers to review: abilities credibly below a bound, and answers that look like spam.
+"""Workers to review: who repeats labels or copies first, by the answers alone; then whose ability is credibly low.
 
-Reasons, each with 95 % certainty on one side, for a worker with n answers:
+Kinds of workers to review, in this order:
+    repeats: labels that do not depend on the task (`label_patterns`), or one number (`number_patterns`);
+    copies: answers that agree with another worker's more than independent work explains;
+    chance: agreement with others that is near chance, or below it;
+    unclear: one answer to all tasks, which too few answers of others contradict to tell it from careful work;
     ability: the upper end of the 90 % credible interval of the ability is below the bound, by default the middle
-        between 1 / labels and the median ability;
-    constant: the answers are equal, and F^n < .001 for the share F of that label in all answers;
-    chance: the share A of equal answers with other workers is below chance + .1 (1 - chance) by 1.645 standard errors
-        sqrt(A (1 - A) / n), where chance = sum_c f_c F_c for the worker's own label shares f (Cohen's kappa below .1).
-    copies: the worker answers as another one (`evaluation.copies`).
-The last three read answers, so that they are left out behind a channel; there the interval includes the noise.
-
-Where truths have labels of their own, reasons are constant answers, and pairs whose errors are alike
-(`evaluation.panel`).
+        between 1 / labels and the median ability.
+The ability is the fit's, whose truths bad workers can bend: by default nobody is listed for it who agrees with others
+as well as the median worker, unless known truths guided the fit. Behind a channel only the interval, which includes the
+noise, is read. Where truths have labels of their own, equal answers are listed, and pairs whose errors are alike.
 """
 
 from dataclasses import dataclass
@@ -20,44 +19,67 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.channels.alphabet import Categories
+from crowdveil.crowd_review.label_patterns import LabelPatterns
+from crowdveil.crowd_review.label_reasons import add_label_reasons
+from crowdveil.crowd_review.listing import Kind, Listing
+from crowdveil.crowd_review.number_patterns import NumberPatterns
+from crowdveil.crowd_review.number_reasons import add_equal_answers, add_number_reasons
 from crowdveil.data.evidence import Evidence
-from crowdveil.data.reports import Reports
 from crowdveil.em.estimate import Estimate
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.evaluation.agreement import NORMAL_QUANTILE, agreement
-from crowdveil.evaluation.copies import find_copies
 from crowdveil.inference.infer import Inference
 from crowdveil.inference.panel import PanelFit
-from crowdveil.presentation.hints import advice
-
-RARE = 1e-3
-"""Probability of equal answers below which they count as constant."""
-MIN_KAPPA = 0.1
-MIN_ANSWERS = 10
-"""Answers from which agreement with others is judged."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class WorkerToReview:
-    """One worker to review, with a sentence for each reason."""
+    """One worker to review, with a sentence for each reason.
+
+    Attributes:
+        worker: name.
+        kind: of the strongest reason.
+        ability, low, high: of the fit, with the 90 % credible interval; nan without one.
+        weight: what an answer counts in the truths; nan where the method has no weights.
+        group: first worker of the group of copies; empty for none.
+        reports: number of reports.
+        reasons: sentences.
+    """
 
     worker: str
+    kind: Kind
     ability: float
     low: float
     high: float
+    weight: float
+    group: str
     reports: int
     reasons: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
+class GroupOfCopies:
+    """Workers who answer alike.
+
+    Attributes:
+        workers: names.
+        counts_as: number of independent workers that they count as in the truths; nan where the method has no weights.
+    """
+
+    workers: tuple[str, ...]
+    counts_as: float
+
+
+@dataclass(frozen=True, kw_only=True)
 class Review:
-    """Workers to review, the lowest upper end of the interval first.
+    """Workers to review, in the order of the kinds.
 
     Attributes:
         method: estimator.
-        bound: ability below which a worker is reviewed; None where truths have labels of their own.
+        bound: ability below which a worker is reviewed; None where there is none.
         workers: number of all workers.
         found: workers to review.
+        groups: of copies, the largest first.
+        notes: sentences on what the answers do not tell.
         channel_used: whether only intervals through a channel were read.
     """
 
@@ -65,7 +87,13 @@ class Review:
     bound: float | None
     workers: int
     found: tuple[WorkerToReview, ...]
+    groups: tuple[GroupOfCopies, ...] = ()
+    notes: tuple[str, ...] = ()
     channel_used: bool
+
+    def count_of(self, kind: Kind) -> int:
+        """Return the number of workers of a kind."""
+        return sum(one.kind == kind for one in self.found)
 
 
 def refuse_reports_without_channel(evidence: Evidence) -> None:
@@ -87,8 +115,8 @@ def review_workers(inference: Inference, *, bound: float | None = None) -> Revie
     """Return the workers to review.
 
     Raises:
-        SettingsError: a bound outside (0, 1) or beside truths with labels of their own, or a method without intervals
-            of abilities.
+        SettingsError: a bound outside (0, 1), beside truths with labels of their own, or for numbers; or a method
+            without intervals of abilities.
         ReportsError: protected reports without a certificate.
     """
     estimate, evidence = inference.estimate, inference.evidence
@@ -103,86 +131,110 @@ def review_workers(inference: Inference, *, bound: float | None = None) -> Revie
         if bound is not None:
             raise SettingsError("a bound of abilities does not go with truths", value=bound, hint="Leave it out.")
         return _review_of_panel(inference.panel, evidence)
-    workers = estimate.workers
     if not estimate.categorical:
-        raise SettingsError(
-            "workers are reviewed by their labels, these answers are numbers",
-            value=estimate.method,
-            hint="The file of workers that `infer` writes has the quality of each worker. "
-            + advice(
-                "With truths that have labels of their own ({truths}), pairs of workers who answer alike are listed.",
-                truths=["no", "yes"],
-            ),
-            value_in_rule=True,
-        )
+        return _review_of_numbers(estimate, evidence, bound)
+    workers = estimate.workers
     if workers.ability_low is None or workers.ability_high is None or estimate.alphabet is None:
         raise SettingsError(
             "a review needs labels and a method with intervals of abilities",
             value=estimate.method,
             hint="Use the method hierarchical-dawid-skene.",
         )
-    limit = bound or ability_bound(workers.quality, estimate.reports_per_worker, estimate.alphabet.size)
-    reasons: list[list[str]] = [[] for _ in range(len(workers.quality))]
-    for worker in np.flatnonzero((workers.ability_high < limit) & (estimate.reports_per_worker > 0)).tolist():
-        reasons[worker].append(f"The ability is below {limit:.2f} with 95 % certainty.")
-    if not estimate.channel_used and evidence.channel is None:
-        _add_constant_copy_and_chance_reasons(reasons, evidence)
-    return _review_of_reasons(estimate, limit, reasons)
+    listing, limit = listing_of_answers(evidence), bound
+    if limit is None:
+        limit = ability_bound(workers.quality, estimate.reports_per_worker, estimate.alphabet.size)
+    low = (workers.ability_high < limit) & (estimate.reports_per_worker > 0)
+    if bound is None and estimate.gold is None and listing.agrees_well is not None:
+        low &= ~listing.agrees_well
+    text = f"The ability is below {limit:.2f} with 95 % certainty."
+    for worker in np.flatnonzero(low).tolist():
+        listing.add(worker, "ability", text, -float(workers.quality[worker]))
+    return _review_of_listing(estimate, limit, listing)
+
+
+def _review_of_numbers(estimate: Estimate, evidence: Evidence, bound: float | None) -> Review:
+    """Return the workers to review by their numbers."""
+    if bound is not None:
+        raise SettingsError("a bound of abilities needs labels, these are numbers", value=bound, hint="Leave it out.")
+    if estimate.channel_used or evidence.channel is not None or evidence.sums is not None:
+        raise SettingsError(
+            "workers are reviewed by their labels, or by numbers that are not perturbed",
+            value=estimate.method,
+            hint="The file of workers that `infer` writes has the quality of each worker.",
+            value_in_rule=True,
+        )
+    return _review_of_listing(estimate, None, listing_of_answers(evidence))
+
+
+def listing_of_answers(evidence: Evidence) -> Listing:
+    """Return the reasons that answers give, unperturbed; none for reports, sums and panels."""
+    listing = Listing()
+    if evidence.channel is not None or evidence.collection is not None or evidence.sums is not None or evidence.truths:
+        return listing
+    if isinstance(evidence.reports.alphabet, Categories):
+        add_label_reasons(listing, evidence.reports, LabelPatterns.of_reports(evidence.reports))
+    else:
+        add_number_reasons(listing, evidence.reports, NumberPatterns.of_reports(evidence.reports))
+    return listing
 
 
 def _review_of_panel(fit: PanelFit, evidence: Evidence) -> Review:
     """Return the workers to review where truths have labels of their own."""
     place = {str(name): code for code, name in enumerate(fit.estimate.worker_names.tolist())}
-    reasons: list[list[str]] = [[] for _ in place]
+    listing = Listing()
     if evidence.channel is None:
-        _add_constant_answer_reason(reasons, evidence.reports)
-    nearest: dict[str, str] = {}
+        add_equal_answers(listing, evidence.reports)
     for pair in fit.alike:
         for worker, other in (pair.workers, pair.workers[::-1]):
             text = f"Answers as {other!r}: errors correlate by {pair.correlation:.2f} on {pair.common:,} common tasks."
-            nearest.setdefault(worker, text)
-    for worker, text in nearest.items():
-        reasons[place[worker]].append(text)
-    return _review_of_reasons(fit.estimate, None, reasons)
+            if listing.kinds.get(place[worker]) != "copies":
+                listing.add(place[worker], "copies", text)
+    return _review_of_listing(fit.estimate, None, listing)
 
 
-def _add_constant_answer_reason(reasons: list[list[str]], reports: Reports) -> NDArray[np.bool_]:
-    """Add the reason "constant" to those of each worker, for labels or numbers; return who has it."""
-    values, codes, counts = np.unique(reports.value, return_inverse=True, return_counts=True)
-    first = np.zeros(len(reasons), dtype=np.int64)
-    first[reports.worker[::-1]] = codes[::-1]
-    others = np.bincount(reports.worker, codes != first[reports.worker], len(reasons))
-    totals = np.asarray(reports.per_worker)
-    constant = np.asarray((others == 0) & ((counts / len(codes))[first] ** totals < RARE))
-    for worker in np.flatnonzero(constant).tolist():
-        value = values[first[worker]]
-        name = f"{value:g}" if reports.alphabet is None else repr(reports.alphabet.names[int(value)])
-        reasons[worker].append(f"All {int(totals[worker]):,} answers are {name}.")
-    return constant
-
-
-def _review_of_reasons(estimate: Estimate, bound: float | None, reasons: list[list[str]]) -> Review:
+def _review_of_listing(estimate: Estimate, bound: float | None, listing: Listing) -> Review:
     """Return the review of the workers with reasons."""
     workers = estimate.workers
-    unknown = np.full(len(reasons), np.nan)
+    unknown = np.full(len(estimate.worker_names), np.nan)
     low, high = (unknown if end is None else end for end in (workers.ability_low, workers.ability_high))
+    ability = workers.quality if workers.quality_name == "ability" else unknown
+    informed = unknown if workers.independent is None else 1 - workers.independent
+    names, groups = estimate.worker_names, listing.groups
+    of_group = {worker: group for group in groups for worker in group.workers.tolist()}
+
+    def weight_of(worker: int) -> float:
+        """Return what an answer of a worker counts in the truths."""
+        group = of_group.get(worker)
+        return float(informed[worker] * (1.0 if group is None else group.weight_of(worker)))
+
+    def row(worker: int) -> WorkerToReview:
+        group = of_group.get(worker)
+        return WorkerToReview(
+            worker=str(names[worker]),
+            kind=listing.kinds[worker],
+            ability=float(ability[worker]),
+            low=float(low[worker]),
+            high=float(high[worker]),
+            weight=weight_of(worker),
+            group="" if group is None else str(names[int(group.workers[0])]),
+            reports=int(estimate.reports_per_worker[worker]),
+            reasons=tuple(listing.reasons[worker]),
+        )
+
     return Review(
         method=estimate.method,
         bound=bound,
-        workers=len(reasons),
-        channel_used=estimate.channel_used,
-        found=tuple(
-            WorkerToReview(
-                worker=str(estimate.worker_names[worker]),
-                ability=float(workers.quality[worker]),
-                low=float(low[worker]),
-                high=float(high[worker]),
-                reports=int(estimate.reports_per_worker[worker]),
-                reasons=tuple(reasons[worker]),
+        workers=len(names),
+        found=tuple(map(row, listing.ordered())),
+        groups=tuple(
+            GroupOfCopies(
+                workers=tuple(str(names[worker]) for worker in group.workers.tolist()),
+                counts_as=sum(map(weight_of, group.workers.tolist())),
             )
-            for worker in np.lexsort((workers.quality, high)).tolist()
-            if reasons[worker]
+            for group in groups
         ),
+        notes=tuple(listing.notes),
+        channel_used=estimate.channel_used,
     )
 
 
@@ -199,62 +251,19 @@ def ability_bound(quality: NDArray[np.float64], reports: NDArray[np.int64], labe
 
 
 def review_columns(review: Review) -> dict[str, NDArray[Any]]:
-    """Return the workers to review as columns: worker, ability, ability_low, ability_high, reports, reason."""
+    """Return the workers to review as columns.
+
+    They are worker, kind, ability, ability_low, ability_high, reports, weight, group and reason.
+    """
     found = review.found
     return {
         "worker": np.array([one.worker for one in found], dtype=np.str_),
+        "kind": np.array([one.kind for one in found], dtype=np.str_),
         "ability": np.array([one.ability for one in found]),
         "ability_low": np.array([one.low for one in found]),
         "ability_high": np.array([one.high for one in found]),
         "reports": np.array([one.reports for one in found], dtype=np.int64),
+        "weight": np.array([one.weight for one in found]),
+        "group": np.array([one.group for one in found], dtype=np.str_),
         "reason": np.array([" ".join(one.reasons) for one in found], dtype=np.str_),
     }
-
-
-def _add_constant_copy_and_chance_reasons(reasons: list[list[str]], evidence: Evidence) -> None:
-    """Add the reasons "constant" and "chance" to those of each worker."""
-    reports, alphabet = evidence.reports, evidence.reports.alphabet
-    if not isinstance(alphabet, Categories):
-        return
-    counts = np.zeros((len(reports.workers), alphabet.size))
-    for block in reports.blocks():
-        key = block.worker.astype(np.int64) * alphabet.size + block.value
-        counts += np.bincount(key, minlength=counts.size).reshape(counts.shape)
-    constant = _add_constant_answer_reason(reasons, reports)
-    if int(np.max(reports.per_task)) < 2:
-        return
-    _add_copied_worker_reasons(reasons, reports)
-    for worker, kappa in _workers_near_chance(evidence, counts, counts.sum(axis=0) / counts.sum()):
-        if not constant[worker]:
-            reasons[worker].append(f"The answers agree with others hardly more than by chance (kappa {kappa:.2f}).")
-
-
-def _add_copied_worker_reasons(reasons: list[list[str]], reports: Reports) -> None:
-    """Add for each copy the worker with whom it has the most common tasks."""
-    copies = find_copies(reports)
-    if copies is None:
-        return
-    most: dict[int, tuple[int, int, int]] = {}
-    for first, second, common, same in zip(*(column.tolist() for column in copies.pairs), strict=True):
-        for worker, other in ((first, second), (second, first)):
-            most[worker] = max(most.get(worker, (0, 0, 0)), (common, same, other))
-    for worker, (common, same, other) in sorted(most.items()):
-        reasons[worker].append(
-            f"Answers as {str(reports.workers[other])!r}: {same:,} of {common:,} common answers are equal, more than "
-            "independent work explains."
-        )
-
-
-def _workers_near_chance(
-    evidence: Evidence, counts: NDArray[np.float64], shares: NDArray[np.float64]
-) -> list[tuple[int, float]]:
-    """Return the workers whose agreement is near chance, with kappa; `counts` indexed [worker, label]."""
-    found = agreement(evidence.reports).workers
-    assert found is not None
-    totals = counts.sum(axis=1)
-    chance = counts @ shares / np.maximum(totals, 1)
-    share = np.nan_to_num(found.pairwise)
-    width = NORMAL_QUANTILE * np.sqrt(share * (1 - share) / np.maximum(totals, 1))
-    low = (share + width < chance + MIN_KAPPA * (1 - chance)) & (totals >= MIN_ANSWERS) & (found.pairs >= MIN_ANSWERS)
-    kappa = (share - chance) / np.maximum(1 - chance, 1e-12)
-    return [(worker, float(kappa[worker])) for worker in np.flatnonzero(low).tolist()]

@@ -162,6 +162,10 @@ def _wide_hint(error: ReportsError, columns: Sequence[str]) -> str:
     return WIDE if error.code == "no worker or answer column" and len(columns) > 2 else ""
 
 
+MIXED_COLUMNS = "Give each column its own name, and turn mixed columns into text."
+NO_FRAME = "Such as {'task': [1, 1], 'worker': ['ann', 'bob'], 'label': ['no', 'yes']}, a row for each answer."
+
+
 @contextmanager
 def _errors_as_report_errors(frame: Any, source: str = SOURCE) -> Iterator[None]:
     """Turn errors on what is no frame, or has columns of mixed kinds, into ReportsError."""
@@ -180,14 +184,17 @@ def _errors_as_report_errors(frame: Any, source: str = SOURCE) -> Iterator[None]
             "columns hold one kind of value each, text in UTF-8",
             source=source,
             examples=_frame_type_or_column_error(frame, error),
-            hint="Give each column its own name, and turn mixed columns into text.",
+            hint=MIXED_COLUMNS if _has_columns(frame) else NO_FRAME,
         ) from error
 
 
 def _frame_type_or_column_error(frame: Any, error: Exception) -> str:
     """Return what was given in place of a frame, or the first line of the error on a column."""
-    has_columns = isinstance(frame, Mapping) or hasattr(frame, "columns")
-    return str(error).partition("\n")[0][:200] if has_columns else type(frame).__name__
+    return str(error).partition("\n")[0][:200] if _has_columns(frame) else type(frame).__name__
+
+
+def _has_columns(frame: Any) -> bool:
+    return isinstance(frame, Mapping) or hasattr(frame, "columns")
 
 
 WITHOUT_NAMES = (

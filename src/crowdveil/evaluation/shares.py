@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdveil.arguments import require_instance
 from crowdveil.channels.alphabet import NULL
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
@@ -97,9 +98,11 @@ def label_shares(
         progress: called with the finished and the expected number of tasks; equal tasks are computed once.
 
     Raises:
+        SettingsError: a frame in place of reports.
         ReportsError: numbers without an alphabet, reports that the channel cannot send, or a worker with two reports on
             a task.
     """
+    require_instance("reports", reports, Reports, what="Reports", hint="Such as Reports.from_frame(answers).")
     if reports.alphabet is None:
         raise ReportsError(
             "shares are of labels, or of the values of a scale",

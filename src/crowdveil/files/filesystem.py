@@ -1,21 +1,24 @@
 """File-system primitives: regular files, temporary folders and folder locks.
 
 A temporary folder is locked (flock) by its process; the lock ends with the process. An unlocked one was abandoned, and
-is removed by the next process that creates a temporary folder there. On systems without flock nothing is removed.
+is removed by the next process that creates a temporary folder there. A process whose folder was removed before it held
+the lock makes another one. On systems without flock nothing is removed.
 """
 
 import os
 import re
 import stat
 import sys
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from io import BufferedReader
 from os import PathLike
 from pathlib import Path
 from shutil import rmtree
 from tempfile import mkdtemp
+from typing import IO
+
+from crowdveil.errors import ReportsError
 
 if sys.platform != "win32":
     import fcntl
@@ -23,8 +26,6 @@ if sys.platform != "win32":
 PREFIX = ".crowdveil-"
 _TEMPORARY = re.compile(re.escape(PREFIX) + "[a-z0-9_]{8}")
 """Names of temporary folders; others with the prefix are never removed."""
-NEW_SECONDS = 60
-"""Age below which a folder may not be locked yet."""
 NON_BLOCKING = getattr(os, "O_NONBLOCK", 0)
 """Flag with which opening a named pipe does not wait."""
 
@@ -47,6 +48,29 @@ def _open_regular_descriptor(path: str, flags: int) -> int:
 
 
 @contextmanager
+def refuse_change_while_read(stream: IO[bytes], source: str) -> Iterator[None]:
+    """Context in which an open file is read; at its end the file must be as it was, or rows of two files were read.
+
+    Raises:
+        ReportsError: its size or its time of change differs.
+    """
+    descriptor = os.dup(stream.fileno())  # the reader may close the stream
+    try:
+        before = os.fstat(descriptor)
+        yield
+        after = os.fstat(descriptor)
+    finally:
+        os.close(descriptor)
+    if stat.S_ISREG(before.st_mode) and (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns):
+        raise ReportsError(
+            "a file must stay as it is while it is read",
+            source=source,
+            examples=f"{before.st_size:,} bytes at the start, {after.st_size:,} at the end",
+            hint="Read it again. Write a new version beside it, then rename that: readers see one or the other.",
+        )
+
+
+@contextmanager
 def temporary_folder(parent: Path) -> Iterator[Path]:
     """Yield a new folder inside `parent`, removed with the context; abandoned ones are removed first.
 
@@ -54,12 +78,58 @@ def temporary_folder(parent: Path) -> Iterator[Path]:
         OSError: the system refuses to write in `parent`.
     """
     remove_abandoned_temporary_folders(parent)
-    folder = Path(mkdtemp(prefix=PREFIX, dir=parent))
+    folder, lock = _new_locked_folder(parent)
     try:
-        with folder_lock(folder):
+        with lock:
             yield folder
     finally:
         rmtree(folder, ignore_errors=True)
+
+
+def _new_locked_folder(parent: Path) -> tuple[Path, ExitStack]:
+    """Return a new folder with the lock on it; one that another process removed before it was locked is replaced."""
+    while True:
+        folder = Path(mkdtemp(prefix=PREFIX, dir=parent))
+        with ExitStack() as stack, suppress(FileNotFoundError):
+            stack.enter_context(folder_lock(folder))
+            folder.lstat()
+            return folder, stack.pop_all()
+
+
+def write_new_file(path: Path, data: bytes, *, mode: int = 0o666) -> None:
+    """Write a file that is not there yet, durably; it appears whole or not at all.
+
+    Args:
+        path: new file.
+        data: its content.
+        mode: permission bits, before the umask.
+
+    Raises:
+        FileExistsError: there is such a file.
+        OSError: the system refuses to write in its folder.
+    """
+    with temporary_folder(path.parent) as temporary:
+        staged = temporary / "new"
+        with os.fdopen(os.open(staged, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as stream:
+            stream.write(data)
+            stream.flush()
+            os.fsync(stream.fileno())
+        move_to_new_name(staged, path)
+
+
+def move_to_new_name(staged: Path, path: Path) -> None:
+    """Give a file in a temporary folder its name, unless another file has it.
+
+    Raises:
+        FileExistsError: there is such a file.
+    """
+    try:
+        os.link(staged, path)
+    except FileExistsError:
+        raise
+    except OSError:  # a file system without links
+        with path.open("xb"):
+            os.replace(staged, path)
 
 
 def remove_abandoned_temporary_folders(parent: Path) -> None:
@@ -67,18 +137,16 @@ def remove_abandoned_temporary_folders(parent: Path) -> None:
     with suppress(OSError):
         for folder in [Path(entry.path) for entry in os.scandir(parent) if _TEMPORARY.fullmatch(entry.name)]:
             with suppress(OSError):
-                if _is_abandoned_temporary_folder(folder):
-                    rmtree(folder, ignore_errors=True)
+                _remove_temporary_folder_unless_locked(folder)
 
 
-def _is_abandoned_temporary_folder(folder: Path) -> bool:
+def _remove_temporary_folder_unless_locked(folder: Path) -> None:
     about = folder.lstat()
     if sys.platform == "win32" or not stat.S_ISDIR(about.st_mode) or about.st_uid != os.geteuid():
-        return False
-    if time.time() - about.st_mtime < NEW_SECONDS:
-        return False
+        return
     with folder_lock(folder, wait=False) as is_free:
-        return is_free
+        if is_free:
+            rmtree(folder, ignore_errors=True)
 
 
 @contextmanager

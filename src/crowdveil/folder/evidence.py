@@ -332,9 +332,14 @@ def _refuse_lists_beside_crowd(reading: EvidenceOptions) -> None:
 
 def _read_assignment_named_by_crowd(path: Path, reports: Reports, crowd: Crowd | None) -> Assignment | None:
     """Return the assignment that the crowd names, after a check of its digest; None without one."""
-    if crowd is None or crowd.assignment_sha256 is None:
+    if crowd is None:
         return None
     file = report_directory(path) / ASSIGNMENT_FILE
+    if crowd.assignment_sha256 is None:
+        if file.exists():
+            rule = f"an {ASSIGNMENT_FILE} in the folder of the reports must be named by their {CROWD_FILE}"
+            raise ReportsError(rule, source=str(file), hint="Keep the files of one collection together.")
+        return None
     if not file.is_file() or sha256_hex(file.read_bytes()) != crowd.assignment_sha256:
         raise ReportsError(
             f"the {ASSIGNMENT_FILE} that {CROWD_FILE} names must be in the folder of the reports, unchanged",

@@ -7,9 +7,11 @@ panel, whose truths have labels of their own (`panel`).
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
 
 from crowdveil.arguments import require_bool
 from crowdveil.channels.channel import Channel
@@ -22,7 +24,7 @@ from crowdveil.data.facts.notes import NUMBERED_WORKERS, has_code
 from crowdveil.data.facts.prior import Prior
 from crowdveil.data.identifiers import index_of, no_common_task_error
 from crowdveil.data.importers.personal_columns import NUMBERED_NAME
-from crowdveil.em.estimate import Estimate
+from crowdveil.em.estimate import Estimate, Rows, WorkerTable
 from crowdveil.em.estimator import Estimator
 from crowdveil.em.executor import Engine
 from crowdveil.em.model import Progress
@@ -55,6 +57,10 @@ from crowdveil.inference.panel import PanelFit, fit_panel
 from crowdveil.inference.plain_fit import Fit, assumption_behind_confidence, fit, warning_if_unlike_votes
 from crowdveil.presentation.counts import crowd_text, number_of, verb_of
 from crowdveil.presentation.hints import advice, command_advice
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
 
 HISTORY_OR_FIT = "a history does not go with a saved fit"
 ONE_OF_BOTH = "A saved fit holds what is known of the workers: give one of the two."
@@ -104,6 +110,28 @@ class Inference:
         """Return the method and the size of the estimate, which holds truths and workers."""
         made = self.estimate
         return f"<Inference: {made.method}, {crowd_text(len(made.worker_names), len(made.tasks))}; see .estimate>"
+
+    @property
+    def truth(self) -> NDArray[Any]:
+        """Truth of each task, as of the estimate."""
+        return self.estimate.truth
+
+    @property
+    def workers(self) -> WorkerTable:
+        """Qualities of the workers, as of the estimate."""
+        return self.estimate.workers
+
+    def to_arrow(self, rows: Rows = "tasks") -> pa.Table:
+        """Return tasks or workers as an Arrow table, as of the estimate."""
+        return self.estimate.to_arrow(rows)
+
+    def to_pandas(self, rows: Rows = "tasks") -> "pandas.DataFrame":
+        """Return tasks or workers as a pandas frame, as of the estimate."""
+        return self.estimate.to_pandas(rows)
+
+    def to_polars(self, rows: Rows = "tasks") -> "polars.DataFrame":
+        """Return tasks or workers as a Polars frame, as of the estimate."""
+        return self.estimate.to_polars(rows)
 
     @property
     def inputs(self) -> tuple[Input, ...]:
@@ -191,7 +219,7 @@ def infer(
         gold: known truths that guide the fit, by task; with 20 or more, methods are combined (`gold_stack`).
         public_gold: whether gold is stated to be independent of all answers; else no guarantee covers the truths.
         prior: public probability of each label.
-        history: earlier estimate or frame with the quality of the workers.
+        history: earlier result, its estimate, or a frame with the quality of the workers.
         start_from: saved fit of some of the reports, which is resumed.
         engine, memory, progress: as in `Estimator.fit`.
         options: task, worker, label, value (names of columns), alphabet and the others of `Reports.from_frame`.
@@ -208,7 +236,8 @@ def infer(
     require_bool("public_gold", public_gold)
     evidence = _as_evidence(answers, method, channel, assignment, options, truths)
     known, public = as_known_truths(gold, public=public_gold), as_prior(prior)
-    earlier, start = as_worker_history(history), as_start(start_from)
+    earlier = as_worker_history(history.estimate if isinstance(history, Inference) else history)
+    start = as_start(start_from)
     given = _Given(known, public, earlier, start, engine, memory, progress)
     if evidence.sums is not None:
         return _infer_from_sums(evidence, evidence.sums, method, given)

@@ -6,8 +6,9 @@ import numpy as np
 
 from crowdveil.channels.alphabet import Scale
 from crowdveil.crowd_review.agreement import agreement_corrected_for_channel
+from crowdveil.crowd_review.listing import Kind
 from crowdveil.crowd_review.next_answers import require_labels_for_next_answers
-from crowdveil.crowd_review.workers import ability_bound
+from crowdveil.crowd_review.workers import ability_bound, listing_of_answers
 from crowdveil.data.evidence import Evidence
 from crowdveil.em.estimate import Estimate
 from crowdveil.errors import CrowdveilError
@@ -20,6 +21,17 @@ UNSURE = 0.8
 """Confidence below which a task counts as unsure."""
 FEW = 2
 MEANING = "; 1 is full agreement, 0 is chance"
+PATTERNS: tuple[tuple[Kind, str, str], ...] = (
+    ("repeats", "repeats answers that others contradict", "repeat answers that others contradict"),
+    ("copies", "answers as another one", "answer as another one"),
+    (
+        "unclear",
+        "gives one answer to all tasks, which may be careful work",
+        "give one answer to all tasks, which may be careful work",
+    ),
+)
+"""Kinds of workers who are counted, with their verbs."""
+SHOWN_GROUPS = 5
 
 
 def sentences_on_agreement_tasks_workers(
@@ -35,6 +47,7 @@ def sentences_on_agreement_tasks_workers(
     return (
         *_krippendorff_and_pairwise_sentences(evidence),
         *_task_sentences(estimate, evidence),
+        *_sentences_on_patterns(evidence, with_workers=with_workers),
         *_sentence_on_low_abilities(estimate, with_workers=with_workers),
     )
 
@@ -97,6 +110,25 @@ def _next_answers_can_be_chosen(evidence: Evidence | None, estimate: Estimate) -
     except CrowdveilError:
         return False
     return True
+
+
+def _sentences_on_patterns(evidence: Evidence | None, *, with_workers: bool) -> list[str]:
+    """Return who repeats answers or answers alike, by the answers alone, and what the answers do not tell."""
+    if evidence is None:
+        return []
+    listing, lines = listing_of_answers(evidence), list[str]()
+    for kind, singular, plural in PATTERNS:
+        workers = [worker for worker in listing.ordered() if listing.kinds[worker] == kind]
+        names = ", ".join(quoted(str(evidence.reports.workers[worker])) for worker in workers)
+        if workers:
+            of_workers = f"{len(workers):,} of {number_of(len(evidence.reports.workers), 'worker')}"
+            verb = verb_of(len(workers), singular, plural, whole=len(evidence.reports.workers))
+            lines.append(f"{of_workers} {verb}{f': {names}' if with_workers else ''}.")
+    for group in listing.groups[:SHOWN_GROUPS]:
+        count = group.weights.sum()
+        if np.isfinite(count):
+            lines.append(f"{number_of(len(group.workers), 'worker')} who answer alike count as {count:.1f}.")
+    return [*lines, *(listing.notes if lines else [])]
 
 
 def _sentence_on_low_abilities(estimate: Estimate, *, with_workers: bool) -> list[str]:

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import gettempdir
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,7 @@ from crowdveil.data.reports import Reports
 from crowdveil.errors import DeviceError
 from crowdveil.estimators.dawid_skene import DawidSkene
 from crowdveil.files.atomic_write import Outputs, write_outputs
+from crowdveil.files.filesystem import temporary_folder
 from crowdveil.folder.campaign.invitations import write_first_link_of_each_worker
 from crowdveil.folder.estimate_files import DEMO, estimate_outputs, page_outputs
 from crowdveil.mechanisms.randomized_response import RandomizedResponse
@@ -125,8 +126,8 @@ def run_on_loopback(
     progress: Progress | None = None,
 ) -> tuple[Campaign, CampaignResult]:
     """Make a campaign, serve it, have every worker report, close it and infer; nothing is left on disk."""
-    with TemporaryDirectory(prefix="crowdveil-campaign-") as temporary:
-        folder = Path(temporary) / "campaign"
+    with temporary_folder(Path(gettempdir())) as temporary:
+        folder = temporary / "campaign"
         settings = ServerSettings(database=f"sqlite:///{temporary}/reports.sqlite", port=0)
         listening = open_listening_socket(settings)
         campaign, parts = assemble_campaign(replace(content, url=address_of(settings, listening)), assigned)

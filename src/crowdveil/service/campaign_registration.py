@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import re
 import secrets
 from collections.abc import Sequence
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 
@@ -14,12 +14,15 @@ from sqlalchemy import Connection, insert, select, update
 from crowdveil.campaign.document import Campaign
 from crowdveil.campaign.folder import CAMPAIGN_FILE, CampaignFolder, TokenEntry
 from crowdveil.errors import SettingsError
+from crowdveil.files.atomic_write import PRIVATE_FILE, folder_errors
+from crowdveil.files.filesystem import open_regular, write_new_file
 from crowdveil.service.schema import WRITES, campaigns, parts, pictures, reports, tokens
 from crowdveil.service.store import Store
 
 CURATOR_FILE = "curator-token.txt"
 CURATOR_PREFIX = b"crowdveil-curator/1"
 KEY_BYTES = 32
+MAX_TOKEN_BYTES = 100
 _CURATOR_TOKEN = re.compile("[A-Za-z0-9_-]{43}")
 
 
@@ -118,26 +121,24 @@ def read_or_make_token(path: Path, *, make: bool = True) -> str:
     """Return the token of 43 characters in a file; with `make` it is written (mode 0600) if there is none.
 
     Raises:
-        SettingsError: the file is missing, or holds no token.
+        SettingsError: the file is missing, holds no token, or cannot be read or written.
     """
+    with folder_errors(path.parent, role="the folder of the token"), suppress(FileExistsError):
+        if make:
+            text = secrets.token_urlsafe(KEY_BYTES)
+            write_new_file(path, f"{text}\n".encode(), mode=PRIVATE_FILE)
+            return text
     try:
-        if not make:
-            raise FileExistsError
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
-        text = path.read_text("utf-8").strip() if path.is_file() else ""
-        if not _CURATOR_TOKEN.fullmatch(text):
-            raise SettingsError(
-                f"{path.name} must hold a token of 43 characters",
-                value=str(path),
-                hint="Move the file away." if make else "Give the file that the other side wrote.",
-            ) from None
-        return text
-    text = secrets.token_urlsafe(KEY_BYTES)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
-        stream.write(text + "\n")
-        stream.flush()
-        os.fsync(stream.fileno())
+        with open_regular(path) as stream:
+            text = stream.read(MAX_TOKEN_BYTES).decode("ascii", "replace").strip()
+    except OSError as error:
+        text = error.strerror or "no regular file"
+    if not _CURATOR_TOKEN.fullmatch(text):
+        raise SettingsError(
+            f"{path.name} must hold a token of 43 characters",
+            value=str(path),
+            hint="Move the file away." if make else "Give the file that the other side wrote.",
+        )
     return text
 
 

@@ -6,6 +6,8 @@ a retry, equal or not, has the same answer as the first write.
 
 from __future__ import annotations
 
+import logging
+import secrets
 import threading
 from collections.abc import Sequence
 from concurrent.futures import Future
@@ -13,14 +15,17 @@ from dataclasses import dataclass
 from queue import SimpleQueue
 from typing import Literal
 
-from sqlalchemy import Connection, Engine, select
+from sqlalchemy import Connection, Engine, delete, insert, select
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import SQLAlchemyError
 
 from crowdveil.service.problems import Problem
-from crowdveil.service.schema import WRITES, campaigns, reports, tokens
+from crowdveil.service.schema import FAILURES, WRITES, campaigns, failure_kind, reports, tokens
 
 MAX_BATCH = 256
+PROBE_BYTES = 8192
+"""Size of the row that is written, and deleted at once, to see whether there is room on the disk."""
+logger = logging.getLogger("crowdveil.service")
 Period = Literal["early", "open", "closed"]
 
 
@@ -88,11 +93,11 @@ def _insert_unless_already_stored(connection: Connection, admitted: Sequence[Sub
     """Insert reports; one whose token or id is stored already is left out."""
     if not admitted:
         return
-    insert = sqlite.insert if connection.dialect.name == "sqlite" else postgresql.insert
+    insert_new = sqlite.insert if connection.dialect.name == "sqlite" else postgresql.insert
     # Equal orders of keys in all processes: two batches never wait for one another in a circle.
     ordered = sorted(admitted, key=lambda one: (one.campaign, one.token_hash, one.report_id))
     connection.execute(
-        insert(reports).on_conflict_do_nothing(),
+        insert_new(reports).on_conflict_do_nothing(),
         [
             {"campaign": one.campaign, "report_id": one.report_id, "token_hash": one.token_hash, "body": one.body}
             for one in ordered
@@ -115,6 +120,7 @@ class ReportWriter:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine.execution_options(**{WRITES: True})
+        self._failure: str | None = ""
         self._queue: SimpleQueue[tuple[SubmittedReport, Future[bytes]] | None] = SimpleQueue()
         self._thread = threading.Thread(
             target=self._store_queued_reports_in_batches, name="crowdveil-intake", daemon=True
@@ -126,6 +132,29 @@ class ReportWriter:
         future: Future[bytes] = Future()
         self._queue.put((submission, future))
         return future
+
+    def can_write(self) -> bool:
+        """Return whether the last write succeeded; after a failure, and at first, a write of a few pages is tried."""
+        if self._failure is None:
+            return True
+        row = {"hash": secrets.token_bytes(32), "document": bytes(PROBE_BYTES), "state": "purged"}
+        try:
+            with self._engine.begin() as connection:
+                connection.execute(insert(campaigns).values(row))
+                connection.execute(delete(campaigns).where(campaigns.c.hash == row["hash"]))
+        except SQLAlchemyError as error:
+            self._log_change(failure_kind(error))
+            return False
+        self._log_change(None)
+        return True
+
+    def _log_change(self, failure: str | None) -> None:
+        """Keep the kind of the last failure, None for none, and log it once."""
+        before, self._failure = self._failure, failure
+        if failure is not None and failure != before:
+            logger.error("reports are refused for now: %s", FAILURES.get(failure, failure))
+        elif failure is None and before:
+            logger.warning("reports are stored again")
 
     def close(self) -> None:
         """Store everything that was submitted, and end the thread."""
@@ -152,7 +181,9 @@ class ReportWriter:
                 answers: Sequence[bytes | str] = store_and_return_bodies_or_problems(
                     connection, [one for one, _ in waiting]
                 )
-        except SQLAlchemyError:
+            self._log_change(None)
+        except SQLAlchemyError as error:
+            self._log_change(failure_kind(error))
             answers = ["busy"] * len(waiting)
         except Exception:
             answers = ["internal"] * len(waiting)

@@ -12,6 +12,7 @@ import sqlite3
 from typing import Any
 
 from sqlalchemy import (
+    URL,
     Boolean,
     CheckConstraint,
     Column,
@@ -48,6 +49,8 @@ LOCK_SECONDS = 5
 CONNECT_TIMEOUT_SECONDS = 10
 CONNECTIONS = 8
 """Largest number of connections of one process."""
+CREATION_LOCK = 0x63726F776476
+"""Key of the lock in PostgreSQL under which one process creates the tables; SQLite has one writer anyhow."""
 WRITES = "writes"
 """Execution option of a connection whose transactions take SQLite's write lock at their start."""
 
@@ -167,7 +170,7 @@ def engine_of(url: str) -> Engine:
         ) from None
     kind = parsed.get_backend_name()
     if kind == SQLITE:
-        _create_private(parsed.database)
+        _create_private(_file_of_sqlite_or_raise(parsed))
         options: dict[str, Any] = {"timeout": BUSY_TIMEOUT_SECONDS, "check_same_thread": False}
     elif kind == "postgresql":
         parsed = parsed.set(drivername=POSTGRESQL)
@@ -191,15 +194,26 @@ def engine_of(url: str) -> Engine:
     return engine
 
 
-def _create_private(path: str | None) -> None:
+def _file_of_sqlite_or_raise(url: URL) -> str:
+    """Return the path of a database; one in memory, which every connection would have for itself, is refused."""
+    path = url.database or ""
+    if not path or path == ":memory:" or path.startswith("file:") or url.query:
+        raise SettingsError(
+            "a database of SQLite must be a file",
+            value=path or "(none)",
+            hint="For example sqlite:///reports.sqlite, without options.",
+        )
+    return path
+
+
+def _create_private(path: str) -> None:
     """Create the file of a database with access for its owner alone; its log and index get the same rights."""
-    if path and path != ":memory:":
-        try:
-            os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
-        except OSError as error:
-            raise SettingsError(
-                "the file of the database must be writable", value=path, hint=f"{error.strerror}."
-            ) from error
+    try:
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+    except OSError as error:
+        raise SettingsError(
+            "the file of the database must be writable", value=path, hint=f"{error.strerror}."
+        ) from error
 
 
 def _set_sqlite_pragmas(connection: Any, _: object) -> None:
@@ -234,6 +248,8 @@ def create_tables_or_require_version(engine: Engine) -> None:
         SettingsError: the tables have another version, or are not the service's.
     """
     with engine.execution_options(**{WRITES: True}).begin() as connection:
+        if engine.dialect.name != SQLITE:
+            connection.execute(text(f"SELECT pg_advisory_xact_lock({CREATION_LOCK})"))
         found = version_of(connection)
         if found == VERSION:
             return

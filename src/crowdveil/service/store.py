@@ -99,13 +99,14 @@ class Store:
         self.engine.dispose()
 
     def is_ready(self) -> bool:
-        """Return whether the database has the newest schema.
+        """Return whether the database has the newest schema, and stores reports; a full disk stores none.
 
         Raises:
             SQLAlchemyError: the database does not answer.
         """
         with self.engine.connect() as connection:
-            return version_of(connection) == VERSION
+            newest = version_of(connection) == VERSION
+        return newest and self._intake.can_write()
 
     # Reading
 

@@ -1,6 +1,7 @@
 """Texts and warnings of the facts of a collection: a guarantee with its conditions, or why there is none."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -11,11 +12,12 @@ from crowdveil.errors import ReportsError
 from crowdveil.mechanisms import RandomizedResponse
 
 RESPONSE = RandomizedResponse(alphabet=Categories(("no", "yes")), epsilon=2.0)
-PROMISE = str(RESPONSE.channel().guarantee)
+GUARANTEE = RESPONSE.channel().guarantee
+PROMISE = str(GUARANTEE)
 HELD = Collection(
     mechanism="randomized-response",
     description="randomized-response (epsilon=2.0)",
-    guarantee=RESPONSE.channel().guarantee,
+    guarantee=GUARANTEE,
     participation="protected",
 )
 """Facts of reports that were made from a file of answers."""
@@ -68,19 +70,37 @@ def test_what_voids_a_guarantee_is_warned_of() -> None:
     assert (f"{LISTS.capitalize()}.", EDITED) == lists.as_edited.warnings
 
 
-def test_the_certificate_decides_what_is_promised() -> None:
-    """The guarantee and the participation are those of the channel, whatever was stated; voided facts stay voided."""
-    public = replace(RESPONSE, epsilon=1.0, participation="public").channel()
-    for facts in (
-        HELD,
-        replace(HELD, guarantee=None, stated_guarantee="epsilon = 9 per cell, participation protected"),
-    ):
-        read = facts.with_channel(public)
-        assert (public.guarantee, "public") == (read.guarantee, read.participation)
-        assert read.guarantee_text.startswith(str(public.guarantee))
+def test_the_certificate_confirms_what_is_promised() -> None:
+    """The guarantee and the participation of the channel are stated; voided facts stay voided."""
+    channel = RESPONSE.channel()
+    text = str(replace(channel.guarantee, claimed=2.5))
+    for facts in (HELD, replace(HELD, guarantee=None, stated_guarantee=f"{text}; {GUARANTEE_SCOPE}")):
+        read = facts.with_channel(channel)
+        assert (channel.guarantee, "protected") == (read.guarantee, read.participation)
+        assert read.guarantee_text.startswith(str(channel.guarantee))
     assert HELD == HELD.with_channel(None)
     for voided in (replace(HELD, simulation=True), HELD.as_edited, replace(HELD, lists_from_answers=("tasks",))):
-        assert voided == voided.with_channel(public)
+        assert voided == voided.with_channel(channel)
+
+
+@pytest.mark.parametrize(
+    "stated",
+    [
+        {"guarantee": replace(GUARANTEE, epsilon=0.01)},
+        {"guarantee": replace(GUARANTEE, delta=0.5)},
+        {"guarantee": replace(GUARANTEE, unit="worker")},
+        {"guarantee": replace(GUARANTEE, participation="public")},
+        {"participation": "public"},
+        {"mechanism": "laplace"},
+        {"mechanism": "randomized-response+laplace"},
+        {"guarantee": None, "stated_guarantee": "epsilon = 0.01 per cell, participation protected"},
+        {"guarantee": None, "stated_guarantee": "epsilon = 2 per cell, participation public"},
+    ],
+)
+def test_what_contradicts_the_certificate_is_refused(stated: dict[str, Any]) -> None:
+    """Facts that state another mechanism, bound, unit or participation than the certificate are refused."""
+    with pytest.raises(ReportsError, match="must state the mechanism and the guarantee of its certificate"):
+        replace(HELD, **stated).with_channel(RESPONSE.channel())
 
 
 @pytest.mark.parametrize("mark", [LISTS_MARK, simulation_mark(3)])

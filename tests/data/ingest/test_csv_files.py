@@ -2,6 +2,8 @@
 
 import csv
 import io
+from contextlib import nullcontext
+from pathlib import Path
 from threading import Event, Thread
 
 import numpy as np
@@ -11,10 +13,11 @@ from hypothesis import strategies as st
 
 from crowdveil.cli.options import parse_words
 from crowdveil.data.assignment import Assignment
-from crowdveil.data.ingest.csv_files import csv_row
+from crowdveil.data.ingest.csv_files import csv_row, read_csv_table
 from crowdveil.data.ingest.csv_quotes import QuoteValidator
 from crowdveil.data.ingest.labels import RESERVED_LABELS
 from crowdveil.data.reports import Reports
+from crowdveil.errors import ReportsError
 from crowdveil.folder.write_collection import write_report_files
 from tests.data.test_reports import cells
 
@@ -194,3 +197,20 @@ def test_closing_waits_until_no_bytes_are_held() -> None:
     closing.join(60)
 
     assert ["dropped", "closed"] == order
+
+
+def test_a_file_that_is_replaced_while_it_is_read_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows of two versions of a file are not read as one table; one that takes its place is no fault."""
+    path, text = tmp_path / "labels.csv", "task,worker,label\n" + "a,v,yes\n" * 1000
+
+    def rewritten(done: int, size: int) -> None:
+        path.write_text(text.replace("yes", "no"))
+
+    def renamed(done: int, size: int) -> None:
+        (tmp_path / "new.csv").write_text(text.replace("yes", "no"))
+        (tmp_path / "new.csv").replace(path)
+
+    for change, fails in ((rewritten, True), (renamed, False)):
+        path.write_text(text)
+        with pytest.raises(ReportsError, match="must stay as it is while it is read") if fails else nullcontext():
+            read_csv_table(path, ("task", "worker", "label"), progress=change)

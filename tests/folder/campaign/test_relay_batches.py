@@ -1,6 +1,7 @@
 """The curator's reading of batches: the set of reports alone counts, and what a relay doubles or invents does not."""
 
 import secrets
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -27,10 +28,10 @@ def relayed(key: Any, unit: str = "report", slots: int = 6) -> Campaign:
 
 
 def stored(folder: Path, batches: list[bytes]) -> Path:
-    """Write batches into a new folder."""
+    """Write batches into a new folder, each under its SHA-256."""
     folder.mkdir()
-    for number, batch in enumerate(batches):
-        (folder / f"{number}.batch").write_bytes(batch)
+    for batch in batches:
+        (folder / f"{sha256(batch).hexdigest()}.batch").write_bytes(batch)
     return folder
 
 
@@ -71,11 +72,29 @@ def test_what_a_relay_doubles_or_damages_does_not_count(tmp_path: Path) -> None:
     sealed = [seal_body(campaign, body) for body in BODIES[:2]]
     invented = [secrets.token_bytes(campaign.sent_bytes), seal_body(campaign, b"\xee\xee\xee")]
     batches = [*make_batches(campaign, sealed), *make_batches(campaign, [sealed[0], *invented])]
-    opened = read_batches(stored(tmp_path / "batches", [*batches, batches[0], b"damaged"]), campaign, key)
+    folder = stored(tmp_path / "batches", [*batches, b"no batch"])
+    (folder / "copy.batch").write_bytes(batches[0])
+    opened = read_batches(folder, campaign, key)
 
     assert 2 == len(opened.accepted)
     assert 3 == opened.refused
-    assert ["accepted", "accepted", "copy of an accepted file", "refused (not json)"] == list(opened.states.values())
+    expected = ["accepted", "accepted", "copy of an accepted file", "refused (not json)"]
+    assert expected == sorted(opened.states.values())
+
+
+def test_a_damaged_batch_is_refused_whole(tmp_path: Path) -> None:
+    """A batch of which one byte changed since it was stored is refused: the rest of its reports is no random sample."""
+    key = new_key()
+    campaign = relayed(key)
+    sealed = [seal_body(campaign, body) for body in BODIES]
+    first, second = make_batches(campaign, sealed[:2])[0], make_batches(campaign, sealed[2:])[0]
+    folder = stored(tmp_path / "batches", [first])
+    damaged = second[:-1] + bytes((second[-1] ^ 1,))
+    (folder / f"{sha256(second).hexdigest()}.batch").write_bytes(damaged)
+    opened = read_batches(folder, campaign, key)
+
+    assert (2, 0) == (len(opened.accepted), opened.refused)
+    assert ["accepted", "refused (its SHA-256 is not its name)"] == sorted(opened.states.values())
 
 
 def test_more_reports_than_links_are_refused(tmp_path: Path) -> None:

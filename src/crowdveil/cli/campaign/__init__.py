@@ -3,6 +3,7 @@
 import click
 
 from crowdveil.cli.campaign.answer import answer
+from crowdveil.cli.campaign.backup import backup
 from crowdveil.cli.campaign.close import close
 from crowdveil.cli.campaign.collect import collect
 from crowdveil.cli.campaign.demo import demo
@@ -19,7 +20,7 @@ from crowdveil.cli.verb import VerbGroup
 SECTIONS: dict[str, tuple[click.Command, ...]] = {
     "Make one": (init, new, invite, demo),
     "Answer it": (page, answer),
-    "Collect with the service": (serve, close, export, purge),
+    "Collect with the service": (serve, backup, close, export, purge),
     "Collect files, or through a relay": (collect, relay, receive),
 }
 """Subcommands by the heading of help, in the order of use."""

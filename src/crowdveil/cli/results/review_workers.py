@@ -1,7 +1,8 @@
-"""`crowdveil review`: workers whose ability is credibly low, or whose answers look like spam."""
+"""`crowdveil review`: workers who repeat answers or copy, and workers whose ability is credibly low."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,10 +24,22 @@ from crowdveil.presentation.counts import number_of
 from crowdveil.registry import METHOD_NAMES
 
 if TYPE_CHECKING:
+    from crowdveil.crowd_review.listing import Kind
+    from crowdveil.crowd_review.workers import GroupOfCopies
     from crowdveil.folder.recorded_reading_options import NamedReports
 
-SHOWN_WORKERS = 10
+SHOWN_WORKERS, SHOWN_GROUPS = 10, 5
 RULE = ": who is below it by the whole 90 % interval is listed (default: halfway from 1 / labels to the median ability)"
+BEHIND_CHANNEL = "Behind a channel only abilities are reviewed: noise hides repeated answers and copies."
+KIND_TEXTS: dict[Kind, str] = {
+    "repeats": "repeating answers",
+    "copies": "answering alike",
+    "chance": "near chance",
+    "unclear": "unclear",
+    "far": "far away",
+    "ability": "of low ability",
+}
+"""Words for the kinds of workers to review, in their order."""
 
 
 @click.command(
@@ -34,9 +47,11 @@ RULE = ": who is below it by the whole 90 % interval is listed (default: halfway
     values=REPORTS,
     example="crowdveil review labels.csv --out review.csv",
     main_options=("out", "below", "method", "as_json"),
-    short_help="List the workers to review: low ability, spam.",
+    short_help="List the workers to review: repeated answers, copies, low ability.",
 )
-@click.option("--out", type=FILE_PATH, help="CSV file: worker, ability, its interval, reports, reason.")
+@click.option(
+    "--out", type=FILE_PATH, help="CSV file: worker, kind, ability, its interval, reports, weight, group, reason."
+)
 @click.option("--below", type=float, metavar="A", help="Ability below which a worker is listed. [default: see above]")
 @click.option("--method", type=NameChoice(METHOD_NAMES), help="Estimator, as of infer.")
 @truths_option
@@ -50,19 +65,23 @@ def review(
     method: str | None,
     history: Path | None,
 ) -> None:
-    """List the workers to review: credibly low ability, or answers that look like spam.
+    """List the workers to review: who repeats answers or copies first, by the answers; low abilities last.
 
     REPORTS is what infer reads, or the folder that it wrote. A listed worker is a question, not a verdict: tasks may be
     ambiguous, or labels swapped.
 
     \f
-    A worker is listed if the upper end of the 90 % credible interval of the ability is below the bound (--below; by
-    default the middle between 1 / labels and the median ability), if all answers are equal, which is improbable at the
-    crowd's shares of labels (probability below .001), or if the answers agree with those of others hardly more than by
-    chance (kappa below .1, with 95 % certainty).
+    Listed are, in this order: who repeats labels or a number, whatever others answer; groups who answer alike, more
+    than independent work explains, with the number of workers that they count as; who agrees with others hardly more
+    than by chance, or less; who gives one answer to all tasks, where that may be careful work; numbers far from those
+    of others; and workers whose 90 % credible interval of the ability ends below the bound (--below; by default the
+    middle between 1 / labels and the median ability, and then nobody who agrees with others well). All but the last
+    are read from the answers alone, not from the truths, which such workers can bend. A note says where answers are too
+    few to tell people apart.
 
-    Behind a channel only the interval counts, which includes the noise. Protected reports without a certificate are
-    refused. With --truths, workers with equal answers are listed, and pairs whose errors are alike.
+    Behind a channel only the interval counts, which includes the noise; perturbed numbers are not reviewed. Protected
+    reports without a certificate are refused. With --truths, workers with equal answers are listed, and pairs whose
+    errors are alike.
     """
     from crowdveil.crowd_review.workers import refuse_reports_without_channel, review_columns, review_workers
     from crowdveil.folder.given_files import read_history
@@ -74,31 +93,57 @@ def review(
         fitted = infer(read.evidence, method, gold=read.gold_of_results, history=earlier)
         found = review_workers(fitted, bound=below)
     items = [asdict(one) for one in found.found[:SHOWN_WORKERS]]
+    groups = [_group_of_copies(one) for one in found.groups[:SHOWN_GROUPS]]
     data = {
         "method": found.method,
         "below": found.bound,
         "channel_used": found.channel_used,
         "workers": found.workers,
+        "notes": found.notes,
+        "kinds": {kind: found.count_of(kind) for kind in KIND_TEXTS},
+        "copies": shown_items_with_full_count(groups, len(found.groups)),
         "review": shown_items_with_full_count(items, len(found.found)),
     }
     read.write_table_and_print(data, _rows_to_print, lambda: review_columns(found))
 
 
-def _interval(one: dict[str, Any]) -> str:
-    """Return the interval of an ability as text; empty without one."""
-    return "" if one["low"] != one["low"] else f" (90 % interval {one['low']:.2f} to {one['high']:.2f})"
+def _group_of_copies(group: GroupOfCopies) -> dict[str, Any]:
+    """Return a group with its first names."""
+    names = list(group.workers)
+    return {"workers": shown_items_with_full_count(names[:SHOWN_WORKERS], len(names)), "counts_as": group.counts_as}
 
 
 def _rows_to_print(data: dict[str, Any]) -> list[tuple[str, str]]:
     listed = data["review"]
-    lines = [
-        f"{one['worker']}: ability {one['ability']:.2f}{_interval(one)}, {number_of(one['reports'], 'report')}. "
-        f"{' '.join(one['reasons'])}"
-        for one in listed["items"]
-    ]
+    kinds = ", ".join(f"{count:,} {KIND_TEXTS[kind]}" for kind, count in data["kinds"].items() if count)
+    shown = f"; first {listed['shown']:,}" if listed["shown"] < listed["of"] else ""
     return [
         ("method", data["method"]),
         *([] if data["below"] is None else [("below", f"ability {data['below']:.3f}{RULE}")]),
-        ("review", f"{listed['of']:,} of {number_of(data['workers'], 'worker')}; first {listed['shown']:,}"),
-        *[("", line) for line in lines],
+        *([("note", BEHIND_CHANNEL)] if data["channel_used"] else []),
+        *[("note", note) for note in data["notes"]],
+        *[("copies", _copies_text(group)) for group in data["copies"]["items"]],
+        ("review", f"{listed['of']:,} of {number_of(data['workers'], 'worker')}{kinds and f': {kinds}'}{shown}"),
+        *[("", _line_of_worker(one)) for one in listed["items"]],
     ]
+
+
+def _copies_text(group: dict[str, Any]) -> str:
+    """Return the names of a group, and the number of workers that it counts as."""
+    names, counts = group["workers"], group["counts_as"]
+    others = names["of"] - names["shown"]
+    listed = ", ".join(names["items"]) + (f" and {others:,} more" if others else "")
+    count = "" if math.isnan(counts) else f", who count as {counts:.1f}"
+    return f"{number_of(names['of'], 'worker')} answer alike{count}: {listed}"
+
+
+def _line_of_worker(one: dict[str, Any]) -> str:
+    """Return the line of a worker; the ability only where it is the reason, since bad workers can bend it."""
+    ability = f"ability {one['ability']:.2f}{_interval(one)}, " if one["kind"] == "ability" else ""
+    weight = "" if math.isnan(one["weight"]) else f", each counts {one['weight']:.2f}"
+    return f"{one['worker']}: {ability}{number_of(one['reports'], 'report')}{weight}. {' '.join(one['reasons'])}"
+
+
+def _interval(one: dict[str, Any]) -> str:
+    """Return the interval of an ability as text; empty without one."""
+    return "" if math.isnan(one["low"]) else f" (90 % interval {one['low']:.2f} to {one['high']:.2f})"

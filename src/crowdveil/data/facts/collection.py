@@ -1,6 +1,8 @@
 """Facts of a collection of protected reports: mechanism, guarantee, and what voids or limits the guarantee."""
 
+import re
 from dataclasses import dataclass, replace
+from math import isclose
 from typing import Self
 
 from crowdveil.channels.channel import Channel
@@ -9,6 +11,8 @@ from crowdveil.channels.guarantee import Guarantee, Participation
 from crowdveil.data.facts.asked import ListName, why_missing_lists_void_privacy
 from crowdveil.errors import ReportsError
 
+SAME_BOUND = 1e-9
+"""Relative difference below which two bounds are one bound, computed by two versions."""
 GUARANTEE_SCOPE = "the holder of the answers sees them all; the guarantee is against recipients of the reports alone"
 """Scope of the guarantee of reports that were made from a file of answers."""
 ASSIGNED = "hidden: which of the assigned tasks a worker skipped; not hidden: which were assigned"
@@ -104,7 +108,8 @@ class Collection:
         """Return the facts with the guarantee of the channel of the certificate, unless no guarantee holds.
 
         Raises:
-            ReportsError: a guarantee is stated, and the certificate is marked as without privacy.
+            ReportsError: a guarantee is stated that is not that of the certificate, or the certificate is marked as
+                without privacy.
         """
         if channel is None or self.voided:
             return self
@@ -116,4 +121,40 @@ class Collection:
                 hint="Use the crowd.json that was written with the reports.",
             )
         participation: Participation = "protected" if channel.protects_participation else "public"
+        self._refuse_other_mechanism_or_guarantee(channel, participation)
         return replace(self, guarantee=channel.guarantee, participation=participation)
+
+    def _refuse_other_mechanism_or_guarantee(
+        self, channel: Channel | ChannelTable, participation: Participation
+    ) -> None:
+        """Refuse facts that contradict those of the certificate; a text of the second format likewise."""
+        stated, certified = self.guarantee, channel.guarantee
+        if stated is None:
+            same = _without_claim(self.stated_guarantee) == _without_claim(str(certified))
+        else:
+            same = _is_same_bound(stated, certified) and self.participation == participation
+        if not same or not _mechanisms(self.mechanism) <= _mechanisms(channel.mechanism):
+            raise ReportsError(
+                "the crowd.json must state the mechanism and the guarantee of its certificate",
+                source="crowd.json",
+                examples=f"{self.mechanism[:50]}, {self.guarantee_text[:100]}; certificate: "
+                f"{channel.mechanism[:50]}, {certified}",
+                hint="Use the crowd.json that was written with the reports.",
+            )
+
+
+def _is_same_bound(one: Guarantee, other: Guarantee) -> bool:
+    """Return whether two guarantees are of one unit and participation, and differ in rounding alone."""
+    bounds = ((one.epsilon, other.epsilon), (one.delta, other.delta))
+    kinds = (one.unit, one.participation) == (other.unit, other.participation)
+    return kinds and all(isclose(*bound, rel_tol=SAME_BOUND) for bound in bounds)
+
+
+def _mechanisms(text: str) -> set[str]:
+    """Return the names of mechanisms in the text of one or several, without a mark after them."""
+    return set(re.split(r" / |\+", text.partition(",")[0]))
+
+
+def _without_claim(text: str) -> str:
+    """Return the bounds in the text of a guarantee, without what its source claims and without conditions."""
+    return re.sub(r" \(claimed [^)]*\)", "", text).partition(";")[0]

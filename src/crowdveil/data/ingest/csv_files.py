@@ -28,6 +28,7 @@ import pyarrow.csv
 
 from crowdveil.data.ingest.csv_quotes import QuoteValidator
 from crowdveil.errors import ReportsError, TextSource, join_errors
+from crowdveil.files.filesystem import refuse_change_while_read
 from crowdveil.presentation.hints import advice
 
 UTF8_MARK, UTF16_MARKS = b"\xef\xbb\xbf", (b"\xff\xfe", b"\xfe\xff")
@@ -373,7 +374,7 @@ def _long_cells_allowed() -> Iterator[None]:
 def open_plain_or_gzip(path: Path) -> Iterator[BinaryIO]:
     """Open a plain or gzipped file for reading; OSError becomes ReportsError."""
     try:
-        with open(path, "rb") as plain:
+        with open(path, "rb") as plain, refuse_change_while_read(plain, str(path)):
             zipped = plain.peek(2)[:2] == GZIP_MAGIC
             with gzip.open(plain) if zipped else plain as stream:
                 yield cast(BinaryIO, stream)

@@ -2,7 +2,8 @@
 
 The result depends on the set of reports only. Workers get numbers in the order of their reports' content, which says
 nothing about who they are. Of single cells, the numbers link nothing: the k-th report on one task and the k-th on
-another are of different workers. A cell that is refused counts as no answer.
+another are of different workers. A cell that is refused counts as no answer. A batch is stored under its SHA-256; a
+file of another content is damaged, and none of its reports counts.
 """
 
 from hashlib import sha256
@@ -19,6 +20,9 @@ from crowdveil.folder.campaign.report_files import ACCEPTED, COPY, Closing, Coll
 
 if TYPE_CHECKING:
     from crowdveil.sealing import PrivateKey
+
+DAMAGED = "refused (its SHA-256 is not its name)"
+"""State of a file that is not as the relay's other side stored it."""
 
 
 def read_batches(folder: Path, campaign: Campaign, key: "PrivateKey") -> CollectedFiles:
@@ -74,18 +78,23 @@ def _batch_file_states_and_sealed_parts(
         ) from error
     states: dict[str, str] = {}
     found: dict[str, list[tuple[bytes, ...]]] = {}
+    others: dict[str, str] = {}
     for path in paths:
         try:
             with open_regular(path) as stream:
                 data = stream.read(most_batch_bytes(campaign) + 1)
             name = sha256(data).hexdigest()
-            states[path.name] = COPY if name in found else ACCEPTED
-            found[name] = parse_batch(campaign, data)
+            if path.stem == name:
+                found[name] = parse_batch(campaign, data)
+                states[path.name] = ACCEPTED
+            else:
+                others[path.name] = name
         except CampaignError as error:
             states[path.name] = f"refused ({error.defect})"
         except OSError as error:
             states[path.name] = f"refused ({error.strerror or 'no regular file'})"
-    return states, found
+    states |= {file: COPY if name in found else DAMAGED for file, name in others.items()}
+    return dict(sorted(states.items())), found
 
 
 def _codes_of_sealed_part(

@@ -28,7 +28,7 @@ from crowdveil.channels.rounding import CERTAIN, percent_rounded_up
 from crowdveil.data.ingest.csv_files import csv_text
 from crowdveil.errors import SettingsError
 from crowdveil.files.atomic_write import PRIVATE_FILE, PRIVATE_FOLDER, folder_errors
-from crowdveil.files.filesystem import temporary_folder
+from crowdveil.files.filesystem import temporary_folder, write_new_file
 from crowdveil.folder.campaign.curator_key import key_path, new_curator_key
 from crowdveil.mechanisms import ChannelMechanism, Designed
 from crowdveil.planning.settings.alternatives import WORTH_ASKING, require_worth_asking
@@ -222,10 +222,9 @@ def write_template(path: Path) -> None:
     template = files("crowdveil.planning.settings").joinpath("templates", "campaign.toml").read_text("utf-8")
     today = datetime.now(UTC).date()
     opens, closes = (today + timedelta(days=days) for days in TEMPLATE_DAYS)
-    with folder_errors(path):
+    with folder_errors(path.parent):
         try:
-            with path.open("x", encoding="utf-8") as stream:
-                stream.write(Template(template).substitute(opens=opens, closes=closes))
+            write_new_file(path, Template(template).substitute(opens=opens, closes=closes).encode("utf-8"))
         except FileExistsError:
             hint = "Choose another name."
             raise SettingsError("settings are written into a new file", value=str(path), hint=hint) from None
