@@ -1,4 +1,4 @@
-"""The default for labels behind randomized response, against constants, where little is known.
+"""The default for labels behind randomized response, against constants and the vote, where little is known.
 
 Rows are public sets by epsilon (per answer) and participation; means over seeds. Sets with more than `TASKS` tasks are
 a fixed random sample of them, known truths first. The best constant is chosen with gold, the inferred one is the label
@@ -17,17 +17,20 @@ from typing import Any
 import numpy as np
 from experiments.rows import read_rows, write_rows
 
-from crowdveil import Categories, HierarchicalDawidSkene, RandomizedResponse, Reports
+from crowdveil import Categories, HierarchicalDawidSkene, MajorityVote, RandomizedResponse, Reports
 from crowdveil.channels.guarantee import Participation
 from crowdveil.data import datasets
 from crowdveil.evaluation import metrics
 from crowdveil.randomness import seeded
 from crowdveil.simulate import perturb
 
-SETS = ("bluebird", "snow_wsd", "snow_rte", "dog", "duchenne", "d_possent", "d_product", "web_zhou")
+SETS = (
+    *("bluebird", "snow_wsd", "snow_rte", "dog", "duchenne"),
+    *("d_possent", "d_product", "web_zhou", "adult2", "s_rel"),
+)
 EPSILONS = (0.25, 0.5, 1.0, 2.0, 3.0, 5.0)
 PARTICIPATION: tuple[Participation, ...] = ("public", "protected")
-TASKS, SEEDS, MARGIN = 1000, 4, 0.01
+TASKS, SEEDS, MARGIN, VOTE_MARGIN = 1000, 4, 0.01, 0.015
 RESULTS = Path(__file__).parent / "results" / "against_constants.csv"
 
 
@@ -38,6 +41,7 @@ class Row:
     Attributes:
         set, participation, epsilon: of the row.
         default, known: of the default, and of the default with a public prior.
+        vote, told: of the vote that takes reports for answers, and of that which knows the channel.
         constant, inferred: of the best constant, chosen with gold, and of the inferred one.
         frequent: of the most frequent label of the answers before they were perturbed.
     """
@@ -47,13 +51,15 @@ class Row:
     epsilon: float
     default: float
     known: float
+    vote: float
+    told: float
     constant: float
     inferred: float
     frequent: float
 
-    def below(self, column: str, bound: str = "constant") -> bool:
-        """Return whether a column is below another by more than the margin."""
-        return bool(getattr(self, column) < getattr(self, bound) - MARGIN)
+    def below(self, column: str, bound: str = "constant", margin: float = MARGIN) -> bool:
+        """Return whether a column is below another by more than a margin."""
+        return bool(getattr(self, column) < getattr(self, bound) - margin)
 
 
 def rows() -> Iterator[Row]:
@@ -94,9 +100,11 @@ def accuracies(answers: Reports, gold: dict[str, Any], mechanism: RandomizedResp
     estimate = HierarchicalDawidSkene().fit(reports, channel=channel)
     own = metrics.score(estimate, gold)
     known = metrics.accuracy(HierarchicalDawidSkene().fit(reports, channel=channel, prior=prior), gold)
+    votes = (MajorityVote().fit(reports), MajorityVote().fit(reports, channel=channel))
+    vote, told = (metrics.accuracy(one, gold) for one in votes)
     inferred = share[names[int(estimate.posterior.mean(axis=0).argmax())]]
     frequent = share[names[int(np.bincount(answers.value, minlength=len(names)).argmax())]]
-    return 1 - own.error, known, 1 - own.baseline, inferred, frequent
+    return 1 - own.error, known, vote, told, 1 - own.baseline, inferred, frequent
 
 
 def summary(found: list[Row]) -> str:
@@ -106,7 +114,10 @@ def summary(found: list[Row]) -> str:
         f"{len(found)} rows: {len(lost)} below the best constant ({sum(row.below('known') for row in found)} with a "
         f"public prior), {sum(row.below('default', 'inferred') for row in found)} below the inferred one. Of the "
         f"{len(lost)} the inferred constant is below the best one in {sum(row.below('inferred') for row in lost)}, the "
-        f"most frequent answer in {sum(row.below('frequent') for row in lost)}. Mean accuracy "
+        f"most frequent answer in {sum(row.below('frequent') for row in lost)}. "
+        f"{sum(row.below('default', 'vote', VOTE_MARGIN) for row in found)} below the vote by more than {VOTE_MARGIN}; "
+        f"the vote that knows the channel is below it in {sum(row.below('told', 'vote', 1e-9) for row in found)}. Mean "
+        f"accuracy of the vote {mean(row.vote for row in found):.3f}, of the default "
         f"{mean(row.default for row in found):.3f}, with a public prior {mean(row.known for row in found):.3f}."
     )
 

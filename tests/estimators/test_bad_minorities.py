@@ -8,12 +8,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from crowdveil import Categories, HierarchicalDawidSkene, Reports
+from crowdveil import Categories, HierarchicalDawidSkene, RandomizedResponse, Reports
 from crowdveil.em.estimator import validated_input
 from crowdveil.em.loop import run_em
 from crowdveil.errors import SettingsError
 from crowdveil.estimators.confusion import independent_workers
 from crowdveil.estimators.confusion.compared_starts import compared_starts, log_evidence
+from crowdveil.randomness import seeded
+from crowdveil.simulate import perturb
 
 LABELS = Categories(("a", "b", "c"))
 TASKS = 300
@@ -167,3 +169,35 @@ def test_a_state_without_independence_is_refused() -> None:
     assert (resumed.posterior.argmax(axis=1) == TRUTH).mean() > 0.77
     with pytest.raises(SettingsError, match="of this version"):
         DEFAULT.fit(reports, warm_start=older)
+
+
+def test_repeaters_do_not_decide_behind_noise() -> None:
+    """At epsilon 2 with public participation repeaters are found in reports; without weights .38 would be right.
+
+    Protected participation and epsilon .5 tell too little: the weights are off.
+    """
+    mechanism = RandomizedResponse(alphabet=LABELS, epsilon=2.0, participation="public")
+    reports = perturb(repeaters(), mechanism, seeded(0))
+
+    estimate = DEFAULT.fit(reports, channel=mechanism.channel())
+
+    assert (estimate.posterior.argmax(axis=1) == TRUTH).mean() > 0.6
+    assert estimate.workers.independent is not None
+    assert estimate.workers.independent[:20].mean() > 0.9
+    assert estimate.workers.independent[20:].mean() < 0.2
+    for participation, epsilon in (("protected", 4.0), ("public", 0.5)):
+        off = RandomizedResponse(alphabet=LABELS, epsilon=epsilon, participation=participation)
+        assert DEFAULT.fit(perturb(repeaters(), off, seeded(0)), channel=off.channel()).workers.independent is None
+
+
+def test_six_tasks_are_never_certain() -> None:
+    """Two honest workers and three who always say no: on six tasks no confidence is above .8."""
+    rows = [(task, worker, task % 2 if worker < 2 else 0) for task in range(6) for worker in range(5)]
+    task, worker, label = np.array(rows).T
+    codes = task.astype(np.int32), worker.astype(np.int32), label.astype(np.int16)
+    reports = Reports(*codes, np.arange(6), np.arange(5), Categories(("no", "yes")))
+
+    confidence = DEFAULT.fit(reports).confidence
+
+    assert confidence is not None
+    assert confidence.max() < 0.8

@@ -9,6 +9,7 @@ from crowdveil import Categories, HierarchicalDawidSkene, MajorityVote, Randomiz
 from crowdveil.em.estimator import validated_input
 from crowdveil.estimators.hierarchical_dawid_skene import (
     effective_answers_per_report,
+    expected_class_shares,
     mean_of_posterior_and_vote_shares,
     posterior_with_unvoted_labels_capped,
 )
@@ -38,10 +39,10 @@ def crowd_with_repeaters() -> Reports:
     return Reports(reports.task, reports.worker, value, reports.tasks, reports.workers, LABELS)
 
 
-def with_pseudo_task(posterior: np.ndarray) -> np.ndarray:
-    """Return posteriors that are mixed with those of a task without information."""
+def with_pseudo_tasks(posterior: np.ndarray) -> np.ndarray:
+    """Return posteriors that are mixed with those of two tasks without information."""
     tasks, labels = posterior.shape
-    return (tasks * posterior + 1 / labels) / (tasks + 1)
+    return (tasks * posterior + 2 / labels) / (tasks + 2)
 
 
 @pytest.mark.parametrize("reports", [crowd(), crowd_with_repeaters()], ids=["honest", "repeaters"])
@@ -55,7 +56,7 @@ def test_steps_are_the_equations(steps: int, reports: Reports) -> None:
     slow = slow_fit(reports, steps, own)
     voted = np.zeros_like(slow.posterior)
     voted[reports.task, reports.value] = 1
-    expected = with_pseudo_task(posterior_with_unvoted_labels_capped(slow.posterior, voted))
+    expected = with_pseudo_tasks(posterior_with_unvoted_labels_capped(slow.posterior, voted))
 
     estimate = own.fit(reports)
 
@@ -98,7 +99,7 @@ def test_confidence_is_discounted_after_the_fit() -> None:
     estimate = HierarchicalDawidSkene(vote_share=0.0).fit(reports)
 
     expected = posterior_with_unvoted_labels_capped(raised / raised.sum(axis=1, keepdims=True), voted)
-    np.testing.assert_allclose(estimate.posterior, with_pseudo_task(expected), atol=1e-9)
+    np.testing.assert_allclose(estimate.posterior, with_pseudo_tasks(expected), atol=1e-9)
     np.testing.assert_array_equal(estimate.truth, plain.truth)
 
 
@@ -112,12 +113,12 @@ def test_confidence_is_mixed_with_the_smoothed_votes() -> None:
     assert plain.workers.independent is not None
     np.add.at(counts, (reports.task, reports.value), 1 - plain.workers.independent[reports.worker])
     tasks = len(counts)
-    own = ((tasks + 1) * plain.posterior - 1 / 3) / tasks
+    own = ((tasks + 2) * plain.posterior - 2 / 3) / tasks
 
     np.testing.assert_allclose(mean_of_posterior_and_vote_shares(posterior, votes, 0.2), [[0.82, 0.18], [0.9, 0.1]])
     np.testing.assert_allclose(
         HierarchicalDawidSkene().fit(reports).posterior,
-        with_pseudo_task(mean_of_posterior_and_vote_shares(own, counts, 0.2)),
+        with_pseudo_tasks(mean_of_posterior_and_vote_shares(own, counts, 0.2)),
     )
 
 
@@ -203,3 +204,19 @@ def test_a_resumed_fit_learns_from_new_gold() -> None:
 
     assert fresh.workers.quality.mean() < 0.4 < 0.6 < before.workers.quality.mean()
     np.testing.assert_allclose(resumed.workers.quality, fresh.workers.quality, atol=0.05)
+
+
+@pytest.mark.parametrize(
+    ("frequencies", "expected"),
+    [
+        ([0.4, 0.35, 0.25], [1 / 3] * 3),
+        ([0.45, 0.3, 0.25], [(0.45 + 1 / 3) / 2, (0.3 + 1 / 3) / 2, (0.25 + 1 / 3) / 2]),
+        ([0.5, 0.3, 0.2], [0.5, 0.3, 0.2]),
+        ([0.8, 0.2], [0.8, 0.2]),
+    ],
+)
+def test_frequencies_of_many_labels_without_a_majority_say_nothing(
+    frequencies: list[float], expected: list[float]
+) -> None:
+    """Behind noise truths are expected to be as frequent as answers where a label has half of them, and else evenly."""
+    np.testing.assert_allclose(expected_class_shares(np.array(frequencies)), expected)

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from crowdveil import MajorityVote
+from crowdveil import MajorityVote, RandomizedResponse
+from crowdveil.data.reports import Reports
 from tests.estimators.dense import LABELS, random_reports
 
 REPORTS = random_reports(np.random.default_rng(0), LABELS, tasks=9, workers=6, share=0.6)
@@ -47,3 +48,33 @@ def test_gold_shows_in_abilities() -> None:
 
     np.testing.assert_allclose(estimate.workers.quality[:5], said_first)
     assert 9 == estimate.gold_used
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 2.0, 4.0])
+def test_the_best_labels_behind_a_channel_are_those_of_the_votes(epsilon: float) -> None:
+    """Where one label is frequent, another one with more votes is still the best, and tied ones have equal shares."""
+    rng = np.random.default_rng(3)
+    task, worker = (cell.astype(np.int32) for cell in np.nonzero(rng.random((400, 20)) < 0.4))
+    value = np.where(rng.random(len(task)) < 0.7, 0, rng.integers(0, 3, len(task))).astype(np.int16)
+    reports = Reports(task, worker, value, np.arange(400), np.arange(20), LABELS)
+    channel = RandomizedResponse(alphabet=LABELS, epsilon=epsilon, participation="public").channel()
+
+    told = MajorityVote().fit(reports, channel=channel).posterior
+    votes = MajorityVote().fit(reports).posterior
+
+    best = [posterior >= posterior.max(axis=1, keepdims=True) - 1e-9 for posterior in (told, votes)]
+    np.testing.assert_array_equal(*best)
+    assert (best[0].sum(axis=1) > 1).any()
+
+
+def test_without_information_the_frequencies_decide() -> None:
+    """Behind epsilon 0.05 nearly all tasks have the label that most reports name."""
+    rng = np.random.default_rng(4)
+    task, worker = (cell.astype(np.int32) for cell in np.nonzero(rng.random((400, 20)) < 0.4))
+    value = np.where(rng.random(len(task)) < 0.05, 0, rng.integers(0, 3, len(task))).astype(np.int16)
+    reports = Reports(task, worker, value, np.arange(400), np.arange(20), LABELS)
+    channel = RandomizedResponse(alphabet=LABELS, epsilon=0.05).channel()
+
+    found = MajorityVote().fit(reports, channel=channel).posterior.argmax(axis=1)
+
+    assert (found == np.bincount(value).argmax()).mean() > 0.95

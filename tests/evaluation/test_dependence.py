@@ -1,5 +1,7 @@
 """Dependent answers: their share, and copies of other workers."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -10,7 +12,8 @@ from crowdveil.data.blocks import Block
 from crowdveil.evaluation import copies
 from crowdveil.evaluation.agreement import beyond_model
 from crowdveil.evaluation.agreement.beyond_model import LAGS, measure_dependence
-from crowdveil.evaluation.copies import find_copies, one_answer_per_copying_group
+from crowdveil.evaluation.copies import ComparedAnswers, find_copies
+from crowdveil.evaluation.near_copies import find_near_copies
 from crowdveil.evaluation.pair_abilities import pairs_of_reports_on_each_task
 from crowdveil.jit import KERNELS_VARIABLE
 
@@ -137,17 +140,19 @@ def test_pairs_that_share_counts_are_told_apart(kernels: str, monkeypatch: pytes
         np.testing.assert_array_equal(one, other)
 
 
-def test_compiled_counts_of_equal_answers_are_those_of_all_pairs() -> None:
+def test_compiled_counts_of_equal_answers_are_those_of_all_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Counts by pair of workers equal those of listed pairs, also where a worker answers twice, and end at 255."""
     rng = np.random.default_rng(0)
     columns = (rng.integers(0, size, 4000) for size in (400, 8, 2))
     reports = Reports(*columns, np.arange(400), np.arange(8), LABELS)
-    pair, same = pairs_of_reports_on_each_task(next(reports.blocks(4000)), 8)
+    listed = pairs_of_reports_on_each_task(next(reports.blocks(4000)), 8)
+    equal = np.bincount(np.concatenate([pair[same] for pair, same in listed]), minlength=128)
+    monkeypatch.setenv(KERNELS_VARIABLE, "compiled")
 
-    found = copies._equal_answer_counts_by_pair_bucket(reports, 64)
+    found = copies._equal_answer_counts_by_pair_bucket(ComparedAnswers(reports))
 
-    assert np.bincount(pair[same], minlength=64).max() > 255
-    np.testing.assert_array_equal(found, np.minimum(np.bincount(pair[same], minlength=64), 255))
+    assert equal.max() > 255
+    np.testing.assert_array_equal(found, np.minimum(equal, 255))
 
 
 @pytest.mark.parametrize("tasks", [100, 300, 1000, 4000])
@@ -163,7 +168,7 @@ def test_one_answer_of_a_group_is_kept() -> None:
     arrays = (np.array(column, dtype) for column, dtype in zip(columns, (np.int32, np.int32, np.int16), strict=True))
     reports = Reports(*arrays, np.array(["t", "u"]), np.array(["v", "w", "x"]), LABELS)
 
-    kept = one_answer_per_copying_group(reports, np.array([0, 0, 2]))
+    (kept,) = ComparedAnswers(reports, group=np.array([0, 0, 2])).blocks()
 
     assert [(0, 0), (0, 2), (1, 1), (1, 2)] == list(zip(kept.task.tolist(), kept.worker.tolist(), strict=True))
 
@@ -180,3 +185,29 @@ def test_aggregate_and_review_name_copies() -> None:
     )
     assert {f"w{number:04d}" for number in range(5, 15)} <= {row["worker"] for row in reviewed}
     assert all("300 of 300 common" in row["reason"] for row in reviewed if row["worker"] >= "w0005")
+
+
+@pytest.mark.parametrize("kernels", ["plain", "compiled"])
+def test_memory_of_near_copies_is_bounded(kernels: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Copies among 600 workers with 150,000 pairs of workers are found within the declared memory."""
+    monkeypatch.setenv(KERNELS_VARIABLE, kernels)
+    rng = np.random.default_rng(0)
+    task, worker = np.repeat(np.arange(20_000), 5), rng.integers(0, 595, 100_000)
+    early, place = task < 400, np.tile(np.arange(5), 20_000)
+    copying = early & (place < 3)
+    worker[copying] = 595 + place[copying]
+    truth, source = rng.integers(0, 3, 20_000), rng.integers(0, 3, 20_000)
+    value = np.where(rng.random(len(task)) < 0.7, truth[task], rng.integers(0, 3, len(task)))
+    value[copying] = source[task[copying]]
+    _, kept = np.unique(task * 600 + worker, return_index=True)
+    reports = Reports(task[kept], worker[kept], value[kept], np.arange(20_000), np.arange(600), LABELS)
+    find_near_copies(reports, np.ones(600, dtype=bool))
+
+    tracemalloc.start()
+    found = find_near_copies(reports, np.ones(600, dtype=bool))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+
+    assert found is not None
+    assert [(595, 596), (595, 597), (596, 597)] == list(zip(found.first, found.second, strict=True))
+    assert peak < copies.bytes_to_compare_workers(reports.per_task, 600)

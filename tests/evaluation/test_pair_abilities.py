@@ -5,11 +5,11 @@ import pytest
 
 from crowdveil.data.reports import Reports
 from crowdveil.evaluation.pair_abilities import (
+    AnswerNumbers,
     WorkerPairs,
     abilities_from_pair_agreements,
     chance_corrected_agreements_both_directions,
     means_trimmed_around_own_value,
-    pairs_of_reports_on_each_task,
 )
 from tests.estimators.dense import LABELS, one_block, random_reports
 
@@ -25,9 +25,7 @@ def test_agreement_equals_loops_over_pairs() -> None:
             same = np.mean([answer[j, i] == answer[j, k] for j in both])
             expected.append((i, k, (3 * same - 1) / 2))
 
-    entries = chance_corrected_agreements_both_directions(
-        WorkerPairs.from_listed_pairs(*pairs_of_reports_on_each_task(one_block(reports).block, 5)), 5, 3
-    )
+    entries = chance_corrected_agreements_both_directions(WorkerPairs.of_blocks([one_block(reports).block], 5), 5, 3)
 
     np.testing.assert_allclose(np.stack(entries, axis=1), expected, atol=1e-12)
 
@@ -57,6 +55,7 @@ def test_skills_are_found_again_and_liars_have_negative_ones() -> None:
     answer = np.where(rng.random(len(task)) < abilities[worker], truth[task], wrong)
     reports = Reports(task, worker, answer, np.arange(3000), np.arange(12), LABELS)
 
-    pairs = WorkerPairs.from_listed_pairs(*pairs_of_reports_on_each_task(one_block(reports).block, 12))
+    pairs = WorkerPairs.of_blocks([one_block(reports).block], 12)
+    numbers = AnswerNumbers(3, 3000, int((reports.per_task > 0).sum()), np.asarray(reports.per_worker))
 
-    np.testing.assert_allclose(abilities_from_pair_agreements(pairs, reports), abilities, atol=0.05)
+    np.testing.assert_allclose(abilities_from_pair_agreements(pairs, numbers), abilities, atol=0.05)

@@ -29,7 +29,7 @@ from crowdveil.estimators.confusion.independent_workers import (
     total_answers,
 )
 from crowdveil.evaluation.agreement.alpha import NORMAL_QUANTILE
-from crowdveil.evaluation.copies import AlikePairs, first_worker_of_each_group, pairs_alike
+from crowdveil.evaluation.copies import AlikePairs, ComparedAnswers, first_worker_of_each_group, pairs_alike
 from crowdveil.evaluation.near_copies import AGREEMENTS
 
 CLEAR, SOME = 3.0, 2.0
@@ -181,7 +181,7 @@ def _is_repeating(
 
 def closest_copies(reports: Reports, copies: PairShares) -> dict[int, tuple[int, int, int]]:
     """Return for each near-copy the common tasks, the equal answers and the worker with the largest share."""
-    alike = pairs_alike(reports, AGREEMENTS[-1])
+    alike = pairs_alike(ComparedAnswers(reports), AGREEMENTS[-1])
     key, known = alike.first * copies.workers + alike.second, copies.first * copies.workers + copies.second
     place = np.searchsorted(key, known)
     columns = copies.first, copies.second, alike.common[place], alike.same[place], copies.share

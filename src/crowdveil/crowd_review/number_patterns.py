@@ -26,7 +26,7 @@ from scipy.special import betainc
 from crowdveil.channels.alphabet import Scale
 from crowdveil.crowd_review.listing import CopyingGroup
 from crowdveil.data.reports import Reports
-from crowdveil.em.kernels.report_weights import report_pairs_within_tasks
+from crowdveil.em.kernels.report_weights import report_pairs_by_distance
 from crowdveil.evaluation.copies import (
     LISTED_REPORTS,
     MAX_PAIRS,
@@ -204,19 +204,19 @@ class NumberPatterns:
         pairs = int((counts * (counts - 1) // 2).sum())
         if not 0 < pairs <= MAX_PAIRS or np.isnan(self.usual):
             return None
-        workers, start, listed = len(self.answers), 0, []
+        workers, start, listed = len(self.answers), 0, list[WorkerPairs]()
         for block in self.reports.blocks(LISTED_REPORTS):
-            one, other = report_pairs_within_tasks(block.pointers)
             value = self.value[start : start + len(block.worker)]
             start += len(block.worker)
-            kept = ~(self.repeats[block.worker[one]] | self.repeats[block.worker[other]])
-            one, other = one[kept], other[kept]
-            pair = block.worker[one].astype(np.int64) * workers + block.worker[other]
-            listed.append((pair, np.abs(value[one] - value[other]) <= CLOSE * self.usual))
-        pair, close = map(np.concatenate, zip(*listed, strict=True))
-        if not len(pair):
+            for one, other in report_pairs_by_distance(block.pointers):
+                kept = ~(self.repeats[block.worker[one]] | self.repeats[block.worker[other]])
+                one, other = one[kept], other[kept]
+                pair = block.worker[one].astype(np.int64) * workers + block.worker[other]
+                close = np.abs(value[one] - value[other]) <= CLOSE * self.usual
+                listed.append(WorkerPairs.from_listed_pairs(pair, close))
+        found = WorkerPairs.merged(listed)
+        if not len(found.pair):
             return None
-        found = WorkerPairs.from_listed_pairs(pair, close)
         return AlikePairs(*np.divmod(found.pair, workers), found.common, found.same)
 
     def _chance_of(self, pairs: AlikePairs, numbers: NDArray[np.float64]) -> NDArray[np.float64]:

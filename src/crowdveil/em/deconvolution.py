@@ -30,6 +30,8 @@ SAFE_DECREMENT = 0.25
 BASE_RATE_WEIGHT = 0.25
 """Weight of the pooled shares relative to one task's cells, if reports hold no information."""
 
+MAX_TIE = 1e-9
+"""Difference of two shares of votes that counts as a tie."""
 TOTAL_WEIGHT, MIN_DISTANCE = 1e3, 1e-6
 """Weight of the condition that shares sum to 1, and distance of NULL from the answers that counts as rounding."""
 
@@ -229,7 +231,12 @@ def report_counts_by_task_and_symbol(block: GoldBlock) -> NDArray[np.float64]:
 
 
 def vote_shares_or_prior(
-    block: GoldBlock, summary: Summary, pool: AnswerFrequencies, votes: NDArray[np.float64] | None = None
+    block: GoldBlock,
+    summary: Summary,
+    pool: AnswerFrequencies,
+    votes: NDArray[np.float64] | None = None,
+    *,
+    ranked: bool = False,
 ) -> NDArray[np.float64]:
     """Return each task's shares of votes by label; the prior for tasks without information.
 
@@ -238,12 +245,18 @@ def vote_shares_or_prior(
         summary: with the prior.
         pool: frequencies of answers in all reports.
         votes: `report_counts_by_task_and_symbol` of the block, if they have been counted.
+        ranked: whether the order of labels is that of the votes alone, and not of the answer frequencies, too; tied
+            labels then have equal shares. Not for labels that are reported alike.
 
     Returns:
         Indexed [task, label]; rows sum to 1; the exact shares of votes behind the identity channel.
     """
     votes = report_counts_by_task_and_symbol(block) if votes is None else votes
-    shares = votes if pool.model.is_identity else _expected_answers_by_label(votes, block, summary, pool)
+    if pool.model.is_identity:
+        shares = votes
+    else:
+        ranked = ranked and summary.prior is None and distinguishes_labels(pool.model)
+        shares = _expected_answers_by_label(votes, block, summary, pool, ranked=ranked)
     total = row_sums(shares)[:, None]
     if (total > 0).all():
         return shares / total
@@ -252,7 +265,7 @@ def vote_shares_or_prior(
 
 
 def _expected_answers_by_label(
-    votes: NDArray[np.float64], block: GoldBlock, summary: Summary, pool: AnswerFrequencies
+    votes: NDArray[np.float64], block: GoldBlock, summary: Summary, pool: AnswerFrequencies, *, ranked: bool
 ) -> NDArray[np.float64]:
     """Return the expected answers by label behind votes by symbol and implicit NULL, indexed [task, label]."""
     model = pool.model
@@ -262,14 +275,44 @@ def _expected_answers_by_label(
     base = pool.shares
     if summary.prior is not None:
         base = np.concatenate([summary.prior * pool.participation, pool.shares[pool.labels :]])
-    return _deconvolve_each_distinct_row_once(counts, model, base, weight)[:, : pool.labels]
+    return _deconvolve_each_distinct_row_once(counts, model, base, weight, ranked=ranked)[:, : pool.labels]
 
 
 def _deconvolve_each_distinct_row_once(
-    counts: NDArray[np.float64], model: ObservationModel, base: NDArray[np.float64], weight: float
+    counts: NDArray[np.float64],
+    model: ObservationModel,
+    base: NDArray[np.float64],
+    weight: float,
+    *,
+    ranked: bool,
 ) -> NDArray[np.float64]:
     """Deconvolve each distinct row of counts once; a million tasks with ten reports have a few thousand."""
     wide = counts.max(axis=0, initial=0.0) + 1
     key = counts @ np.append(np.cumprod(wide[::-1])[-2::-1], 1.0) if wide.prod() < MAX_KEY else np.arange(len(counts))
     _, rows, places = np.unique(key, return_index=True, return_inverse=True)
-    return deconvolve(counts[rows], model.full_table, base, weight=weight, steps=TASK_STEPS)[places]
+    shares = deconvolve(counts[rows], model.full_table, base, weight=weight, steps=TASK_STEPS)
+    if ranked:
+        labels, listed = model.labels, counts[rows]
+        start = np.append(np.full(labels, base[:labels].mean()), base[labels:])
+        votes = deconvolve(listed, model.full_table, start, weight=0.0, steps=TASK_STEPS)[:, :labels]
+        voted = listed[:, : model.listed_symbol_count].any(axis=1)
+        shares[voted, :labels] = _ranked_as(shares[voted, :labels], votes[voted])
+    return shares[places]
+
+
+def _ranked_as(shares: NDArray[np.float64], votes: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the shares of each row in the order of its votes, equal where those are; all [row, label]."""
+    order = np.argsort(votes, axis=1, kind="stable")
+    ascending = np.take_along_axis(votes, order, axis=1)
+    ascending = ascending / np.maximum(ascending.sum(axis=1, keepdims=True), np.finfo(float).tiny)
+    above = np.diff(ascending, axis=1, prepend=-1.0) > MAX_TIE
+    group = (np.cumsum(above.ravel()) - 1).reshape(above.shape)
+    mean = np.bincount(group.ravel(), np.sort(shares, axis=1).ravel()) / np.bincount(group.ravel())
+    ranked = np.empty_like(shares)
+    np.put_along_axis(ranked, order, mean[group], axis=1)
+    return ranked
+
+
+def distinguishes_labels(model: ObservationModel) -> bool:
+    """Return whether no two labels are reported alike, as those of a block are."""
+    return len(np.unique(model.full_table[: model.labels], axis=0)) == model.labels

@@ -70,9 +70,12 @@ class MemoryNeeds(NamedTuple):
         unmerged = FLOAT_BYTES * self.extra.statistics * min(2 * threads, self.blocks)
         parameters = 2 * BYTES_PER_STATISTIC * self.extra.statistics
         table = (BYTES_PER_WORKER + CONFUSION_COPIES * FLOAT_BYTES * self.labels**2) * self.workers
-        return (
-            self.counts + self.extra.shared + threads * self.bytes_per_thread_and_block + unmerged + parameters + table
-        )
+        fit = self.extra.shared + threads * self.bytes_per_thread_and_block + unmerged + parameters + table
+        return self.counts + max(fit, self.extra.preparation)
+
+    def of_fit_alone(self) -> Self:
+        """Return the needs of a process that prepares nothing."""
+        return self._replace(extra=self.extra._replace(preparation=0))
 
 
 @dataclass(frozen=True, slots=True)

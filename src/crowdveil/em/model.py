@@ -177,11 +177,13 @@ class MemoryUse(NamedTuple):
         statistics: numbers in the statistics of one block; blocks have at least as many reports.
         shared: bytes held once, beyond a few copies of the statistics.
         per_thread: bytes of each thread per block, beyond its reports and statistics.
+        preparation: bytes of `Model.prepare`, which are given back before the fit.
     """
 
     statistics: int
     shared: int = 0
     per_thread: int = 0
+    preparation: int = 0
 
 
 class Model(ABC, Generic[P, S]):

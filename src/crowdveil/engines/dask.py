@@ -179,7 +179,7 @@ class DaskExecutor:
         """
         self._client, self._work, self.fit_id = client, work, uuid4().hex
         folder: Any = StoredFolder.of(work.blocks.rows)
-        plan = MemoryPlan.for_limit(memory, 1, work.needs)
+        plan = MemoryPlan.for_limit(memory, 1, work.needs.of_fit_alone())
         self._posteriors = PosteriorStore(work.needs.all_tasks, scratch=plan.scratch)
         self._context = self._send(dump_context(replace(work, blocks=replace(work.blocks, rows=folder)), plan))
         self._step, self._parameters = 0, list[Future]()

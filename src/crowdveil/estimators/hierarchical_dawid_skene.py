@@ -5,9 +5,10 @@ Dirichlet prior with `shrinkage` pseudo-counts and the mean
     m_z = c F_z + (1 - c) (a e_z + (1 - a) p),
 F_z = shares of the crowd's expected answers on truth z, renewed in each step, p = answer frequencies, a =
 `anchor_ability`, c = `crowd_share`. Class prior: mean posterior with pseudo-tasks, `uniform_share` of all, spread
-evenly over labels; fewer behind noise. Plain answers have weights, by `independent_workers` and `near_copies`.
-EM starts from the vote shares and, with weight (1 - noise)^2 max p, the posterior under ability a and class prior p:
-most votes for a rare label are mistakes (or as `compared_starts` says). It stops after `max_steps` steps.
+evenly over labels; behind noise fewer, and `expected_class_shares`. Answers have weights, by `independent_workers`
+and, without noise, `near_copies`. EM starts from the vote shares and, with weight (1 - noise)^2 max p, the posterior
+under ability a and class prior p: most votes for a rare label are mistakes (or as `compared_starts` says). It stops
+after `max_steps` steps.
 
 Confidence. Answers to one task share causes, so n of them are worth n / (1 + (n - 1) `error_correlation`) independent
 ones: the log posterior is divided by 1 + (n - 1) `error_correlation` after the fit, and probabilities are mixed with
@@ -25,6 +26,7 @@ from numpy.typing import NDArray
 
 from crowdveil.em.deconvolution import (
     AnswerFrequencies,
+    frequencies_of_counts,
     frequencies_of_reports,
     vote_shares_or_prior,
 )
@@ -33,7 +35,7 @@ from crowdveil.em.fit_state import FitState, StateField
 from crowdveil.em.gold import one_hot_gold
 from crowdveil.em.kernels.numpy_backend import Discount, row_maxima, row_sums, softmax
 from crowdveil.em.kernels.table_and_report_reductions import CHUNK_NUMBERS, floored_log, normalize_confusion
-from crowdveil.em.model import EStep, FitInput, FitResult, GoldBlock, Summary
+from crowdveil.em.model import EStep, FitInput, FitResult, GoldBlock, MemoryUse, Summary
 from crowdveil.estimators.confusion.compared_starts import start_with_largest_evidence
 from crowdveil.estimators.confusion.independent_workers import (
     Independence,
@@ -41,7 +43,11 @@ from crowdveil.estimators.confusion.independent_workers import (
     share_of_independent_workers,
     total_answers,
 )
-from crowdveil.estimators.confusion.measured_crowd import with_measured_crowd
+from crowdveil.estimators.confusion.measured_crowd import (
+    preparation_bytes,
+    with_first_weights,
+    with_measured_crowd,
+)
 from crowdveil.estimators.confusion.model import (
     M_STEPS,
     ConfusionEstimator,
@@ -67,7 +73,14 @@ VOTE_SMOOTHING = 0.5
 """Pseudo-votes of a task, spread evenly over labels, in the shares of votes."""
 SHARE_WEIGHT = 3.0
 """Pseudo-counts of each label in the answer frequencies, if reports are all noise; 1 without noise."""
-TRUTH_DOUBT, NOISY_TRUTH_DOUBT = 0.5, 0.3
+MAX_NOISE = 0.75
+"""Noise up to which the independence of workers is learned."""
+NO_MAJORITY, MAJORITY = 0.4, 0.5
+"""Share of the most frequent answer up to which, and from which on, frequencies of truths are expected to be even, or
+those of answers."""
+PSEUDO_TASKS = 2.0
+"""Tasks without information that a posterior is the mean with, beside all tasks with answers: six say little."""
+TRUTH_DOUBT, NOISY_TRUTH_DOUBT = 0.5, 0.25
 """Standard deviation of an ability from shared mistakes in the truths, relative to their mean doubt, and behind noise.
 
 On the ten sets of `experiments/methods` intervals then hold 97 % of the time, on others that nothing was chosen on 84 %
@@ -85,7 +98,7 @@ class HierarchicalDawidSkene(ConfusionEstimator):
         smoothing, shrinkage, anchor_ability: as in `DawidSkene`; `smoothing` is added to each cell of the prior.
         crowd_share: weight of the crowd's matrix in the mean of the prior, in [0, 1].
         uniform_share: pseudo-tasks of the class prior, relative to all tasks; multiplied by (1 - noise)^2.
-        damping: prior weight of answer frequencies in the class prior, in campaigns; multiplied by the noise.
+        damping: prior weight of `expected_class_shares` in the class prior, in campaigns; multiplied by the noise.
         error_correlation: assumed correlation of the errors of two answers to one task, in [0, 1]; it counts less where
             one ability explains all rows of a worker.
         vote_share: weight of the vote shares in the reported probabilities, in [0, 1].
@@ -129,31 +142,37 @@ class HierarchicalDawidSkene(ConfusionEstimator):
         return (usual if usual.independence is None else start_with_largest_evidence(self, usual, data),)
 
     def prepare(self, data: FitInput) -> FitInput:
-        """Return the input with near-copies and the first weights of workers; unchanged behind a channel."""
-        return data if data.summary.channel is not None else with_measured_crowd(data)
+        """Return the input with near-copies and the first weights of workers; unchanged behind noise."""
+        if symbols_are_labels(data.summary):
+            return with_measured_crowd(data)
+        return with_first_weights(data) if reports_tell_independence(data.summary) else data
+
+    def memory(self, summary: Summary, parameters: CrowdParameters) -> MemoryUse:
+        """Return the memory of a fit of confusion matrices, and that of near-copies and first weights."""
+        use = ConfusionEstimator.memory(self, summary, parameters)
+        return use if summary.independent is None else use._replace(preparation=preparation_bytes(summary))
 
     def initialize(self, summary: Summary) -> CrowdParameters:
         """Return the prior mean for every worker, under the answer frequencies with the first weights."""
         initial = ConfusionEstimator.initialize(self, summary)
         if summary.independent is None:
-            return initial
-        counts = summary.counted_symbols
-        answered = int(np.count_nonzero(summary.per_task))
-        independence = Independence.first(summary.independent, counts, initial.pool.label_shares, answered)
-        first = independence.frequencies
+            return replace(initial, class_prior=first_class_prior(initial, initial.pool.label_shares))
+        answered, first = int(np.count_nonzero(summary.per_task)), weighted_label_shares(summary)
+        independence = Independence.first(summary.independent, summary.counted_symbols, first, answered)
         mean = self.anchor_ability * np.eye(len(first)) + (1 - self.anchor_ability) * first
         return replace(
             initial,
             independence=independence,
             confusion=np.broadcast_to(mean, initial.confusion.shape),
-            class_prior=first if summary.prior is None else initial.class_prior,
+            class_prior=first_class_prior(initial, first),
         )
 
     def first_posterior(self, block: GoldBlock, parameters: CrowdParameters) -> NDArray[np.float64]:
         """Return the weighted mean of the vote shares and of the posterior under the prior mean."""
         pool, independence = parameters.pool, parameters.independence
         by_symbol = weighted_reports_by_symbol(block, parameters)
-        shares = vote_shares_or_prior(block, parameters.summary, pool, by_symbol)
+        # Deconvolution takes long but for whole numbers of reports, of which there are few different ones.
+        shares = vote_shares_or_prior(block, parameters.summary, pool, None if pool.noise else by_symbol)
         votes = expected_answers_by_label(by_symbol, pool)
         scores = np.einsum("ty,zy->tz", votes, floored_log(parameters.confusion[0], TINY))
         if parameters.balanced_start:
@@ -212,31 +231,50 @@ class HierarchicalDawidSkene(ConfusionEstimator):
             parameters = replace(
                 parameters, confusion=confusion, participation=participation, is_initial=False, own_prior=own
             )
-            if parameters.independence is not None:
-                independence = self.updated_independence(answers, known, parameters)
-                parameters = replace(parameters, independence=independence)
+        if parameters.independence is not None:
+            independence = self.updated_independence(reports, answers, known, parameters)
+            parameters = replace(parameters, independence=independence)
         parameters = replace(parameters, own_steps=max(parameters.own_steps - 1, 0))
         if parameters.summary.prior is not None:
             return parameters
         return replace(parameters, class_prior=self.estimate_class_prior(by_truth, parameters))
 
     def updated_independence(
-        self, answers: NDArray[np.float64], known: NDArray[np.float64], parameters: CrowdParameters
+        self,
+        reports: NDArray[np.float64],
+        answers: NDArray[np.float64],
+        known: NDArray[np.float64],
+        parameters: CrowdParameters,
     ) -> Independence:
-        """Return the independence of workers after a step; `known` are the answers with earlier ones."""
+        """Return the independence of workers after a step, behind noise from reports: who answers without the truth
+        reports without it.
+
+        Args:
+            reports: posterior sums, [worker, truth, symbol].
+            answers: expected answers, [worker, truth, label].
+            known: the same with earlier ones.
+            parameters: of the step.
+        """
         independence, own = parameters.independence, parameters.own_prior
         assert independence is not None
         assert own is not None
         if independence.is_due:
             earlier = None if parameters.summary.history is None else known - answers
-            independence = independence.updated(informed_evidence(answers, earlier, parameters.dirichlet_prior, own))
+            prior = parameters.dirichlet_prior
+            if parameters.pool.noise:
+                table = parameters.pool.model.table
+                answers, earlier, prior = reports, None, prior @ table
+                own = own_prior_of_reports(reports, independence.weights, parameters.summary)
+            independence = independence.updated(informed_evidence(answers, earlier, prior, own))
         return replace(independence, step=independence.step + 1)
 
     def estimate_class_prior(self, by_truth: NDArray[np.float64], parameters: CrowdParameters) -> NDArray[np.float64]:
-        """Return the mean posterior with even pseudo-tasks, and answer frequencies in proportion to the noise."""
+        """Return the mean posterior with even pseudo-tasks, and `expected_class_shares` in proportion to the noise."""
         pool, tasks = parameters.pool, parameters.summary.tasks - number_of_tasks_without_answers(parameters)
         even = (1 - pool.noise) ** 2 * self.uniform_share * tasks / pool.labels
-        shares = by_truth + 1.0 + even + self.damping * pool.noise * tasks * pool.label_shares
+        independence = parameters.independence
+        frequencies = pool.label_shares if independence is None else independence.frequencies
+        shares = by_truth + 1.0 + even + self.damping * pool.noise * tasks * expected_class_shares(frequencies)
         return np.asarray(shares / shares.sum())
 
     def log_likelihood(self, statistics: CrowdStatistics) -> None:
@@ -263,8 +301,8 @@ class HierarchicalDawidSkene(ConfusionEstimator):
         )
         if parameters.independence is not None:
             answered = parameters.independence.answered_tasks
-            posterior *= answered / (answered + 1)
-            posterior += 1 / (pool.labels * (answered + 1))
+            posterior *= answered / (answered + PSEUDO_TASKS)
+            posterior += PSEUDO_TASKS / (pool.labels * (answered + PSEUDO_TASKS))
         return step._replace(posterior=one_hot_gold(posterior, block.gold), change=None)
 
     def credible_intervals(
@@ -333,10 +371,63 @@ class HierarchicalDawidSkene(ConfusionEstimator):
         return replace(self, max_steps=min(self.max_steps, 1 + ceil(new * self.max_steps)))
 
 
+def expected_class_shares(frequencies: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the shares of truths that answer frequencies, shape (labels,), let expect behind noise.
+
+    They are the frequencies where a label has half of the answers, and even where none has `NO_MAJORITY`: which of
+    many labels is said most often tells little of which is true most often.
+    """
+    weight = np.clip((frequencies.max() - NO_MAJORITY) / (MAJORITY - NO_MAJORITY), 0.0, 1.0)
+    return np.asarray(weight * frequencies + (1 - weight) / len(frequencies))
+
+
+def first_class_prior(parameters: CrowdParameters, frequencies: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the class prior of the first posterior: a public one, or answer frequencies, as far as there is noise
+    `expected_class_shares`."""
+    if parameters.summary.prior is not None:
+        return parameters.class_prior
+    noise = parameters.pool.noise
+    return np.asarray((1 - noise) * frequencies + noise * expected_class_shares(frequencies))
+
+
 def number_of_tasks_without_answers(parameters: CrowdParameters) -> int:
     """Return the number of tasks without answers; 0 behind a channel, where no report may be a report."""
     summary = parameters.summary
     return 0 if parameters.pool.noise else summary.tasks - int(np.count_nonzero(summary.per_task))
+
+
+def symbols_are_labels(summary: Summary) -> bool:
+    """Return whether every listed report is its answer: without a channel, or through one that changes none."""
+    table, labels = summary.model.table, summary.model.labels
+    return np.array_equal(table[:labels], np.eye(labels)) and not table[labels:].any()
+
+
+def reports_tell_independence(summary: Summary) -> bool:
+    """Return whether weights are learned behind a channel with noise: participation is public, each report is most
+    probable under its own label, and at least the share 1 - `MAX_NOISE` of reports survives."""
+    model = summary.model
+    if model.protected or model.implicit_null_count or model.table.shape[0] != model.table.shape[1]:
+        return False
+    own = bool((model.table.argmax(axis=0) == np.arange(model.labels)).all())
+    return own and frequencies_of_reports(summary).noise <= MAX_NOISE
+
+
+def weighted_label_shares(summary: Summary) -> NDArray[np.float64]:
+    """Return the answer frequencies with the first weights of workers, shape (labels,)."""
+    assert summary.independent is not None
+    counts = np.einsum("w,wx->x", 1 - summary.independent, summary.counted_symbols)
+    if symbols_are_labels(summary):
+        return np.asarray((counts + 1) / (counts + 1).sum())
+    return frequencies_of_counts(counts, summary.model, tasks=summary.tasks, perturbed=True).label_shares
+
+
+def own_prior_of_reports(reports: NDArray[np.float64], weights: NDArray[np.float64], summary: Summary) -> OwnPrior:
+    """Return the crowd's share of right reports, [worker, truth, symbol], and the distribution of wrong ones."""
+    right, labels = float(np.einsum("w,wzz->", weights, reports)), reports.shape[2]
+    crowd = float((right + 1) / (np.einsum("w,wzx->", weights, reports) + labels))
+    counts = summary.symbol_counts.sum(axis=0) + 1.0
+    errors = counts / counts.sum() * (1 - np.eye(labels))
+    return OwnPrior(0.0, crowd, errors / errors.sum(axis=1, keepdims=True))
 
 
 def reports_are_answers(parameters: CrowdParameters) -> bool:

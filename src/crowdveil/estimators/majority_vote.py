@@ -12,6 +12,9 @@ from crowdveil.em.estimator import Estimator
 from crowdveil.em.gold import one_hot_gold
 from crowdveil.em.model import EStep, GoldBlock, Summary
 
+MIN_SIGNAL = 0.5
+"""Signal from which the votes of a task alone order its labels."""
+
 
 class Parameters(NamedTuple):
     """Counts of the reports, and the answer frequencies estimated from them."""
@@ -33,7 +36,8 @@ class MajorityVote(Estimator[Parameters, Statistics]):
 
     Tied labels share a task; a task without votes gets the public prior, or the uniform distribution. One step.
     Behind a channel, shares are estimated by deconvolution (`em.deconvolution`) and shrunk to the crowd's
-    answer frequencies in proportion to the noise.
+    answer frequencies in proportion to the noise. Frequencies of answers are not those of truths: where votes tell
+    something (`signal_of_votes`), the order of labels is that of the votes alone.
 
     Attributes:
         max_steps, tolerance: 1 and 0, without effect on the vote.
@@ -54,7 +58,9 @@ class MajorityVote(Estimator[Parameters, Statistics]):
     def e_step(self, block: GoldBlock, parameters: Parameters) -> EStep[Statistics]:
         """Return vote shares, and each worker's agreement with them."""
         summary, pool = parameters
-        posterior = one_hot_gold(vote_shares_or_prior(block, summary, pool), block.gold)
+        ranked = signal_of_votes(summary, pool) >= MIN_SIGNAL
+        shares = vote_shares_or_prior(block, summary, pool, ranked=ranked)
+        posterior = one_hot_gold(shares, block.gold)
         return EStep(Statistics(block.coded.agreement_sums(posterior @ most_probable_label_indicator(pool))), posterior)
 
     def m_step(self, statistics: Statistics, parameters: Parameters) -> Parameters:
@@ -66,6 +72,15 @@ class MajorityVote(Estimator[Parameters, Statistics]):
         counts = parameters.summary.per_worker
         ability = np.where(counts > 0, statistics.agreement / np.maximum(counts, 1), np.nan)
         return WorkerTable(quality=ability, quality_name="ability")
+
+
+def signal_of_votes(summary: Summary, pool: AnswerFrequencies) -> float:
+    """Return the answers of a task that survive the channel, relative to the deviation of its number of reports.
+
+    With n label reports to a task and the noise v it is (1 - v) sqrt(n).
+    """
+    listed = summary.symbol_counts[:, pool.model.is_informative].sum()
+    return float((1 - pool.noise) * np.sqrt(listed / summary.tasks))
 
 
 def most_probable_label_indicator(pool: AnswerFrequencies) -> NDArray[np.float64]:

@@ -10,15 +10,19 @@ below `RARE`, are copies. A group is judged only where at least two other worker
 Common answers of copies count once.
 """
 
-from typing import NamedTuple
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betainc
 
+from crowdveil.data.blocks import Block
 from crowdveil.data.reports import Reports
 from crowdveil.em.kernels.dispatch import use_compiled
 from crowdveil.evaluation.pair_abilities import (
+    AnswerNumbers,
     WorkerPairs,
     abilities_from_pair_agreements,
     pairs_of_reports_on_each_task,
@@ -30,10 +34,83 @@ MIN_OTHERS = 2
 MAX_PAIRS = 5_000_000
 """Largest number of pairs of answers to a task, up to which copies are looked for."""
 
-LISTED_REPORTS = 1 << 16
-"""Reports whose pairs are listed together, in a core's own cache."""
+LISTED_REPORTS = 1 << 14
+"""Reports whose pairs are listed together, in a core's own cache; more only of one task."""
 MAX_BUCKETS = 1 << 22
 """Largest number of counts of equal answers, a power of two; more pairs of workers share them."""
+BUCKETS_PER_PAIR = 4
+"""Counts of equal answers for each pair of answers, about."""
+BYTES_PER_PAIR, BYTES_PER_BUCKET, BYTES_PER_LISTED_REPORT, BYTES_PER_WORKER = 256, 5, 128, 256
+"""Upper bounds of the memory of a pair of workers, of a count, of a report whose pairs are listed, and of a worker."""
+
+
+@dataclass(frozen=True, eq=False)
+class ComparedAnswers:
+    """Answers whose pairs are looked at, block by block.
+
+    Attributes:
+        reports: labels.
+        kept: whether the answers of a worker are among them, shape (workers,); None for all.
+        group: of each worker, shape (workers,): each group has one answer to a task, that of its first worker who gave
+            one; None for all answers.
+    """
+
+    reports: Reports
+    kept: NDArray[np.bool_] | None = None
+    group: NDArray[np.int64] | None = None
+
+    @property
+    def workers(self) -> int:
+        """Number of workers."""
+        return len(self.reports.workers)
+
+    def blocks(self) -> Iterator[Block]:
+        """Yield the answers as blocks of tasks."""
+        return (block if self.group is None else self._one_of_each_group(block) for block in self.blocks_of_workers())
+
+    def blocks_of_workers(self) -> Iterator[Block]:
+        """Yield all answers of the workers as blocks of tasks."""
+        for block in self.reports.blocks(LISTED_REPORTS):
+            yield block if self.kept is None else selected_reports(block, self.kept[block.worker])
+
+    def _one_of_each_group(self, block: Block) -> Block:
+        assert self.group is not None
+        left = ~(np.bincount(self.group) > 1)[self.group[block.worker]]
+        rows = np.flatnonzero(~left)
+        if not len(rows):
+            return block
+        worker = block.worker[rows]
+        key = block.task[rows] * self.workers + self.group[worker]
+        order = np.lexsort((worker, key))
+        left[rows[order[np.append(True, np.diff(key[order]) > 0)]]] = True
+        return selected_reports(block, left)
+
+    def pairs(self, often: NDArray[np.bool_] | None = None) -> WorkerPairs:
+        """Return the pairs of workers, as `WorkerPairs.of_blocks`."""
+        return WorkerPairs.of_blocks(self.blocks(), self.workers, often)
+
+    def numbers(self) -> AnswerNumbers:
+        """Return the numbers of tasks and answers."""
+        answered, per_worker = 0, np.zeros(self.workers, dtype=np.int64)
+        for block in self.blocks():
+            answered += int(np.count_nonzero(np.diff(block.pointers)))
+            per_worker += np.bincount(block.worker, minlength=self.workers)
+        return AnswerNumbers(self.reports.labels, len(self.reports.tasks), answered, per_worker)
+
+    def mostly_on_tasks_others_answered(self) -> NDArray[np.bool_]:
+        """Return whether most answers of each worker are to tasks that enough workers of other groups have answered."""
+        enough, every = np.zeros((2, self.workers), dtype=np.int64)
+        for block, single in zip(self.blocks_of_workers(), self.blocks(), strict=True):
+            others = (np.diff(single.pointers) - 1)[block.task]
+            enough += np.bincount(block.worker, others >= MIN_OTHERS, minlength=self.workers).astype(np.int64)
+            every += np.bincount(block.worker, minlength=self.workers)
+        return np.asarray(2 * enough > every)
+
+
+def selected_reports(block: Block, chosen: NDArray[np.bool_]) -> Block:
+    """Return the block with some of its reports."""
+    pointers = np.append(0, np.cumsum(chosen))[block.pointers]
+    return Block(block.first, block.stop, pointers, block.worker[chosen], block.value[chosen])
 
 
 class AlikePairs(NamedTuple):
@@ -70,15 +147,13 @@ def find_copies(reports: Reports) -> Copies | None:
     """
     if not has_few_pairs(reports):
         return None
-    alike = pairs_alike(reports, ALIKE)
+    alike = pairs_alike(ComparedAnswers(reports), ALIKE)
     if not len(alike.first):
         return None
     group = first_worker_of_each_group(alike, len(reports.workers))
-    single = one_answer_per_copying_group(reports, group)
-    copied = (
-        _agree_more_than_chance(alike, 0.5) & mostly_on_tasks_others_answered(reports, single)[group[alike.first]]
-    )  # no expected share is smaller
-    if copied.any():
+    single = ComparedAnswers(reports, group=group)
+    copied = _agree_more_than_chance(alike, 0.5) & single.mostly_on_tasks_others_answered()[group[alike.first]]
+    if copied.any():  # no expected share is smaller
         ability = ability_upper_bounds(single)[group[alike.first]]
         copied &= _agree_more_than_chance(alike, ability**2 + (1 - ability) ** 2)
     if not copied.any():
@@ -89,67 +164,72 @@ def find_copies(reports: Reports) -> Copies | None:
 
 def has_few_pairs(reports: Reports) -> bool:
     """Return whether there are pairs of labels on a task, few enough to look for copies."""
-    counts = np.asarray(reports.per_task).astype(np.int64)
-    return reports.alphabet is not None and 0 < int((counts * (counts - 1) // 2).sum()) <= MAX_PAIRS
+    return reports.alphabet is not None and 0 < number_of_report_pairs(reports.per_task) <= MAX_PAIRS
 
 
-def one_answer_per_copying_group(reports: Reports, group: NDArray[np.int64]) -> Reports:
-    """Return the reports with one answer of each group to each task, that of its first worker who gave one."""
-    of_groups = (np.bincount(group) > 1)[group[reports.worker]]
-    rows = np.flatnonzero(of_groups)
-    key = np.asarray(reports.task)[rows].astype(np.int64) * len(group) + group[reports.worker[rows]]
-    order = np.lexsort((reports.worker[rows], key))
-    of_groups[rows[order[np.append(True, np.diff(key[order]) > 0)]]] = False
-    kept = np.flatnonzero(~of_groups)
-    columns = reports.task[kept], reports.worker[kept], reports.value[kept]
-    return Reports(*columns, reports.tasks, reports.workers, reports.alphabet, reports.asked, reports.original)
+def number_of_report_pairs(per_task: NDArray[np.integer]) -> int:
+    """Return the number of pairs of reports to one task from the reports of each."""
+    total = 0
+    for first in range(0, len(per_task), LISTED_REPORTS):
+        reports = np.asarray(per_task[first : first + LISTED_REPORTS]).astype(np.int64)
+        total += int((reports * (reports - 1) // 2).sum())
+    return total
 
 
-def pairs_alike(reports: Reports, agreement: float, *, least_common: int = MIN_COMMON) -> AlikePairs:
+def bytes_to_compare_workers(per_task: NDArray[np.integer], workers: int) -> int:
+    """Return an upper bound of the memory in which copies are looked for."""
+    pairs = number_of_report_pairs(per_task)
+    if not 0 < pairs <= MAX_PAIRS:
+        return 0
+    listed = max(LISTED_REPORTS, int(np.max(per_task)))
+    of_workers = min(workers * (workers - 1) // 2, pairs)
+    return (
+        BYTES_PER_PAIR * of_workers
+        + BYTES_PER_BUCKET * number_of_buckets(workers, pairs)
+        + BYTES_PER_LISTED_REPORT * listed
+        + BYTES_PER_WORKER * workers
+    )
+
+
+def number_of_buckets(workers: int, pairs: int) -> int:
+    """Return the number of counts of equal answers, a power of two."""
+    return min(1 << (workers**2).bit_length(), 1 << (BUCKETS_PER_PAIR * pairs).bit_length(), MAX_BUCKETS)
+
+
+def pairs_alike(answers: ComparedAnswers, agreement: float, *, least_common: int = MIN_COMMON) -> AlikePairs:
     """Return the pairs with this agreement or more, ascending.
 
-    A pair is sorted only if enough equal answers are in its bucket.
+    A pair is listed only if enough equal answers are in its bucket.
 
     Args:
-        reports: labels.
+        answers: all answers of some workers.
         agreement: least share of equal answers to common tasks.
-        least_common: least number of common tasks.
+        least_common: least number of common tasks, at least 1.
     """
-    workers = len(reports.workers)
-    equal = int(np.ceil(agreement * least_common))
-    buckets = min(1 << (workers**2).bit_length(), MAX_BUCKETS)
-    if use_compiled(len(reports)) and equal:
-        often = _equal_answer_counts_by_pair_bucket(reports, buckets) >= equal
-        if not often.any():
-            return AlikePairs(*np.zeros((4, 0), dtype=np.int64))
-        pair, same = _all_report_pairs(reports)
-    else:
-        pair, same = _all_report_pairs(reports)
-        often = np.bincount(pair[same] % buckets, minlength=buckets) >= equal
-    kept = np.flatnonzero(often[pair % buckets])
-    pairs = WorkerPairs.from_listed_pairs(pair[kept], same[kept])
+    equal = max(int(np.ceil(agreement * least_common)), 1)
+    often = _equal_answer_counts_by_pair_bucket(answers) >= equal
+    pairs = answers.pairs(often) if often.any() else WorkerPairs.of_blocks((), answers.workers)
     found = np.flatnonzero((pairs.common >= least_common) & (pairs.same >= agreement * pairs.common))
-    return AlikePairs(*np.divmod(pairs.pair[found], workers), pairs.common[found], pairs.same[found])
+    return AlikePairs(*np.divmod(pairs.pair[found], answers.workers), pairs.common[found], pairs.same[found])
 
 
-def _equal_answer_counts_by_pair_bucket(reports: Reports, buckets: int) -> NDArray[np.uint8]:
-    """Return the pairs of equal answers by pair of workers modulo `buckets`, a power of two; at most 255 each.
+def _equal_answer_counts_by_pair_bucket(answers: ComparedAnswers) -> NDArray[np.integer]:
+    """Return the pairs of equal answers by pair of workers modulo the number of buckets; compiled at most 255 each.
 
-    By a compiled loop, which takes a ninth of the time of a list of all pairs.
+    The compiled loop takes a ninth of the time of a list of all pairs.
     """
-    from crowdveil.em.kernels.numba_loops.pairs import count_equal_answers_by_hash_of_pair
+    size, compiled = len(answers.reports), use_compiled(len(answers.reports))
+    buckets = number_of_buckets(answers.workers, number_of_report_pairs(answers.reports.per_task))
+    counts: NDArray[Any] = np.zeros(buckets, dtype=np.uint8 if compiled else np.int32)
+    for block in answers.blocks() if size else ():
+        if compiled:
+            from crowdveil.em.kernels.numba_loops.pairs import count_equal_answers_by_hash_of_pair
 
-    counts = np.zeros(buckets, dtype=np.uint8)
-    for block in reports.blocks(LISTED_REPORTS):
-        count_equal_answers_by_hash_of_pair(block.pointers, block.worker, block.value, len(reports.workers), counts)
+            count_equal_answers_by_hash_of_pair(block.pointers, block.worker, block.value, answers.workers, counts)
+            continue
+        for pair, same in pairs_of_reports_on_each_task(block, answers.workers):
+            np.add.at(counts, pair[same] & (buckets - 1), 1)
     return counts
-
-
-def _all_report_pairs(reports: Reports) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Return the pairs of all reports, as `pairs_of_reports_on_each_task`."""
-    listed = (pairs_of_reports_on_each_task(block, len(reports.workers)) for block in reports.blocks(LISTED_REPORTS))
-    pair, same = map(np.concatenate, zip(*listed, strict=True))
-    return pair, same
 
 
 def first_worker_of_each_group(pairs: AlikePairs, workers: int) -> NDArray[np.int64]:
@@ -164,11 +244,10 @@ def first_worker_of_each_group(pairs: AlikePairs, workers: int) -> NDArray[np.in
     return first[label]
 
 
-def ability_upper_bounds(single: Reports) -> NDArray[np.float64]:
+def ability_upper_bounds(single: ComparedAnswers) -> NDArray[np.float64]:
     """Return an upper bound of each worker's ability from the agreement with workers of other groups."""
-    labels, workers = single.labels, len(single.workers)
-    pairs = WorkerPairs.from_listed_pairs(*_all_report_pairs(single))
-    ability = abilities_from_pair_agreements(pairs, single)
+    labels, workers, pairs = single.reports.labels, single.workers, single.pairs()
+    ability = abilities_from_pair_agreements(pairs, single.numbers())
     skill = np.nan_to_num((labels * ability - 1) / (labels - 1), nan=1.0)
     first, second = np.divmod(pairs.pair, workers)
     information = np.bincount(first, pairs.common * skill[second] ** 2, workers)
@@ -180,10 +259,3 @@ def ability_upper_bounds(single: Reports) -> NDArray[np.float64]:
 def _agree_more_than_chance(alike: AlikePairs, expected: NDArray[np.float64] | float) -> NDArray[np.bool_]:
     """Return which pairs agree more than chance explains if they are expected to agree in this share of tasks."""
     return np.asarray(betainc(alike.same, alike.common - alike.same + 1, expected) < RARE)
-
-
-def mostly_on_tasks_others_answered(reports: Reports, single: Reports) -> NDArray[np.bool_]:
-    """Return whether most answers of each worker are to tasks that enough workers of other groups have answered."""
-    others = np.asarray(single.per_task)[reports.task] - 1
-    enough = np.bincount(reports.worker, others >= MIN_OTHERS, minlength=len(reports.workers))
-    return np.asarray(2 * enough > np.asarray(reports.per_worker))

@@ -13,6 +13,7 @@ For the least agreement t = .97, .9, .8, .7, .6:
    over t.
 """
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -24,13 +25,13 @@ from crowdveil.em.kernels.report_weights import PairShares
 from crowdveil.evaluation.copies import (
     RARE,
     AlikePairs,
+    ComparedAnswers,
     ability_upper_bounds,
     first_worker_of_each_group,
     has_few_pairs,
-    mostly_on_tasks_others_answered,
-    one_answer_per_copying_group,
     pairs_alike,
 )
+from crowdveil.evaluation.pair_abilities import pairs_of_reports_on_each_task
 
 AGREEMENTS = (0.97, 0.9, 0.8, 0.7, 0.6)
 """Least agreements of linked pairs."""
@@ -56,21 +57,19 @@ def find_near_copies(reports: Reports, kept: NDArray[np.bool_]) -> PairShares | 
     """
     if not has_few_pairs(reports) or np.count_nonzero(kept) < 2:
         return None
-    workers = len(reports.workers)
-    reports = reports if kept.all() else answers_of_workers(reports, kept)
-    pairs = pairs_alike(reports, AGREEMENTS[-1])
+    workers, answers = len(reports.workers), ComparedAnswers(reports, None if kept.all() else kept)
+    pairs = pairs_alike(answers, AGREEMENTS[-1])
     if not len(pairs.first):
         return None
-    share, every = np.zeros(len(pairs.first)), None
+    share, bounds = np.zeros(len(pairs.first)), dict[bytes, NDArray[np.float64]]()
     agreement = pairs.same / pairs.common
     for least in AGREEMENTS:
         linked = AlikePairs(*(column[agreement >= least] for column in pairs))
-        found = _groups_and_expected_agreement(reports, linked, least)
+        found = _groups_and_expected_agreement(answers, linked, least, bounds)
         if found is None:
             continue
         group, expected = found
-        every = pairs_alike(reports, 0.0, least_common=1) if every is None else every
-        of_group = _first_of_groups_beyond_tetrad(every, group, reports.labels)
+        of_group = _first_of_groups_beyond_tetrad(answers, group)
         inside = of_group[group[pairs.first]] & (group[pairs.first] == group[pairs.second])
         chance = expected[pairs.first]
         copied = inside & (betainc(pairs.same, pairs.common - pairs.same + 1, chance) < LIKELY)
@@ -80,27 +79,29 @@ def find_near_copies(reports: Reports, kept: NDArray[np.bool_]) -> PairShares | 
     return PairShares(pairs.first[some], pairs.second[some], share[some], workers) if some.any() else None
 
 
-def answers_of_workers(reports: Reports, kept: NDArray[np.bool_]) -> Reports:
-    """Return the answers of some workers; codes and names stay."""
-    rows = np.flatnonzero(kept[reports.worker])
-    columns = reports.task[rows], reports.worker[rows], reports.value[rows]
-    return Reports(*columns, reports.tasks, reports.workers, reports.alphabet, reports.asked, reports.original)
-
-
 def _groups_and_expected_agreement(
-    reports: Reports, linked: AlikePairs, least: float
+    answers: ComparedAnswers, linked: AlikePairs, least: float, bounds: dict[bytes, NDArray[np.float64]]
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]] | None:
-    """Return each worker's group by the pairs that pass, and the expected agreement; None if none passes."""
+    """Return each worker's group by the pairs that pass, and the expected agreement; None if none passes.
+
+    Args:
+        answers: all answers of the workers.
+        linked: pairs that link groups.
+        least: their least agreement.
+        bounds: bounds of abilities by the bytes of groups, which are added to.
+    """
     if not len(linked.first):
         return None
-    workers = len(reports.workers)
+    workers = answers.workers
     group = first_worker_of_each_group(linked, workers)
-    single = one_answer_per_copying_group(reports, group)
+    single = replace(answers, group=group)
     passed = _binomial(linked, 0.5) < RARE
-    passed &= mostly_on_tasks_others_answered(reports, single)[group[linked.first]]
+    passed &= single.mostly_on_tasks_others_answered()[group[linked.first]]
     if not passed.any():
         return None
-    ability = ability_upper_bounds(single)[group]
+    if group.tobytes() not in bounds:
+        bounds[group.tobytes()] = ability_upper_bounds(single)
+    ability = bounds[group.tobytes()][group]
     expected = ability**2 + (1 - ability) ** 2
     passed &= _binomial(linked, expected[linked.first]) < RARE
     if not passed.any():
@@ -118,20 +119,37 @@ def _binomial(pairs: AlikePairs, expected: NDArray[np.float64] | float) -> NDArr
     return np.asarray(betainc(pairs.same, pairs.common - pairs.same + 1, expected))
 
 
-def _first_of_groups_beyond_tetrad(pairs: AlikePairs, group: NDArray[np.int64], labels: int) -> NDArray[np.bool_]:
+def _first_of_groups_beyond_tetrad(answers: ComparedAnswers, group: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Return whether a worker is the first of a group that agrees more than excellent workers would."""
-    copied = np.zeros(len(group), dtype=bool)
-    for first in np.unique(group[np.bincount(group, minlength=len(group))[group] > 1]).tolist():
-        members = group == first
-        number = members[pairs.first].astype(int) + members[pairs.second]
-        inside, across, others = (_pooled(pairs, number == count, labels) for count in (2, 1, 0))
-        error = np.sqrt((labels - 1) / (labels**2 * max(others.pairs, 1))) * labels / (labels - 1)
-        bound = TETRAD * max(across.kappa, 0.0) ** 2 / max(inside.kappa, 1e-12) + TETRAD_ERRORS * error
-        copied[first] = others.pairs > 0 and others.kappa > bound
+    labels, copied = answers.reports.labels, np.zeros(len(group), dtype=bool)
+    inside, touching, every = _pairs_of_answers_by_group(answers, group)
+    for first in np.flatnonzero(np.bincount(group, minlength=len(group)) > 1).tolist():
+        across, others = touching[first] - 2 * inside[first], every - touching[first] + inside[first]
+        (kappa_in, _), (kappa_x, _), (kappa_o, pairs) = (_kappa(one, labels) for one in (inside[first], across, others))
+        error = np.sqrt((labels - 1) / (labels**2 * max(pairs, 1))) * labels / (labels - 1)
+        bound = TETRAD * max(kappa_x, 0.0) ** 2 / max(kappa_in, 1e-12) + TETRAD_ERRORS * error
+        copied[first] = pairs > 0 and kappa_o > bound
     return copied
 
 
-def _pooled(pairs: AlikePairs, some: NDArray[np.bool_], labels: int) -> PooledAgreement:
-    """Return the agreement of some pairs of workers."""
-    common, same = int(pairs.common[some].sum()), int(pairs.same[some].sum())
+def _pairs_of_answers_by_group(
+    answers: ComparedAnswers, group: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Return the pairs of answers to common tasks, [..., all or equal]: inside each group, with an answer of it for
+    each such answer, and all.
+    """
+    inside, touching = np.zeros((2, len(group), 2), dtype=np.int64)
+    for block in answers.blocks():
+        for pair, same in pairs_of_reports_on_each_task(block, answers.workers):
+            for column, some in enumerate((pair, pair[same])):
+                one, other = (group[side] for side in np.divmod(some, answers.workers))
+                inside[:, column] += np.bincount(one[one == other], minlength=len(group))
+                for side in (one, other):
+                    touching[:, column] += np.bincount(side, minlength=len(group))
+    return inside, touching, touching.sum(axis=0) // 2
+
+
+def _kappa(pairs: NDArray[np.int64], labels: int) -> PooledAgreement:
+    """Return the agreement of some pairs of answers, all and equal ones."""
+    common, same = pairs.tolist()
     return PooledAgreement((labels * same / max(common, 1) - 1) / (labels - 1), common)

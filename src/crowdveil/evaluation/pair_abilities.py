@@ -7,18 +7,21 @@ and the same for v; F is half the fewest co-workers of a worker, less 1, but not
 with a positive sum. s_i is kept 1 / sqrt(tasks) inside its range, where tasks have answers.
 """
 
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.data.reports import Block, Reports
-from crowdveil.em.kernels.report_weights import report_pairs_within_tasks
+from crowdveil.data.blocks import Block
+from crowdveil.em.kernels.report_weights import report_pairs_by_distance
 
 MAX_ROUNDS = 1000
 SETTLED = 1e-10
 """Largest change of a product u_i v_j, and of an entry of the eigenvector, at which rounds end."""
 SIGN_ROUNDS = 100
+MERGED_PAIRS = 1 << 13
+"""Listed pairs of workers from which they are added to the others."""
 
 
 class WorkerPairs(NamedTuple):
@@ -34,19 +37,57 @@ class WorkerPairs(NamedTuple):
     same: NDArray[np.int64]
 
     @classmethod
+    def of_blocks(cls, blocks: Iterable[Block], workers: int, often: NDArray[np.bool_] | None = None) -> Self:
+        """Return the pairs of workers in these answers; memory is that of the pairs, not of their answers.
+
+        Args:
+            blocks: the answers.
+            workers: number of workers.
+            often: whether pairs with these last bits of `pair` are listed, a power of two of them; None for all.
+        """
+        found, parts = cls(*np.zeros((3, 0), dtype=np.int64)), list[Self]()
+        for pair, same in (listed for block in blocks for listed in pairs_of_reports_on_each_task(block, workers)):
+            kept = slice(None) if often is None else often[pair & (len(often) - 1)]
+            parts.append(cls.from_listed_pairs(pair[kept], same[kept]))
+            if sum(len(part.pair) for part in parts) > len(found.pair) + MERGED_PAIRS:
+                found, parts = cls.merged([found, *parts]), []
+        return cls.merged([found, *parts])
+
+    @classmethod
     def from_listed_pairs(cls, pair: NDArray[np.int64], same: NDArray[np.bool_]) -> Self:
         """Return the sums of listed pairs, as of `pairs_of_reports_on_each_task`."""
         key = np.sort(2 * pair + same)
         first = np.flatnonzero(np.diff(key >> 1, prepend=-1))
         return cls(key[first] >> 1, np.diff(first, append=len(key)), np.add.reduceat(key & 1, first))
 
+    @classmethod
+    def merged(cls, parts: list[Self]) -> Self:
+        """Return the sums of parts."""
+        pair = np.concatenate([part.pair for part in parts])
+        order = np.argsort(pair, kind="stable")
+        pair = pair[order]
+        first = np.flatnonzero(np.diff(pair, prepend=-1))
+        common, same = (
+            np.add.reduceat(np.concatenate([part[column] for part in parts])[order], first) for column in (1, 2)
+        )
+        return cls(pair[first], common, same)
 
-def pairs_of_reports_on_each_task(block: Block, workers: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Return each pair of reports on one task by its pair of workers, and whether the two are equal."""
-    one, other = report_pairs_within_tasks(block.pointers)
-    first, second, same = block.worker[one], block.worker[other], block.value[one] == block.value[other]
-    pair, apart = first.astype(np.int64) * workers + second, first != second
-    return (pair, same) if apart.all() else (pair[apart], same[apart])
+
+def pairs_of_reports_on_each_task(block: Block, workers: int) -> Iterator[tuple[NDArray[np.int64], NDArray[np.bool_]]]:
+    """Yield pairs of reports on one task: the pair of workers of each, and whether the two are equal."""
+    for one, other in report_pairs_by_distance(block.pointers):
+        first, second, same = block.worker[one], block.worker[other], block.value[one] == block.value[other]
+        pair, apart = first.astype(np.int64) * workers + second, first != second
+        yield (pair, same) if apart.all() else (pair[apart], same[apart])
+
+
+class AnswerNumbers(NamedTuple):
+    """Numbers of the answers that pairs are made of: labels, tasks, tasks with answers, and answers of each worker."""
+
+    labels: int
+    tasks: int
+    answered: int
+    per_worker: NDArray[np.int64]
 
 
 class PairAgreements(NamedTuple):
@@ -57,22 +98,17 @@ class PairAgreements(NamedTuple):
     value: NDArray[np.float64]
 
 
-def abilities_from_pair_agreements(pairs: WorkerPairs, reports: Reports) -> NDArray[np.float64]:
-    """Return P(right) of each worker, shape (workers,), nan without reports; without co-workers by the mean s.
-
-    Args:
-        pairs: of the workers of the reports.
-        reports: labels.
-    """
-    labels, workers = reports.labels, len(reports.workers)
+def abilities_from_pair_agreements(pairs: WorkerPairs, answers: AnswerNumbers) -> NDArray[np.float64]:
+    """Return P(right) of each worker, shape (workers,), nan without answers; without co-workers by the mean s."""
+    labels, workers = answers.labels, len(answers.per_worker)
     entries = chance_corrected_agreements_both_directions(pairs, workers, labels)
     known = np.bincount(entries.row, minlength=workers) > 0
     skill = np.zeros(workers)
-    skill[known] = (skill_signs(entries, workers) * _absolute_skills(entries, workers, len(reports.tasks)))[known]
-    margin = min(max(int((np.asarray(reports.per_task) > 0).sum()), 1) ** -0.5, 0.5)
+    skill[known] = (skill_signs(entries, workers) * _absolute_skills(entries, workers, answers.tasks))[known]
+    margin = min(max(answers.answered, 1) ** -0.5, 0.5)
     skill = np.clip(skill, margin - 1 / (labels - 1), 1 - margin)
     skill[~known] = skill[known].mean() if known.any() else 1 - margin
-    return np.where(np.asarray(reports.per_worker) > 0, (skill * (labels - 1) + 1) / labels, np.nan)
+    return np.where(answers.per_worker > 0, (skill * (labels - 1) + 1) / labels, np.nan)
 
 
 def _absolute_skills(entries: PairAgreements, workers: int, tasks: int) -> NDArray[np.float64]:

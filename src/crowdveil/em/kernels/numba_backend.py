@@ -112,13 +112,11 @@ class NumbaBlock(EncodedBlock):
         )
         return self._sums_with_first_label(interleaved, labels)
 
-    def other_vote_sums(self, weight: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the sums of the vote shares of other reports by table row."""
-        sums = np.zeros((self.workers * self.symbols, self.symbols))
+    def add_other_vote_sums(self, weight: NDArray[np.float64], sums: NDArray[np.float64]) -> None:
+        """Add the sums of the vote shares of other reports by table row."""
         votes.add_vote_shares_of_others(
             self.block.pointers, self.block.worker, self.block.value, weight, LEAST_WEIGHT, sums
         )
-        return sums
 
     def squared_scores(self, table: NDArray[np.float64], posterior: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return each worker's sum of squared posterior means of report rows."""

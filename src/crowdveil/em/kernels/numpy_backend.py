@@ -150,16 +150,14 @@ class EncodedBlock:
         """Return the sums of a posterior, [task, label], over the reports of each table row; indexed [row, label]."""
         return self.reports_as_sparse_matrix.T @ posterior
 
-    def other_vote_sums(self, weight: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the sums over the reports of each table row of the vote shares of the task's other reports.
+    def add_other_vote_sums(self, weight: NDArray[np.float64], sums: NDArray[np.float64]) -> None:
+        """Add the sums over the reports of each table row of the vote shares of the task's other reports.
 
         A report without others counts 0.
 
         Args:
             weight: of a vote of each worker, shape (workers,).
-
-        Returns:
-            Indexed [row, label], for symbols that are labels.
+            sums: indexed [row, label], for symbols that are labels.
         """
         votes, own = self.weight_by_task_and_symbol(weight), weight[self.block.worker]
         own = own if self.weights is None else own * self.weights
@@ -167,11 +165,11 @@ class EncodedBlock:
         alone = (np.diff(self.block.pointers) < 2)[self.block.task] | (others <= LEAST_WEIGHT)
         share = np.where(alone, 0.0, 1.0 if self.weights is None else self.weights) / np.where(alone, 1.0, others)
         matrix = self.reports_as_sparse_matrix
-        sums = csr_array((share, matrix.indices, matrix.indptr), shape=matrix.shape).T @ votes
+        found = csr_array((share, matrix.indices, matrix.indptr), shape=matrix.shape).T @ votes
         row = self.block.worker.astype(np.int64) * self.symbols + self.block.value
-        rows = np.arange(len(sums))
-        sums[rows, rows % self.symbols] -= weight_totals_by_code(row, share * own, len(sums))
-        return np.asarray(np.maximum(sums, 0.0))
+        rows = np.arange(len(found))
+        found[rows, rows % self.symbols] -= weight_totals_by_code(row, share * own, len(found))
+        sums += np.maximum(found, 0.0)
 
     def squared_scores(self, table: NDArray[np.float64], posterior: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return each worker's sum over reports of (posterior mean of the report's row of `table`)^2."""

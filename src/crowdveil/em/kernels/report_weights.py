@@ -4,6 +4,8 @@ The sum is over the other workers j of the task, c_ij is the share of answers th
 independent work (Kish 1965: n answers of which the shares c are common are worth n / (1 + (n - 1) c)).
 """
 
+from collections.abc import Iterator
+from itertools import count
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -32,13 +34,15 @@ class PairShares(NamedTuple):
         listed[self.first] = listed[self.second] = True
         rows = np.flatnonzero(listed[block.worker])
         pointers = np.append(0, np.cumsum(listed[block.worker]))[block.pointers]
-        one, other = report_pairs_within_tasks(pointers)
-        workers = block.worker[rows].astype(np.int64)
-        low, high = np.sort((workers[one], workers[other]), axis=0)
-        pair, known = low * self.workers + high, self.first * self.workers + self.second
-        place = np.minimum(np.searchsorted(known, pair), len(known) - 1)
-        share = np.where(known[place] == pair, self.share[place], 0.0)
-        total = np.bincount(one, share, len(rows)) + np.bincount(other, share, len(rows))
+        workers, known = block.worker[rows].astype(np.int64), self.first * self.workers + self.second
+        total = np.zeros(len(rows))
+        for one, other in report_pairs_by_distance(pointers):
+            low, high = np.sort((workers[one], workers[other]), axis=0)
+            pair = low * self.workers + high
+            place = np.minimum(np.searchsorted(known, pair), len(known) - 1)
+            share = np.where(known[place] == pair, self.share[place], 0.0)
+            total[one] += share
+            total[other] += share
         weights = np.ones(len(block.worker))
         weights[rows] = 1 / (1 + total)
         return weights
@@ -59,10 +63,17 @@ class PairShares(NamedTuple):
         return largest
 
 
-def report_pairs_within_tasks(pointers: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the places of the two reports of each pair on one task, the first before the second."""
-    lengths, reports = np.diff(pointers), int(pointers[-1])
-    place = np.arange(reports) - np.repeat(pointers[:-1], lengths)
-    later = np.repeat(lengths, lengths) - 1 - place
-    one = np.repeat(np.arange(reports), later)
-    return one, one + 1 + np.arange(len(one)) - np.repeat(np.cumsum(later) - later, later)
+def report_pairs_by_distance(
+    pointers: NDArray[np.int64],
+) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Yield the places of the two reports of each pair on one task, neighbours first.
+
+    At a time there are no more pairs than reports, of which each is in at most one as first and in one as second.
+    """
+    last = np.repeat(pointers[1:], np.diff(pointers)) - 1
+    one = np.arange(len(last))
+    for distance in count(1):
+        one = one[one + distance <= last[one]]
+        if not len(one):
+            return
+        yield one, one + distance

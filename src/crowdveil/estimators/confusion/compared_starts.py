@@ -31,8 +31,9 @@ OWN_STEPS, COMPARED_STEPS = 4, 7
 """Steps with rows of abilities alone, and steps after which the starts are compared."""
 FREQUENT = 1.3
 """Share of the most frequent answer, relative to an even one, from which the starts are compared."""
-MIN_GAIN = 3.0
-"""Least gain of the log evidence over the usual start."""
+MIN_GAIN, BALANCED = 3.0, 2
+"""Least gain of the log evidence over the usual start, and the place of the balanced start, which needs none: where
+one label is said often, whatever is true, its truths are better than its evidence."""
 ROW_STRENGTHS, COIN_STRENGTHS = (10.0, 30.0, 100.0, 300.0), (2.0, 5.0, 20.0, 100.0)
 """Candidates of the pseudo-answers s in the prior of rows, and of abilities."""
 MAX_ANSWERS = 20_000
@@ -62,7 +63,8 @@ def start_with_largest_evidence(
         return usual
     evidence = [log_evidence(fit) for fit in fits]
     best = int(np.argmax(evidence))
-    return compared_starts(usual)[best if evidence[best] > evidence[0] + MIN_GAIN else 0]
+    gains = best == BALANCED or evidence[best] > evidence[0] + MIN_GAIN
+    return compared_starts(usual)[best if gains else 0]
 
 
 def compared_starts(usual: CrowdParameters) -> tuple[CrowdParameters, ...]:
@@ -74,7 +76,7 @@ def sample_to_compare_starts_on(model: Estimator[Any, Any], data: FitInput) -> F
     """Return the answers that starts are compared on; tasks and workers with answers are numbered anew."""
     dense = data.summary.workers * data.summary.labels**2 <= MAX_CELLS
     most = MAX_ANSWERS if dense else min(MAX_ANSWERS, MAX_CELLS // data.summary.labels**2)
-    blocks = evenly_spaced_task_blocks(data.reports, max(most, PARTS))
+    blocks = [*evenly_spaced_task_blocks(data.reports, max(most, PARTS))]
     task = np.concatenate([block.task + block.first for block in blocks])
     worker = np.concatenate([block.worker for block in blocks])
     value = np.concatenate([block.value for block in blocks])

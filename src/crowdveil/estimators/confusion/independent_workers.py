@@ -72,13 +72,13 @@ class Independence:
 
         Args:
             probability: first rho.
-            counts: weighted answers, [worker, label].
-            frequencies: p, shape (labels,).
+            counts: weighted answers, [worker, label]; behind noise reports.
+            frequencies: of answers with the first weights, shape (labels,).
             answered_tasks: number of tasks with answers.
         """
-        evidence = log_dirichlet_multinomial(counts, LABEL_STRENGTH * frequencies)
-        counted = np.einsum("w,wx->x", 1 - probability, counts) + 1.0
-        return cls(probability, FIRST_SHARE, evidence, counted / counted.sum(), answered_tasks)
+        shares = counts.sum(axis=0) + 1.0
+        evidence = log_dirichlet_multinomial(counts, LABEL_STRENGTH * shares / shares.sum())
+        return cls(probability, FIRST_SHARE, evidence, frequencies, answered_tasks)
 
     @property
     def weights(self) -> NDArray[np.float64]:

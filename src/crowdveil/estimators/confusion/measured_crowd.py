@@ -3,6 +3,7 @@
 Near-copies are looked for among workers whose answers depend on the truth: workers who repeat a label agree, too.
 """
 
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
@@ -11,16 +12,19 @@ from numpy.typing import NDArray
 
 from crowdveil.data.blocks import Block
 from crowdveil.data.reports import Reports
-from crowdveil.em.deconvolution import frequencies_of_reports
 from crowdveil.em.kernels.dispatch import encoded_block_for_kernels
-from crowdveil.em.kernels.numpy_backend import EncodedBlock
 from crowdveil.em.kernels.report_weights import PairShares
 from crowdveil.em.model import FitInput, Summary
 from crowdveil.estimators.confusion.independent_workers import first_probabilities
+from crowdveil.evaluation.copies import bytes_to_compare_workers
 from crowdveil.evaluation.near_copies import find_near_copies
 
 MIN_ANSWERS, PART = 200_000, 5
 """Number of answers from which the first weights are learned from a part of them, and that part: a fifth."""
+READ_ANSWERS = 1 << 13
+"""Number of answers that are read together."""
+BYTES_PER_READ_ANSWER, BYTES_PER_CELL, BYTES_PER_WORKER = 160, 40, 256
+"""Upper bounds of the memory of an answer that is read, of a cell of the confusion matrices, and of a worker."""
 PARTS = 50
 """Number of ranges of tasks in a sample of the answers."""
 MAX_INDEPENDENT = 0.5
@@ -36,6 +40,11 @@ def with_measured_crowd(data: FitInput) -> FitInput:
         summary = with_weights_of_copies(reports, summary, copies)
         independent = first_independence(reports, summary)
     return replace(data, summary=replace(summary, independent=independent))
+
+
+def with_first_weights(data: FitInput) -> FitInput:
+    """Return the input with first weights of workers in its summary; copies are not looked for."""
+    return replace(data, summary=replace(data.summary, independent=first_independence(data.reports, data.summary)))
 
 
 def with_copies_and_independence(
@@ -67,32 +76,41 @@ def with_weights_of_copies(reports: Reports, summary: Summary, copies: PairShare
 
 def first_independence(reports: Reports, summary: Summary) -> NDArray[np.float64]:
     """Return the probability of each worker to answer independently of the truth, from the votes of others."""
-    block = joined(evenly_spaced_task_blocks(reports, max(MIN_ANSWERS, len(reports) // PART)))
-    compiled = summary.uses_compiled_confusion_fit
-    coded = encoded_block_for_kernels(block, summary.workers, summary.symbols, compiled=compiled)
-    if summary.copies is not None:
-        coded = replace(coded, weights=summary.copies.weights(block))
-    frequencies = frequencies_of_reports(replace(summary, symbol_counts=summary.counted_symbols)).label_shares
-    return first_probabilities(partial(_other_votes, coded), summary.workers, frequencies)
+    frequencies = summary.counted_symbols.sum(axis=0) + 1.0
+    return first_probabilities(
+        partial(_other_votes, reports, summary), summary.workers, frequencies / frequencies.sum()
+    )
 
 
-def _other_votes(coded: EncodedBlock, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+def _other_votes(reports: Reports, summary: Summary, weights: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the vote shares of others, summed over the answers of each worker; [worker, truth, label]."""
-    return coded.other_vote_sums(weights).reshape(coded.workers, coded.symbols, -1).transpose(0, 2, 1)
+    compiled = summary.uses_compiled_confusion_fit
+    sums = np.zeros((summary.workers * summary.symbols, summary.symbols))
+    for block in evenly_spaced_task_blocks(reports, max(MIN_ANSWERS, len(reports) // PART), READ_ANSWERS):
+        coded = encoded_block_for_kernels(block, summary.workers, summary.symbols, compiled=compiled)
+        if summary.copies is not None:
+            coded = replace(coded, weights=summary.copies.weights(block))
+        coded.add_other_vote_sums(weights, sums)
+    return sums.reshape(summary.workers, summary.symbols, -1).transpose(0, 2, 1)
 
 
-def joined(blocks: list[Block]) -> Block:
-    """Return the tasks of blocks as one block, numbered anew."""
-    if len(blocks) == 1:
-        return blocks[0]
-    lengths = np.concatenate([np.diff(block.pointers) for block in blocks])
-    worker, value = (np.concatenate([getattr(block, name) for block in blocks]) for name in ("worker", "value"))
-    return Block(0, len(lengths), np.append(0, np.cumsum(lengths)), worker, value)
+def preparation_bytes(summary: Summary) -> int:
+    """Return an upper bound of the memory in which near-copies and first weights are found."""
+    read = max(READ_ANSWERS, int(np.max(summary.per_task)))
+    cells = summary.workers * summary.labels**2
+    votes = BYTES_PER_READ_ANSWER * read + BYTES_PER_CELL * cells + BYTES_PER_WORKER * summary.workers
+    return max(votes, bytes_to_compare_workers(summary.per_task, summary.workers))
 
 
-def evenly_spaced_task_blocks(reports: Reports, most_answers: int) -> list[Block]:
-    """Return evenly spaced ranges of tasks with about `most_answers` answers; all tasks if there are not more."""
-    ends, blocks, stop, tasks = reports.rows.pointers, list[Block](), 0, len(reports.tasks)
+def evenly_spaced_task_blocks(reports: Reports, most_answers: int, block_answers: int | None = None) -> Iterator[Block]:
+    """Yield evenly spaced ranges of tasks with about `most_answers` answers; all tasks if there are not more.
+
+    Args:
+        reports: the answers.
+        most_answers: number of answers from which some are left out.
+        block_answers: number of answers of a block, more only of one task; None for one block a range.
+    """
+    ends, stop, tasks = reports.rows.pointers, 0, len(reports.tasks)
     parts = PARTS if len(reports) > most_answers else 1
     answers = (np.arange(parts) * (len(reports) / parts)).astype(np.int64)
     for following, holding in zip(
@@ -101,6 +119,13 @@ def evenly_spaced_task_blocks(reports: Reports, most_answers: int) -> list[Block
         first = max(stop, int(following if following < tasks else holding))
         if first >= tasks:
             break
-        stop = max(first + 1, int(np.searchsorted(ends, ends[first] + most_answers // parts, side="right")) - 1)
-        blocks.append(reports.rows.block(first, stop))
-    return blocks
+        stop = _task_after(ends, first, most_answers // parts)
+        while first < stop:
+            last = stop if block_answers is None else min(stop, _task_after(ends, first, block_answers))
+            yield reports.rows.block(first, last)
+            first = last
+
+
+def _task_after(ends: NDArray[np.int64], first: int, answers: int) -> int:
+    """Return the task after as many from the first as have this number of answers, at least one task."""
+    return max(first + 1, int(np.searchsorted(ends, ends[first] + answers, side="right")) - 1)
