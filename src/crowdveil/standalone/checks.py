@@ -342,8 +342,8 @@ URL = rf"(?=.{{1,200}}\Z)({_SECURE}){_PORT}(/(?!\.\.?(/|$))[A-Za-z0-9._~-]+)*"
 """Normal address of a service, without a final slash; plain http is for this computer only."""
 LINK = rf"(?=.{{1,2000}}\Z)https?://{_HOST}{_PORT}([/?#][!-~]*)?"
 """Address of what is judged, in ASCII, without a user; the worker opens it."""
-PICTURE: dict[str, Any] = {"sha256": HEX, "type": "image/(png|jpeg|webp)", "alt": f".{{1,{MAX_ALT}}}"}
-PICTURE |= {"bytes": range(1, MAX_PICTURE_BYTES + 1)}
+PICTURE = {"sha256": HEX, "type": "image/(png|jpeg|webp)", "bytes": range(1, MAX_PICTURE_BYTES + 1)}
+PICTURE |= {"alt": f".{{1,{MAX_ALT}}}"}
 CAMPAIGN_FORMAT, PART_FORMAT = "crowdveil-campaign/1", "crowdveil-assignment/1"
 CAMPAIGN = {
     "format": CAMPAIGN_FORMAT,
@@ -365,8 +365,8 @@ CAMPAIGN = {
     "salt": "[0-9a-f]{32}",
 }
 SUITE = "hpke-p256-sha256-aes128gcm"
-RELAY: dict[str, Any] = {"operator": ".{1,200}", "public_key": "04[0-9a-f]{128}", "suite": SUITE}
-RELAY |= {"least_batch": range(2, MAX_SLOTS + 1), "unit": "report|cell"}
+RELAY = {"operator": ".{1,200}", "public_key": "04[0-9a-f]{128}", "least_batch": range(2, MAX_SLOTS + 1)}
+RELAY |= {"unit": "report|cell", "suite": SUITE}
 DEFECTS = {
     "title|question|consent|language": "text",
     "opens|closes": "day",

@@ -49,7 +49,7 @@ def write_workbook(stream: BinaryIO, names: Iterable[str], tables: Iterable[pa.T
     """
     with require_workbook_writer().Workbook(stream, PLAIN) as book:
         book.set_properties({"created": WRITTEN})
-        sheet = book.add_worksheet("crowdveil")
+        sheet = book.add_worksheet("crowdveil", _worksheet_of_exact_numbers())
         sheet.ignore_errors({"number_stored_as_text": f"A1:XFD{MAX_ROWS}"})
         kept_as_text = book.add_format({"quote_prefix": True})
         for column, name in enumerate(names):
@@ -62,6 +62,17 @@ def write_workbook(stream: BinaryIO, names: Iterable[str], tables: Iterable[pa.T
                 raise SettingsError(f"a sheet has at most {MAX_ROWS:,} rows", value="more rows", hint=hint)
             for column, cell in enumerate(cells):
                 _write_cell(sheet, row, column, cell, kept_as_text)
+
+
+def _worksheet_of_exact_numbers() -> Any:
+    """Return the class of a sheet whose numbers are written with all digits; XlsxWriter's own leaves the 17th out."""
+    own = import_module("xlsxwriter.worksheet").Worksheet
+    return type("ExactWorksheet", (own,), {"_xml_number_element": _write_number_with_all_digits})
+
+
+def _write_number_with_all_digits(sheet: Any, number: float, attributes: Iterable[tuple[str, object]] = ()) -> None:
+    stated = "".join(f' {name}="{value}"' for name, value in attributes)
+    sheet.fh.write(f"<c{stated}><v>{number!r}</v></c>")
 
 
 def _write_cell(sheet: Any, row: int, column: int, cell: Any, kept_as_text: Any) -> None:
