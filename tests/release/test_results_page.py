@@ -13,7 +13,7 @@ from crowdveil.privacy.statement import PrivacyStatement, Status
 from crowdveil.release.results_page import (
     PageText,
     _css_class_of_privacy_line,
-    campaign_then_natural_task_order,
+    campaign_task_order,
     content_security_policy,
     style_sheet,
 )
@@ -173,8 +173,8 @@ def test_tasks_stand_in_the_order_of_the_campaign() -> None:
     """Tasks of a campaign come in its order, other tasks by their names, and numbers in names by their size."""
     names = ("essay 10", "b", "essay 9", "a", "essay 010")
 
-    assert [3, 1, 2, 4, 0] == campaign_then_natural_task_order(names, PageText())
-    assert [1, 4, 3, 2, 0] == campaign_then_natural_task_order(names, PageText(task_texts={"b": "", "essay 010": ""}))
+    assert [3, 1, 2, 4, 0] == campaign_task_order(names, PageText())
+    assert [1, 4, 3, 2, 0] == campaign_task_order(names, PageText(task_texts={"b": "", "essay 010": ""}))
 
 
 @pytest.mark.parametrize(

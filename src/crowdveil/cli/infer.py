@@ -330,7 +330,7 @@ def _infer_questions(sources: dict[str, AnswerSource], asked: InferOptions) -> N
     from crowdveil.folder.answers import default_output_folder
     from crowdveil.folder.estimate_files import folder_name_of_each_question
 
-    _refuse_options_for_one_question("choose it with --question")
+    _refuse_single_question_options("choose it with --question")
     folder = asked.out or default_output_folder(next(iter(sources.values())))
     sources = _questions_with_labels(sources, asked.reports.options)
     names = folder_name_of_each_question(sources)
@@ -340,7 +340,7 @@ def _infer_questions(sources: dict[str, AnswerSource], asked: InferOptions) -> N
 
 def _infer_collected_questions(collected: dict[str, Path], asked: InferOptions) -> None:
     """Infer the collection of each question of a campaign, as `_infer_each`."""
-    _refuse_options_for_one_question("give the folder of that question")
+    _refuse_single_question_options("give the folder of that question")
     folder = asked.out or Path(asked.reports.sources[0])
     with ExitStack() as stack:
         sources: dict[str, AnswerSource] = {}
@@ -352,7 +352,7 @@ def _infer_collected_questions(collected: dict[str, Path], asked: InferOptions) 
         _infer_each(sources, options, folder)
 
 
-def _refuse_options_for_one_question(hint: str) -> None:
+def _refuse_single_question_options(hint: str) -> None:
     if stated_options().intersection(FOR_ONE_QUESTION):
         raise click.UsageError(f"{', '.join(map(flag_of, FOR_ONE_QUESTION))} go with one question of several: {hint}.")
 

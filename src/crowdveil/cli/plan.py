@@ -206,9 +206,9 @@ def plan(asked: PlanOptions) -> None:
         _print_plan(_checked_plan(asked, None))
         return
     from crowdveil.campaign.settings.settings_file import read_settings
-    from crowdveil.data.spreadsheets.sheets import text_of_sheet_or_file
+    from crowdveil.data.spreadsheets.sheets import sheet_or_file_text
 
-    sources = read_settings(asked.settings, text_of_sheet_or_file).by_question
+    sources = read_settings(asked.settings, sheet_or_file_text).by_question
     if len(sources) == 1:
         _print_plan(_checked_plan(_with_settings(asked, sources[0]), sources[0]))
     else:

@@ -29,7 +29,7 @@ from crowdveil.estimators.confusion.independent_workers import (
     total_answers,
 )
 from crowdveil.evaluation.agreement.alpha import NORMAL_QUANTILE
-from crowdveil.evaluation.copies import AlikePairs, ComparedAnswers, first_worker_of_each_group, pairs_alike
+from crowdveil.evaluation.copies import AlikePairs, ComparedAnswers, first_worker_per_group, pairs_alike
 from crowdveil.evaluation.near_copies import AGREEMENTS
 
 CLEAR, SOME = 3.0, 2.0
@@ -149,7 +149,7 @@ class LabelPatterns:
             return []
         first, second, *_ = self.votes.copies
         none = np.zeros(0, dtype=np.int64)
-        group = first_worker_of_each_group(AlikePairs(first, second, none, none), self.votes.copies.workers)
+        group = first_worker_per_group(AlikePairs(first, second, none, none), self.votes.copies.workers)
         codes = np.flatnonzero(np.bincount(group, minlength=len(group)) > 1)
         groups = (np.flatnonzero(group == code) for code in codes.tolist())
         found = [CopyingGroup(workers, self.votes.copy_weights[workers]) for workers in groups]

@@ -32,7 +32,7 @@ from crowdveil.evaluation.copies import (
     MAX_PAIRS,
     MIN_COMMON,
     AlikePairs,
-    first_worker_of_each_group,
+    first_worker_per_group,
 )
 from crowdveil.evaluation.pair_abilities import WorkerPairs
 
@@ -170,7 +170,7 @@ class NumberPatterns:
             return None
         enough = (pairs.common >= MIN_COMMON) & (pairs.same >= LEAST_CLOSE * pairs.common)
         linked = enough & (pairs.same >= LINKED * pairs.common)
-        group = first_worker_of_each_group(AlikePairs(*(column[linked] for column in pairs)), len(self.answers))
+        group = first_worker_per_group(AlikePairs(*(column[linked] for column in pairs)), len(self.answers))
         copied = self._copied(pairs, enough) | replace(self, group=group)._copied(pairs, enough)
         return AlikePairs(*(column[copied] for column in pairs)) if copied.any() else None
 
@@ -187,7 +187,7 @@ class NumberPatterns:
         """Return the groups of workers who answer alike, the largest first."""
         if self.copies is None:
             return []
-        group = first_worker_of_each_group(self.copies, len(self.answers))
+        group = first_worker_per_group(self.copies, len(self.answers))
         codes = np.flatnonzero(np.bincount(group, minlength=len(group)) > 1)
         groups = (np.flatnonzero(group == code) for code in codes.tolist())
         found = [CopyingGroup(workers, np.full(len(workers), np.nan)) for workers in groups]

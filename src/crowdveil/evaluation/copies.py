@@ -97,7 +97,7 @@ class ComparedAnswers:
             per_worker += np.bincount(block.worker, minlength=self.workers)
         return AnswerNumbers(self.reports.labels, len(self.reports.tasks), answered, per_worker)
 
-    def mostly_on_tasks_others_answered(self) -> NDArray[np.bool_]:
+    def mostly_on_shared_tasks(self) -> NDArray[np.bool_]:
         """Return whether most answers of each worker are to tasks that enough workers of other groups have answered."""
         enough, every = np.zeros((2, self.workers), dtype=np.int64)
         for block, single in zip(self.blocks_of_workers(), self.blocks(), strict=True):
@@ -150,16 +150,16 @@ def find_copies(reports: Reports) -> Copies | None:
     alike = pairs_alike(ComparedAnswers(reports), ALIKE)
     if not len(alike.first):
         return None
-    group = first_worker_of_each_group(alike, len(reports.workers))
+    group = first_worker_per_group(alike, len(reports.workers))
     single = ComparedAnswers(reports, group=group)
-    copied = _agree_more_than_chance(alike, 0.5) & single.mostly_on_tasks_others_answered()[group[alike.first]]
+    copied = _agree_more_than_chance(alike, 0.5) & single.mostly_on_shared_tasks()[group[alike.first]]
     if copied.any():  # no expected share is smaller
         ability = ability_upper_bounds(single)[group[alike.first]]
         copied &= _agree_more_than_chance(alike, ability**2 + (1 - ability) ** 2)
     if not copied.any():
         return None
     pairs = AlikePairs(*(column[copied] for column in alike))
-    return Copies(first_worker_of_each_group(pairs, len(reports.workers)), pairs)
+    return Copies(first_worker_per_group(pairs, len(reports.workers)), pairs)
 
 
 def has_few_pairs(reports: Reports) -> bool:
@@ -232,7 +232,7 @@ def _equal_answer_counts_by_pair_bucket(answers: ComparedAnswers) -> NDArray[np.
     return counts
 
 
-def first_worker_of_each_group(pairs: AlikePairs, workers: int) -> NDArray[np.int64]:
+def first_worker_per_group(pairs: AlikePairs, workers: int) -> NDArray[np.int64]:
     """Return the code of the first worker of the group that pairs link, for each worker."""
     from scipy.sparse import coo_array  # these imports are slow
     from scipy.sparse.csgraph import connected_components

@@ -27,7 +27,7 @@ from crowdveil.evaluation.copies import (
     AlikePairs,
     ComparedAnswers,
     ability_upper_bounds,
-    first_worker_of_each_group,
+    first_worker_per_group,
     has_few_pairs,
     pairs_alike,
 )
@@ -69,7 +69,7 @@ def find_near_copies(reports: Reports, kept: NDArray[np.bool_]) -> PairShares | 
         if found is None:
             continue
         group, expected = found
-        of_group = _first_of_groups_beyond_tetrad(answers, group)
+        of_group = _first_beyond_tetrad(answers, group)
         inside = of_group[group[pairs.first]] & (group[pairs.first] == group[pairs.second])
         chance = expected[pairs.first]
         copied = inside & (betainc(pairs.same, pairs.common - pairs.same + 1, chance) < LIKELY)
@@ -93,10 +93,10 @@ def _groups_and_expected_agreement(
     if not len(linked.first):
         return None
     workers = answers.workers
-    group = first_worker_of_each_group(linked, workers)
+    group = first_worker_per_group(linked, workers)
     single = replace(answers, group=group)
     passed = _binomial(linked, 0.5) < RARE
-    passed &= single.mostly_on_tasks_others_answered()[group[linked.first]]
+    passed &= single.mostly_on_shared_tasks()[group[linked.first]]
     if not passed.any():
         return None
     if group.tobytes() not in bounds:
@@ -106,7 +106,7 @@ def _groups_and_expected_agreement(
     passed &= _binomial(linked, expected[linked.first]) < RARE
     if not passed.any():
         return None
-    found = first_worker_of_each_group(AlikePairs(*(column[passed] for column in linked)), workers)
+    found = first_worker_per_group(AlikePairs(*(column[passed] for column in linked)), workers)
     size = np.bincount(found, minlength=workers)[found]
     small = size < (MIN_GROUP if least < EXACT else 2)
     if small.all():
@@ -119,10 +119,10 @@ def _binomial(pairs: AlikePairs, expected: NDArray[np.float64] | float) -> NDArr
     return np.asarray(betainc(pairs.same, pairs.common - pairs.same + 1, expected))
 
 
-def _first_of_groups_beyond_tetrad(answers: ComparedAnswers, group: NDArray[np.int64]) -> NDArray[np.bool_]:
+def _first_beyond_tetrad(answers: ComparedAnswers, group: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Return whether a worker is the first of a group that agrees more than excellent workers would."""
     labels, copied = answers.reports.labels, np.zeros(len(group), dtype=bool)
-    inside, touching, every = _pairs_of_answers_by_group(answers, group)
+    inside, touching, every = _answer_pairs_by_group(answers, group)
     for first in np.flatnonzero(np.bincount(group, minlength=len(group)) > 1).tolist():
         across, others = touching[first] - 2 * inside[first], every - touching[first] + inside[first]
         (kappa_in, _), (kappa_x, _), (kappa_o, pairs) = (_kappa(one, labels) for one in (inside[first], across, others))
@@ -132,7 +132,7 @@ def _first_of_groups_beyond_tetrad(answers: ComparedAnswers, group: NDArray[np.i
     return copied
 
 
-def _pairs_of_answers_by_group(
+def _answer_pairs_by_group(
     answers: ComparedAnswers, group: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Return the pairs of answers to common tasks, [..., all or equal]: inside each group, with an answer of it for

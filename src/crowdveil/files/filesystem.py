@@ -137,10 +137,10 @@ def remove_abandoned_temporary_folders(parent: Path) -> None:
     with suppress(OSError):
         for folder in [Path(entry.path) for entry in os.scandir(parent) if _TEMPORARY.fullmatch(entry.name)]:
             with suppress(OSError):
-                _remove_temporary_folder_unless_locked(folder)
+                _remove_unlocked_folder(folder)
 
 
-def _remove_temporary_folder_unless_locked(folder: Path) -> None:
+def _remove_unlocked_folder(folder: Path) -> None:
     about = folder.lstat()
     if sys.platform == "win32" or not stat.S_ISDIR(about.st_mode) or about.st_uid != os.geteuid():
         return

@@ -105,7 +105,7 @@ def estimate_stacked_with_gold(
     plain = without.result
     own = _without_vote_share(estimator)
     guided = estimate if own == estimator else own.fit(reports, **inputs)
-    held, steps = _posterior_of_gold_without_fold(own, reports, inputs, at, fold)
+    held, steps = _held_out_gold_posterior(own, reports, inputs, at, fold)
     others = [*without.others.values(), plain.posterior]
     rows = _member_log_posteriors_and_biases(np.stack([held, *(other[at] for other in others)], axis=2))
     crossed, mixture = _cross_fitted_mixture(rows, truths, fold)
@@ -147,7 +147,7 @@ def _without_vote_share(estimator: Estimator[Any, Any]) -> Estimator[Any, Any]:
     return replace(estimator, vote_share=0.0) if isinstance(estimator, HierarchicalDawidSkene) else estimator
 
 
-def _posterior_of_gold_without_fold(
+def _held_out_gold_posterior(
     estimator: Estimator[Any, Any],
     reports: Reports,
     inputs: dict[str, Any],

@@ -42,7 +42,7 @@ from crowdveil.evaluation.stacking import cross_validation_and_gain_text, warnin
 from crowdveil.inference.stacked_answers import (
     fit_stacked,
     fold_of_each_task,
-    posterior_mixed_with_single_answers,
+    posterior_with_single_answers,
 )
 from crowdveil.presentation.hints import advice, command_advice
 
@@ -224,7 +224,7 @@ def _cross_validated_gain_by_gold(
     plain = fit_truth_tables(
         answers, first_posterior_by_answer_ranks(answers, held.shape[1]), np.full_like(known, NO_GOLD)
     )
-    without = posterior_mixed_with_single_answers(answers, plain)[gold]
+    without = posterior_with_single_answers(answers, plain)[gold]
     return *cross_validation_and_gain_text(held, truths, without), warning_if_gold_worsens_log_loss(
         held, without, truths
     )

@@ -68,7 +68,7 @@ def fit_stacked(answers: Answers, known: NDArray[np.int64], truths: int, ordered
     answered = np.bincount(answers.task, minlength=answers.shape[0]) > 0
     gold = np.flatnonzero((known != NO_GOLD) & answered)
     if len(gold) < max(MIN_STACKED, FOLDS):
-        return StackedAnswers(fit, posterior_mixed_with_single_answers(answers, fit))
+        return StackedAnswers(fit, posterior_with_single_answers(answers, fit))
     posterior, fold = fit.posterior.copy(), fold_of_each_task(known)
     for held in range(FOLDS):
         others = _fit_from_gold_or_order(answers, np.where(fold == held, NO_GOLD, known), truths, ordered)
@@ -77,7 +77,7 @@ def fit_stacked(answers: Answers, known: NDArray[np.int64], truths: int, ordered
     return StackedAnswers(fit, *_stacked_posterior_and_line(features, known, gold, fold))
 
 
-def posterior_mixed_with_single_answers(answers: Answers, fit: TruthTables) -> NDArray[np.float64]:
+def posterior_with_single_answers(answers: Answers, fit: TruthTables) -> NDArray[np.float64]:
     """Return the posterior of the tables with `SINGLE_SHARE` of answers read by themselves, [task, truth]."""
     tasks, errors = answers.shape[0], error_probability_by_truth_and_answer(answers, fit.tables, fit.class_prior)
     number = np.bincount(answers.task, minlength=tasks)

@@ -40,7 +40,7 @@ MAX_SEEDS_LABELS, MAX_SEEDS_NUMBERS = 3, 2
 """Simulated campaigns per prediction, at most."""
 LEAST_TASKS_LABELS, LEAST_TASKS_NUMBERS = 100, 50
 """Simulated tasks per prediction, at least: small campaigns are simulated more often."""
-FEW_TASKS, LEAST_RUNS_OF_FEW_TASKS = 10, 50
+FEW_TASKS, FEW_TASKS_RUNS = 10, 50
 """Campaigns of labels with fewer tasks are simulated as often: with 17 runs of six tasks, an error of .05 has a
 standard error of .02, and protected answers may seem better than unprotected ones."""
 NEGLIGIBLE_VARIANCE = 0.5
@@ -247,7 +247,7 @@ def default_simulation_count(campaign: Campaign) -> int:
 def _least_tasks_of_crowd_kind(campaign: Campaign) -> int:
     if isinstance(campaign.crowd, NumberCrowd):
         return LEAST_TASKS_NUMBERS
-    return LEAST_RUNS_OF_FEW_TASKS * campaign.tasks if campaign.tasks < FEW_TASKS else LEAST_TASKS_LABELS
+    return FEW_TASKS_RUNS * campaign.tasks if campaign.tasks < FEW_TASKS else LEAST_TASKS_LABELS
 
 
 def predict_from_bayes_errors(

@@ -8,7 +8,7 @@ import numpy as np
 from crowdveil.channels.alphabet import Scale
 from crowdveil.errors import ReportsError
 from crowdveil.presentation.counts import number_of
-from crowdveil.release.results_page import QuestionResults, campaign_then_natural_task_order
+from crowdveil.release.results_page import QuestionResults, campaign_task_order
 from crowdveil.standalone.checks import visible_form
 
 SCALE_HINT = "Without a certificate, give the scale with which the answers were read."
@@ -54,7 +54,7 @@ def _rows_of_question(one: QuestionResults) -> Iterator[tuple[str, tuple[str, ..
     """Yield each task with its grade, both ends of its interval, its confidence and its number of reports, as text."""
     estimate = one.results.estimate
     tasks, gold, confidence = list(map(str, estimate.tasks)), estimate.gold, estimate.confidence
-    for task in campaign_then_natural_task_order(tasks, one.text):
+    for task in campaign_task_order(tasks, one.text):
         known = gold is not None and bool(gold[task])
         sure = "" if known or confidence is None else f"{float(confidence[task]):.3f}"
         label = (str(estimate.truth[task]), "", "") if estimate.categorical else None

@@ -208,11 +208,7 @@ def _question_section(one: QuestionResults, conclusion: Conclusion, number: int 
         "summary": _expected_error_and_constant_sentences(estimate) if inferred else ALL_GOLD,
         "pictures": list(_captioned_pictures(estimate, suffix, one.scale)) if inferred else [],
         "channel_picture": None if channel is None else channel_table(f"channel{suffix}", channel),
-        "rows": list(
-            _task_rows(
-                estimate, text, campaign_then_natural_task_order(list(map(str, estimate.tasks)), text)[:MAX_TASKS]
-            )
-        ),
+        "rows": list(_task_rows(estimate, text, campaign_task_order(list(map(str, estimate.tasks)), text)[:MAX_TASKS])),
         "doubtful": list(_task_rows(rest, text, _most_doubtful_tasks(rest))) if _tasks_differ_in_doubt(rest) else [],
         "doubt": _sentence_on_most_doubtful_tasks(rest) if inferred else ALL_GOLD,
         "review": sentences_on_agreement_tasks_workers(estimate, one.evidence, with_workers=text.with_workers),
@@ -221,7 +217,7 @@ def _question_section(one: QuestionResults, conclusion: Conclusion, number: int 
     }
 
 
-def campaign_then_natural_task_order(tasks: Sequence[str], text: PageText) -> list[int]:
+def campaign_task_order(tasks: Sequence[str], text: PageText) -> list[int]:
     """Return the tasks in the order of the campaign; others in alphabetical order, numbers in names by their size."""
     place = {name: index for index, name in enumerate(text.task_texts)}
     return sorted(

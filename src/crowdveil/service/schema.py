@@ -170,7 +170,7 @@ def engine_of(url: str) -> Engine:
         ) from None
     kind = parsed.get_backend_name()
     if kind == SQLITE:
-        _create_private(_file_of_sqlite_or_raise(parsed))
+        _create_private(_sqlite_file(parsed))
         options: dict[str, Any] = {"timeout": BUSY_TIMEOUT_SECONDS, "check_same_thread": False}
     elif kind == "postgresql":
         parsed = parsed.set(drivername=POSTGRESQL)
@@ -194,7 +194,7 @@ def engine_of(url: str) -> Engine:
     return engine
 
 
-def _file_of_sqlite_or_raise(url: URL) -> str:
+def _sqlite_file(url: URL) -> str:
     """Return the path of a database; one in memory, which every connection would have for itself, is refused."""
     path = url.database or ""
     if not path or path == ":memory:" or path.startswith("file:") or url.query:

@@ -25,7 +25,7 @@ from crowdveil.data.ingest.gold_files import load_gold_with_draw_seed
 from crowdveil.data.sources.answer_source import open_source
 from crowdveil.data.spreadsheets import parts, sheets
 from crowdveil.data.spreadsheets.parts import column_letters
-from crowdveil.data.spreadsheets.sheets import text_of_sheet_or_file
+from crowdveil.data.spreadsheets.sheets import sheet_or_file_text
 from crowdveil.errors import ReportsError
 from crowdveil.folder.answers import read_task_or_worker_column
 from crowdveil.folder.given_files import read_costs, read_history
@@ -320,7 +320,7 @@ def test_a_campaign_reads_its_tasks_and_workers_from_a_workbook(tmp_path: Path) 
     path = tmp_path / "campaign.toml"
     path.write_text(re.sub(r"per_worker = \d+", "per_worker = 2", text), "utf-8")
 
-    source = read_settings(path, text_of_sheet_or_file)
+    source = read_settings(path, sheet_or_file_text)
 
     assert (["1", "2"], NAMES) == ([row.task.id for row in source.rows], source.names)
     with pytest.raises(ReportsError, match="the file must be readable"):

@@ -121,12 +121,10 @@ class Collection:
                 hint="Use the crowd.json that was written with the reports.",
             )
         participation: Participation = "protected" if channel.protects_participation else "public"
-        self._refuse_other_mechanism_or_guarantee(channel, participation)
+        self._refuse_contradicted_facts(channel, participation)
         return replace(self, guarantee=channel.guarantee, participation=participation)
 
-    def _refuse_other_mechanism_or_guarantee(
-        self, channel: Channel | ChannelTable, participation: Participation
-    ) -> None:
+    def _refuse_contradicted_facts(self, channel: Channel | ChannelTable, participation: Participation) -> None:
         """Refuse facts that contradict those of the certificate; a text of the second format likewise."""
         stated, certified = self.guarantee, channel.guarantee
         if stated is None:

@@ -88,7 +88,7 @@ class Wide(Importer):
         rows = list(export.rows([task, *workers]))
         _refuse_unnamed_rows(task, "task", rows, export.name)
         if export.names.worker is None:
-            _refuse_if_rows_are_respondents(task, [row[task] for row in rows], export)
+            _refuse_rows_of_respondents(task, [row[task] for row in rows], export)
             _refuse_free_text_columns({name: [row[name] for row in rows] for name in workers}, export.name)
         for row in rows:
             for worker in workers:
@@ -167,7 +167,7 @@ def _refuse_other_columns(workers: Sequence[str], source: str) -> None:
         )
 
 
-def _refuse_if_rows_are_respondents(task: str, cells: Sequence[Any], export: ExportFile) -> None:
+def _refuse_rows_of_respondents(task: str, cells: Sequence[Any], export: ExportFile) -> None:
     """Refuse a table whose rows are those who answer: they have addresses, or names of respondents."""
     if normal_name(task) in TASK_NAMES - {"id", ""}:
         return

@@ -148,7 +148,7 @@ def read_sheet(path: Path) -> Sheet:
     return found
 
 
-def text_of_sheet_or_file(path: Path) -> bytes:
+def sheet_or_file_text(path: Path) -> bytes:
     """Return the text of a sheet of a workbook without faulty cells, or the first bytes of another file."""
     file = file_and_sheet(path).file
     with open(file, "rb") as stream:

@@ -67,10 +67,10 @@ def write_workbook(stream: BinaryIO, names: Iterable[str], tables: Iterable[pa.T
 def _worksheet_of_exact_numbers() -> Any:
     """Return the class of a sheet whose numbers are written with all digits; XlsxWriter's own leaves the 17th out."""
     own = import_module("xlsxwriter.worksheet").Worksheet
-    return type("ExactWorksheet", (own,), {"_xml_number_element": _write_number_with_all_digits})
+    return type("ExactWorksheet", (own,), {"_xml_number_element": _write_exact_number})
 
 
-def _write_number_with_all_digits(sheet: Any, number: float, attributes: Iterable[tuple[str, object]] = ()) -> None:
+def _write_exact_number(sheet: Any, number: float, attributes: Iterable[tuple[str, object]] = ()) -> None:
     stated = "".join(f' {name}="{value}"' for name, value in attributes)
     sheet.fh.write(f"<c{stated}><v>{number!r}</v></c>")
 

@@ -114,7 +114,7 @@ class NumbaBlock(EncodedBlock):
 
     def add_other_vote_sums(self, weight: NDArray[np.float64], sums: NDArray[np.float64]) -> None:
         """Add the sums of the vote shares of other reports by table row."""
-        votes.add_vote_shares_of_others(
+        votes.add_other_vote_shares(
             self.block.pointers, self.block.worker, self.block.value, weight, LEAST_WEIGHT, sums
         )
 

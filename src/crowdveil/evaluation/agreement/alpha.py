@@ -254,7 +254,7 @@ def _label_scores_and_mean_of_metric(reports: Reports, metric: Metric, totals: _
     return _Scores(None if reports.alphabet is None else reports.alphabet.values, totals.mean)
 
 
-def equal_answers_to_same_task(part: ComparedAnswers, labels: int) -> NDArray[np.int64]:
+def equal_answers_within_tasks(part: ComparedAnswers, labels: int) -> NDArray[np.int64]:
     """Return how many answers to the same task have the same label, itself included; shape (answers,)."""
     key = part.repeated_for_each_answer(np.arange(len(part.sizes))) * labels + part.value
     if len(part.sizes) * labels <= DENSE_CELLS * len(key):
@@ -274,7 +274,7 @@ def _pairwise_squared_distances_by_task(
 ) -> NDArray[np.float64]:
     """Return the sum of squared distances over ordered pairs of answers to each task, shape (tasks,)."""
     if scores is None:
-        return np.asarray(part.sizes**2 - part.sums_by_task(equal_answers_to_same_task(part, labels)), dtype=float)
+        return np.asarray(part.sizes**2 - part.sums_by_task(equal_answers_within_tasks(part, labels)), dtype=float)
     return np.asarray(2 * part.sizes * part.sums_by_task(_deviations_from_task_mean(part, scores) ** 2))
 
 
@@ -375,7 +375,7 @@ def _pairwise_agreement_overall_and_by_worker(
     for part in comparable_answers(reports):
         others = part.repeated_for_each_answer(part.sizes - 1).astype(float)
         if scores is None:
-            own = equal_answers_to_same_task(part, reports.labels) - 1.0
+            own = equal_answers_within_tasks(part, reports.labels) - 1.0
         else:
             squared = _deviations_from_task_mean(part, scores) ** 2
             own = part.repeated_for_each_answer(part.sizes) * squared + part.repeated_for_each_answer(

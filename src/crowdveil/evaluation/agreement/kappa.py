@@ -25,7 +25,7 @@ from crowdveil.evaluation.agreement.alpha import (
     NOT_KNOWN,
     Interval,
     comparable_answers,
-    equal_answers_to_same_task,
+    equal_answers_within_tasks,
     interval_from_slope_moments,
     without_rounding,
 )
@@ -82,7 +82,7 @@ def _fleiss(reports: Reports, level: float) -> Interval:
     tasks, equal, counts = 0, 0.0, np.zeros(reports.labels)
     for part in comparable_answers(reports):
         tasks += len(part.sizes)
-        pairs = part.sums_by_task(equal_answers_to_same_task(part, reports.labels) - 1.0)
+        pairs = part.sums_by_task(equal_answers_within_tasks(part, reports.labels) - 1.0)
         equal += float((pairs / (part.sizes * (part.sizes - 1))).sum())
         counts += np.bincount(part.value, minlength=reports.labels)
     share, answers = counts / counts.sum(), counts.sum()
@@ -91,7 +91,7 @@ def _fleiss(reports: Reports, level: float) -> Interval:
         return NOT_KNOWN
     squares = 0.0
     for part in comparable_answers(reports):
-        pairs = part.sums_by_task(equal_answers_to_same_task(part, reports.labels) - 1.0)
+        pairs = part.sums_by_task(equal_answers_within_tasks(part, reports.labels) - 1.0)
         own = (pairs / (part.sizes * (part.sizes - 1)) - mean) / tasks
         moved = 2 * (part.sums_by_task(share[part.value]) - part.sizes * chance) / answers
         slope = own / (1 - chance) - (1 - mean) / (1 - chance) ** 2 * moved

@@ -25,7 +25,7 @@ from crowdveil.campaign.settings.build import build_campaign
 from crowdveil.campaign.settings.settings_file import CampaignSettings, read_settings
 from crowdveil.channels.guarantee import Guarantee
 from crowdveil.channels.rounding import CERTAIN, percent_rounded_up
-from crowdveil.data.spreadsheets.sheets import text_of_sheet_or_file
+from crowdveil.data.spreadsheets.sheets import sheet_or_file_text
 from crowdveil.data.write_reports import warning_of_names_read_as_formulas
 from crowdveil.errors import SettingsError
 from crowdveil.files.atomic_write import PRIVATE_FILE, PRIVATE_FOLDER, folder_errors
@@ -111,7 +111,7 @@ def create_campaign(
         CampaignError, CertificateError: the campaign is too large, or a label cannot be named in a certificate.
     """
     require_absent_or_empty_folder(folder)
-    source = read_settings(settings, text_of_sheet_or_file)
+    source = read_settings(settings, sheet_or_file_text)
     _require_day_left(source.closes, datetime.now(UTC).date())
     prior = _prior_bytes(source)
     chosen = [mechanism_of_campaign_settings(one) for one in source.by_question]

@@ -94,7 +94,7 @@ def add_weights_by_task_and_symbol(
 
 
 @compile_with_numba()
-def add_vote_shares_of_others(pointers: Any, worker: Any, symbol: Any, weight: Any, least: Any, sums: Any) -> None:
+def add_other_vote_shares(pointers: Any, worker: Any, symbol: Any, weight: Any, least: Any, sums: Any) -> None:
     """Add the vote shares of a task's other reports to the row of each report, [worker * symbols + symbol, symbol].
 
     A report counts 0 where the weight of the others is at most `least`.
