@@ -21,7 +21,6 @@ from crowdveil.errors import CampaignError, SettingsError
 PrivateKey = ec.EllipticCurvePrivateKey
 CURVE = ec.SECP256R1()
 SUITE = Suite(KEM.P256, KDF.HKDF_SHA256, AEAD.AES_128_GCM)
-ENCAPSULATED_BYTES = 65
 
 
 def new_key() -> PrivateKey:

@@ -1,6 +1,7 @@
 """Dependent answers: their share, and copies of other workers."""
 
 import tracemalloc
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -9,10 +10,11 @@ from numpy.typing import NDArray
 import crowdveil as cv
 from crowdveil import Categories, HierarchicalDawidSkene, Reports
 from crowdveil.data.blocks import Block
+from crowdveil.em.kernels.report_weights import PairShares
 from crowdveil.evaluation import copies
 from crowdveil.evaluation.agreement import beyond_model
 from crowdveil.evaluation.agreement.beyond_model import LAGS, measure_dependence
-from crowdveil.evaluation.copies import ComparedAnswers, find_copies
+from crowdveil.evaluation.copies import ComparedAnswers
 from crowdveil.evaluation.near_copies import find_near_copies
 from crowdveil.evaluation.pair_abilities import pairs_of_reports_on_each_task
 from crowdveil.jit import KERNELS_VARIABLE
@@ -108,15 +110,19 @@ def copies_crowd(
     return Reports(*columns, *names, LABELS), truth
 
 
+def all_copies(reports: Reports) -> PairShares | None:
+    """Return the near-copies among all workers."""
+    return find_near_copies(reports, np.ones(len(reports.workers), dtype=bool))
+
+
 @pytest.mark.parametrize("tasks", [300, 1000])
 def test_a_poor_worker_who_is_copied_does_not_decide(tasks: int) -> None:
     """Nine copies of a worker who is right in 55 %, beside five at 60 to 70 %: they are found, and .8 are right."""
     reports, truth = copies_crowd([0.6, 0.65, 0.7, 0.7, 0.6], (0.55, 10), tasks, 0)
-    found = find_copies(reports)
+    found = all_copies(reports)
 
     assert found is not None
-    assert [*range(5), *[5] * 10] == found.group.tolist()
-    assert 9 == found.copied_workers
+    assert list(combinations(range(5, 15), 2)) == list(zip(found.first, found.second, strict=True))
     estimate = HierarchicalDawidSkene().fit(reports)
     assert (estimate.posterior.argmax(axis=1) == truth).mean() > 0.8
     assert estimate.workers.copied is not None
@@ -127,16 +133,16 @@ def test_a_poor_worker_who_is_copied_does_not_decide(tasks: int) -> None:
 def test_pairs_that_share_counts_are_told_apart(kernels: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Copies are the same where all pairs of workers share eight counts of equal answers."""
     reports, _ = copies_crowd([0.6, 0.65, 0.7, 0.7, 0.6], (0.55, 10), 300, 0)
-    expected = find_copies(reports)
+    expected = all_copies(reports)
     monkeypatch.setenv(KERNELS_VARIABLE, kernels)
     monkeypatch.setattr(copies, "MAX_BUCKETS", 8)
 
-    found = find_copies(reports)
+    found = all_copies(reports)
 
     assert expected is not None
     assert found is not None
-    assert 45 == len(found.pairs.first)
-    for one, other in zip((found.group, *found.pairs), (expected.group, *expected.pairs), strict=True):
+    assert 45 == len(found.first)
+    for one, other in zip(found, expected, strict=True):
         np.testing.assert_array_equal(one, other)
 
 
@@ -159,7 +165,7 @@ def test_compiled_counts_of_equal_answers_are_those_of_all_pairs(monkeypatch: py
 @pytest.mark.parametrize("abilities", [[0.995] * 8, [0.999] * 6 + [0.6, 0.7, 0.7, 0.8], [0.6, 0.7, 0.8, 0.9]])
 def test_excellent_workers_are_no_copies(abilities: list[float], tasks: int) -> None:
     """Independent workers are no copies, however often they agree (three seeds each)."""
-    assert [None] * 3 == [find_copies(copies_crowd(abilities, (0.6, 1), tasks, seed)[0]) for seed in range(3)]
+    assert [None] * 3 == [all_copies(copies_crowd(abilities, (0.6, 1), tasks, seed)[0]) for seed in range(3)]
 
 
 def test_one_answer_of_a_group_is_kept() -> None:
@@ -201,10 +207,10 @@ def test_memory_of_near_copies_is_bounded(kernels: str, monkeypatch: pytest.Monk
     value[copying] = source[task[copying]]
     _, kept = np.unique(task * 600 + worker, return_index=True)
     reports = Reports(task[kept], worker[kept], value[kept], np.arange(20_000), np.arange(600), LABELS)
-    find_near_copies(reports, np.ones(600, dtype=bool))
+    all_copies(reports)
 
     tracemalloc.start()
-    found = find_near_copies(reports, np.ones(600, dtype=bool))
+    found = all_copies(reports)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
 

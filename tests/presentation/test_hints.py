@@ -29,7 +29,6 @@ COMMAND = click.Command(
         click.Argument(["source"]),
     ],
 )
-ORDERED = Categories(("no", "yes"), ordered=True)
 REPEATED = {"task": [1, 1], "worker": ["a", "a"], "label": ["no", "yes"]}
 
 

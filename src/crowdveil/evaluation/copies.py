@@ -1,13 +1,10 @@
-"""Workers who answer as one: groups whose answers agree more than independent work explains.
+"""Answers compared by pairs of workers, as the search for copies needs them (`near_copies`).
 
-Two workers are alike if at least `ALIKE` of at least `MIN_COMMON` common tasks have the same answer; groups are linked
-by alike pairs. Excellent workers are alike, too. Therefore the skills s of workers follow from the agreement of pairs
-of different groups (`pair_abilities`) in answers of which each group gives one per task. The standard error of s_i is
+Pairs of workers with `MIN_COMMON` common tasks or more are listed by their agreement, and link groups. Excellent
+workers agree much, too. Therefore the skills s of workers follow from the agreement of pairs of different groups
+(`pair_abilities`) in answers of which each group gives one per task. The standard error of s_i is
     about (sum_k n_ik s_k^2)^(-1/2)
-for n_ik common tasks with worker k. With the ability a of s_i + `ERRORS` standard errors, two such workers agree with a
-probability of at most a^2 + (1 - a)^2 if they work independently. Those who agree more, with a binomial probability
-below `RARE`, are copies. A group is judged only where at least two other workers have answered most of its tasks.
-Common answers of copies count once.
+for n_ik common tasks with worker k. The upper bound of an ability is the ability of s_i + `ERRORS` standard errors.
 """
 
 from collections.abc import Iterator
@@ -16,7 +13,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betainc
 
 from crowdveil.data.blocks import Block
 from crowdveil.data.reports import Reports
@@ -28,7 +24,7 @@ from crowdveil.evaluation.pair_abilities import (
     pairs_of_reports_on_each_task,
 )
 
-ALIKE, MIN_COMMON, RARE, ERRORS = 0.97, 20, 1e-12, 3.0
+MIN_COMMON, ERRORS = 20, 3.0
 MIN_OTHERS = 2
 """Other workers who have answered a task on which a group is judged."""
 MAX_PAIRS = 5_000_000
@@ -120,46 +116,6 @@ class AlikePairs(NamedTuple):
     second: NDArray[np.int64]
     common: NDArray[np.int64]
     same: NDArray[np.int64]
-
-
-class Copies(NamedTuple):
-    """Workers who answer as one.
-
-    Attributes:
-        group: code of the first worker of each worker's group, its own if there is no other; shape (workers,).
-        pairs: pairs of copies.
-    """
-
-    group: NDArray[np.int64]
-    pairs: AlikePairs
-
-    @property
-    def copied_workers(self) -> int:
-        """Number of workers who are copies of an earlier one."""
-        return int((self.group != np.arange(len(self.group))).sum())
-
-
-def find_copies(reports: Reports) -> Copies | None:
-    """Return the workers who answer as one; None if there are none, or too many answers to look.
-
-    Args:
-        reports: labels, unperturbed.
-    """
-    if not has_few_pairs(reports):
-        return None
-    alike = pairs_alike(ComparedAnswers(reports), ALIKE)
-    if not len(alike.first):
-        return None
-    group = first_worker_per_group(alike, len(reports.workers))
-    single = ComparedAnswers(reports, group=group)
-    copied = _agree_more_than_chance(alike, 0.5) & single.mostly_on_shared_tasks()[group[alike.first]]
-    if copied.any():  # no expected share is smaller
-        ability = ability_upper_bounds(single)[group[alike.first]]
-        copied &= _agree_more_than_chance(alike, ability**2 + (1 - ability) ** 2)
-    if not copied.any():
-        return None
-    pairs = AlikePairs(*(column[copied] for column in alike))
-    return Copies(first_worker_per_group(pairs, len(reports.workers)), pairs)
 
 
 def has_few_pairs(reports: Reports) -> bool:
@@ -254,8 +210,3 @@ def ability_upper_bounds(single: ComparedAnswers) -> NDArray[np.float64]:
     information += np.bincount(second, pairs.common * skill[first] ** 2, workers)
     skill = np.minimum(skill + ERRORS / np.sqrt(np.maximum(information, 1e-12)), 1.0)
     return np.asarray((skill * (labels - 1) + 1) / labels)
-
-
-def _agree_more_than_chance(alike: AlikePairs, expected: NDArray[np.float64] | float) -> NDArray[np.bool_]:
-    """Return which pairs agree more than chance explains if they are expected to agree in this share of tasks."""
-    return np.asarray(betainc(alike.same, alike.common - alike.same + 1, expected) < RARE)

@@ -23,7 +23,6 @@ from scipy.special import betainc
 from crowdveil.data.reports import Reports
 from crowdveil.em.kernels.report_weights import PairShares
 from crowdveil.evaluation.copies import (
-    RARE,
     AlikePairs,
     ComparedAnswers,
     ability_upper_bounds,
@@ -38,7 +37,7 @@ AGREEMENTS = (0.97, 0.9, 0.8, 0.7, 0.6)
 EXACT, MIN_GROUP = 0.85, 4
 """Least agreement from which a pair is a group, and the least number of workers of a group below it."""
 TETRAD, TETRAD_ERRORS = 1.25, 3.0
-LIKELY = 1e-3
+RARE, LIKELY = 1e-12, 1e-3
 
 
 class PooledAgreement(NamedTuple):

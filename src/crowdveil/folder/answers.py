@@ -25,7 +25,7 @@ from crowdveil.data.ingest.checked_column_codes import (
 from crowdveil.data.ingest.column_readers import ReportColumns
 from crowdveil.data.ingest.csv_files import Progress
 from crowdveil.data.ingest.labels import labels_with_counts
-from crowdveil.data.read_options import IdentifierList, Kind, ReadOptions
+from crowdveil.data.read_options import IdentifierList, ReadOptions
 from crowdveil.data.reports import Reports
 from crowdveil.data.sources.answer_source import AnswerSource, local_source
 from crowdveil.data.sources.location import DATASET
@@ -286,8 +286,3 @@ def numbers_put_on_scale(source: str, found: Reports, scale: Alphabet | None) ->
     asked = replace(found.asked, stated=found.asked.stated | Asked.of_given(labels=scale).stated)
     coded = Reports(found.task, found.worker, codes, found.tasks, found.workers, scale, asked)
     return AnswersRead(coded, scale, (rule,), counts)
-
-
-def kind_of_truths(alphabet: Alphabet | None) -> Kind:
-    """Return whether truths in this alphabet are labels or numbers."""
-    return "categorical" if isinstance(alphabet, Categories) else "numeric"

@@ -31,8 +31,6 @@ Role = Literal[
     "start_from",
 ]
 """Argument by which an input was given."""
-PUBLIC_ROLES: frozenset[Role] = frozenset(("certificate", "crowd", "assignment", "tasks", "workers", "prior", "costs"))
-"""Inputs that are public by their definition: stated before anyone answered."""
 _GUARANTEE = {"epsilon": float, "delta": float, "unit": "cell|worker", "participation": "protected|public"}
 MAX_CELLS, MAX_DEPTH = 1 << 53, 20
 """Bounds of a count of cells, and of inputs within inputs."""
