@@ -46,7 +46,7 @@ def agreement(
     level: float = LEVEL,
     **options: Unpack[ColumnKeywords],
 ) -> Any:
-    """Return how far workers agree: Krippendorff's alpha by metric, kappa, and the agreement of pairs of answers.
+    """Return the agreement of workers: Krippendorff's alpha by metric, kappa, and the agreement of pairs of answers.
 
     Columns: measure, value, low, high (an interval, from 10 tasks on). Kappa is Cohen's for two workers, with linear
     and quadratic weights too for ordered labels, and Fleiss' for more; there is none for numbers, and through a

@@ -374,8 +374,8 @@ class HierarchicalDawidSkene(ConfusionEstimator):
 def expected_class_shares(frequencies: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the shares of truths that answer frequencies, shape (labels,), let expect behind noise.
 
-    They are the frequencies where a label has half of the answers, and even where none has `NO_MAJORITY`: which of
-    many labels is said most often tells little of which is true most often.
+    They are the frequencies where a label has half of the answers, and even where none has `NO_MAJORITY`: among many
+    labels, the most frequent answer is often not the most frequent truth.
     """
     weight = np.clip((frequencies.max() - NO_MAJORITY) / (MAJORITY - NO_MAJORITY), 0.0, 1.0)
     return np.asarray(weight * frequencies + (1 - weight) / len(frequencies))

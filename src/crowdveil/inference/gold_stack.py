@@ -1,4 +1,4 @@
-"""Gold combines methods: a cross-fitted stack of the default, guided by gold, with EBCC, one-coin and the vote.
+"""Stacking of methods by cross-fitting on gold: the default, guided by gold, EBCC, one-coin and the vote.
 
     P(k | t) ~ exp(sum_r a_r log max(p_r(t, k), FLOOR) + b_k),   a_r ~ N(mean_r, WEIGHT_DEVIATION^2),
     b_k ~ N(0, BIAS_DEVIATION^2)

@@ -109,7 +109,7 @@ async def _icon(request: Request) -> Response:
 
 
 async def _with_slash(path: str, _: Request) -> Response:
-    """Lead an address without its final slash to the page; the browser keeps what stands after the #."""
+    """Redirect an address without its final slash to the page; the browser keeps the part after the #."""
     return RedirectResponse(f"{path}/", 308, NOT_STORED)
 
 

@@ -45,7 +45,7 @@ def import_answers(files: tuple[str, ...], layout: Layout, out: Path, form: Tabl
     TOOL is label-studio, argilla, toloka, mturk, prodigy, zooniverse, doccano (one file per annotator), wide (one row
     per task, one column per worker; with --transpose the sheet of a form: one row per respondent). FILES are the export
     as the tool wrote it. Skipped and cancelled tasks have the label NULL: "no answer". Times, ratings and addresses are
-    not kept, and named.
+    left out, and the output names them.
 
     \f
     infer and perturb recognise exports by themselves; an import shows the answers, or keeps them.

@@ -27,7 +27,7 @@ NAMES = {"agreement": "equal answers", "difference": "difference"}
     values=REPORTS,
     example="crowdveil agreement labels.csv --out agreement.csv",
     main_options=("out", "level", "labels", "scale", "as_json"),
-    short_help="Show how far workers agree (alpha and kappa).",
+    short_help="Show the agreement of workers (alpha and kappa).",
 )
 @click.option("--out", type=FILE_PATH, help="CSV file of each worker's agreement with the others.")
 @click.option(
@@ -41,7 +41,7 @@ NAMES = {"agreement": "equal answers", "difference": "difference"}
 @reports_options
 @asked_options
 def agreement(reports: NamedReports, out: Path | None, level: float) -> None:
-    """Show how far workers agree: Krippendorff's alpha, kappa and the share of equal answers.
+    """Show the agreement of workers: Krippendorff's alpha, kappa and the share of equal answers.
 
     REPORTS is what infer reads, a file with the columns task, worker, and label (or value, for numbers); dataset:NAME;
     or the folder that infer wrote. Alpha and kappa are 1 if all answers to a task are equal, and 0 if they agree as by

@@ -35,7 +35,7 @@ NOBODY = "every worker who can be asked has answered every task: name others wit
     main_options=("budget", "adjudicate", "out", "workers", "per_worker", "gold", "as_json"),
     short_help="List the next answers to ask for, by expected gain.",
 )
-@click.option("--budget", type=COUNT, help="Number of answers; with --adjudicate most tasks. [default there: all]")
+@click.option("--budget", type=COUNT, help="Number of answers; with --adjudicate, of tasks. [default there: all]")
 @click.option("--adjudicate", is_flag=True, help="List the tasks that a person should decide instead, with reasons.")
 @click.option(
     "--below", type=click.FloatRange(0, 1), metavar="P", help="--adjudicate: truths less certain. [default: 0.8]"

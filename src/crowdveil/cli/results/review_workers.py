@@ -52,7 +52,12 @@ KIND_TEXTS: dict[Kind, str] = {
 @click.option(
     "--out", type=FILE_PATH, help="CSV file: worker, kind, ability, its interval, reports, weight, group, reason."
 )
-@click.option("--below", type=float, metavar="A", help="Ability below which a worker is listed. [default: see above]")
+@click.option(
+    "--below",
+    type=float,
+    metavar="A",
+    help="Ability below which a worker is listed. [default: halfway from chance to the median]",
+)
 @click.option("--method", type=NameChoice(METHOD_NAMES), help="Estimator, as of infer.")
 @truths_option
 @history_option

@@ -31,7 +31,7 @@ from crowdveil.presentation.hints import advice
 
 SUFFIXES = (".xlsx", ".xlsm", ".ods")
 NAMED_SHEET = re.compile(r"(.+\.(?:xlsx|xlsm|ods))\?(.+)", re.IGNORECASE | re.DOTALL)
-EXTRA = "Install what reads spreadsheets: pip install 'crowdveil[spreadsheets]'; or save the sheet as CSV."
+EXTRA = "Install the reader of spreadsheets: pip install 'crowdveil[spreadsheets]'; or save the sheet as CSV."
 SHOWN = 5
 KEPT_BYTES = 1 << 25
 """Largest text of a sheet that is kept after it was read, for its further readers."""

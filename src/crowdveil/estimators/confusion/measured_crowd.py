@@ -1,4 +1,4 @@
-"""What a fit measures in plain answers before it starts: near-copies, and the first weights of workers.
+"""Measurements in plain answers before a fit: near-copies, and the first weights of workers.
 
 Near-copies are looked for among workers whose answers depend on the truth: workers who repeat a label agree, too.
 """

@@ -1,4 +1,4 @@
-"""What residuals about medians say before a fit: their scale, the kind of errors, rounding, and answers far away."""
+"""Residuals about medians before a fit: their scale, the kind of errors, rounding, and answers far away."""
 
 import math
 from dataclasses import dataclass

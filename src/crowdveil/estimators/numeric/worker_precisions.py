@@ -23,7 +23,7 @@ SMALLEST_GAP = 1e-6
 ROUNDS, SCALE_STEPS, SHAPE_STEPS, LARGEST_STEP = 5, 4, 5, 2.0
 """Rounds of a step, Newton steps for log s^2 and for log a in each, and the largest of those for log s^2."""
 ROUND_WORKERS = 100_000
-"""Workers from which a step has one round: the next step goes on."""
+"""Workers from which a step has one round; the next step has the next round."""
 
 
 @dataclass(frozen=True, eq=False)
