@@ -81,6 +81,17 @@ def await_screen(page: Any, name: str) -> None:
     page.wait_for_selector(f"#{name}:not([hidden])", timeout=WAIT)
 
 
+def send_without_answers(page: Any, link: str) -> None:
+    """Open a link, answer nothing, and send the report."""
+    page.goto(link)
+    await_screen(page, "intro")
+    page.click("#start")
+    await_screen(page, "tasks")
+    page.click("#task-form button")
+    page.click("#send")
+    await_screen(page, "done")
+
+
 def check_page(page: Any, width: int) -> int:
     """Hold a page to axe-core, to the contrast of its pictures, and to its width; return the number of pictures."""
     from axe_playwright_python.sync_playwright import Axe

@@ -13,7 +13,7 @@ from crowdveil.service.campaign_registration import CURATOR_FILE, register_and_l
 from crowdveil.service.curator.pages import curator_routes
 from crowdveil.service.store import Store
 from tests.campaign.builders import BuiltCampaign, body_of, build_campaign
-from tests.service.accessibility import await_screen
+from tests.service.accessibility import send_without_answers
 from tests.service.browser import ASGIApp, free_port, needs_chromium, served
 
 pytestmark = [needs_chromium, pytest.mark.slow]
@@ -60,13 +60,7 @@ def test_a_worker_answers_below_a_path(browser: Any, below: tuple[BuiltCampaign,
     page = browser.new_context(locale="en-US").new_page()
     strange: list[str] = []
     page.on("response", lambda reply: reply.status == 418 and strange.append(reply.url))
-    page.goto(built.link(0).text.replace("/a/#", "/a#"))
-    await_screen(page, "intro")
-    page.click("#start")
-    await_screen(page, "tasks")
-    page.click("#task-form button")
-    page.click("#send")
-    await_screen(page, "done")
+    send_without_answers(page, built.link(0).text.replace("/a/#", "/a#"))
     for path, said in (
         ("/", "collects answers"),
         ("/x/y/none", "nothing under"),

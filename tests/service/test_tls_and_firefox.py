@@ -14,7 +14,7 @@ from benchmarks.service_harness import ServiceProcess
 import crowdveil
 from crowdveil.service.campaign_registration import CURATOR_FILE
 from tests.campaign.builders import BuiltCampaign, build_campaign
-from tests.service.accessibility import await_screen
+from tests.service.accessibility import send_without_answers
 from tests.service.browser import free_port, needs_chromium
 from tests.service.firefox import firefox, needs_firefox
 
@@ -39,13 +39,7 @@ def test_worker_and_curator_over_tls(browser: Any, secured: tuple[BuiltCampaign,
     built, token = secured
     context = browser.new_context(locale="en-US", ignore_https_errors=True)
     page = context.new_page()
-    page.goto(built.link(0).text)
-    await_screen(page, "intro")
-    page.click("#start")
-    await_screen(page, "tasks")
-    page.click("#task-form button")
-    page.click("#send")
-    await_screen(page, "done")
+    send_without_answers(page, built.link(0).text)
     reply = page.goto(f"{built.campaign.url}/curator")
     page.fill("#token", token)
     page.click("button")
