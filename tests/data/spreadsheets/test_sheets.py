@@ -29,6 +29,7 @@ from crowdveil.data.spreadsheets.sheets import sheet_or_file_text
 from crowdveil.errors import ReportsError
 from crowdveil.folder.answers import read_task_or_worker_column
 from crowdveil.folder.given_files import read_costs, read_history
+from crowdveil.folder.results.task_names import read_names_of_tasks
 
 NAMES = tuple(f"person {number}" for number in range(8))
 SAMPLES = Path(__file__).parents[3] / "docs" / "samples"
@@ -325,6 +326,16 @@ def test_a_campaign_reads_its_tasks_and_workers_from_a_workbook(tmp_path: Path) 
     assert (["1", "2"], NAMES) == ([row.task.id for row in source.rows], source.names)
     with pytest.raises(ReportsError, match="the file must be readable"):
         read_settings(path)
+
+
+def test_names_of_tasks_are_read_from_a_workbook(tmp_path: Path) -> None:
+    """Whose each task is may stand in a sheet, which is named where there are several."""
+    book = {"Names": [["id", "text", "name"], [1, "One?", "Ann"], [2, "Two?", "Bo"]], "More": [["x"]]}
+    path = write_xlsx(tmp_path / "book.xlsx", book)
+
+    assert {"1": "Ann", "2": "Bo"} == read_names_of_tasks(Path(f"{path}?Names"))
+    with pytest.raises(ReportsError, match="one sheet of a workbook is read"):
+        read_names_of_tasks(path)
 
 
 def test_a_workbook_without_its_suffix_is_known_by_content(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -59,7 +59,7 @@ HINT = "If the reports were protected, name them: --reports collected/reports.cs
 @click.option("--title", metavar="TEXT", help="Heading of the page.")
 @click.option("--question", "shown_question", metavar="TEXT", help="Question that the workers were asked.")
 @click.option("--grades", type=FILE_PATH, help="CSV file: task, name, grade on the scale, low, high, reports.")
-@click.option("--names", type=FILE_PATH, help="With --grades: CSV file with the columns task (or id) and name.")
+@click.option("--names", type=FILE_PATH, help="With --grades: file with the columns task (or id) and name.")
 @click.option("--workers", is_flag=True, help="Name workers and their quality: only where they agreed to it.")
 @release_options
 def report(

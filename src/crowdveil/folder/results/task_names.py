@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from crowdveil.data.spreadsheets.sheets import file_and_sheet, is_named_as_workbook, sheet_or_file_text
 from crowdveil.errors import ReportsError
 from crowdveil.standalone.checks import BadTable, read_table, visible_form
 
@@ -10,13 +11,16 @@ TASK_NAMES = ("task", "id")
 
 
 def read_names_of_tasks(path: Path) -> dict[str, str]:
-    """Return whose each task is, by the visible form of its name, from the columns task (or id) and name of a CSV file.
+    """Return whose each task is, by the visible form of its name, from the columns task (or id) and name of a table.
+
+    The table is a CSV file, or a sheet of a workbook.
 
     Raises:
         ReportsError: an unreadable file, no such columns, or a task twice.
     """
     try:
-        header, rows = read_table(path.read_bytes(), str(path))
+        is_sheet = is_named_as_workbook(file_and_sheet(path).file)
+        header, rows = read_table(sheet_or_file_text(path) if is_sheet else path.read_bytes(), str(path))
     except OSError as error:
         raise ReportsError("the file must be readable", source=str(path), hint=f"{error.strerror or error}.") from error
     except BadTable as error:
