@@ -387,14 +387,14 @@ class Reports:
     @classmethod
     def from_coded_frame(
         cls, columns: ReportColumns, original: OriginalColumns, options: ReadOptions
-    ) -> tuple[Self, tuple[str, ...]]:
-        """Return the reports of the coded columns of a frame, and notes on labels, names and choices."""
+    ) -> tuple[Self, ReportColumns, tuple[str, ...]]:
+        """Return the reports of the coded columns of a frame, the columns as stated, and notes on them."""
         asked, options = options.asked, options.with_ordered_labels(original.ordered_labels)
         columns = options.with_missing_policy(columns)
         columns, notes = columns_as_stated(columns, options)
         reports = cls.from_columns(columns, replace(options, map_labels=None, multiple=NEVER))
         fields = reports.rows, reports.tasks, reports.workers, reports.alphabet
-        return cls.from_rows(*fields, asked, original), notes
+        return cls.from_rows(*fields, asked, original), columns, notes
 
     @classmethod
     @advising_own_arguments

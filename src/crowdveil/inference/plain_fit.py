@@ -50,6 +50,7 @@ class Fit:
         gold_line: what gold did; None if it only guided the fit.
         notes: warnings about gold.
         steps_before: steps of earlier fits, which the stack and the dependence of answers asked for.
+        copied: whether workers answer as others do, and their common answers count once.
     """
 
     estimator: Estimator[Any, Any]
@@ -58,6 +59,7 @@ class Fit:
     gold_line: str | None = None
     notes: tuple[str, ...] = ()
     steps_before: int = 0
+    copied: bool = False
 
 
 def fit(estimator: Estimator[Any, Any], evidence: Evidence, inputs: dict[str, Any]) -> Fit:
@@ -65,6 +67,16 @@ def fit(estimator: Estimator[Any, Any], evidence: Evidence, inputs: dict[str, An
     every, copies = evidence.reports, _copied_workers_if_plain(estimator, evidence)
     if copies is not None:
         evidence = replace(evidence, observed=one_answer_per_copying_group(every, copies.group))
+    done = fit_of_every_answer(estimator, evidence, inputs)
+    if copies is None:
+        return done
+    note = COPIES.format(copies.copied_workers, len(every.workers))
+    estimate = extend_estimate_to_copied_workers(done.estimate, every, copies.group)
+    return replace(done, estimate=estimate, notes=(*done.notes, note), copied=True)
+
+
+def fit_of_every_answer(estimator: Estimator[Any, Any], evidence: Evidence, inputs: dict[str, Any]) -> Fit:
+    """Return the fit in which the common answers of copies count as often as they occur; arguments as `fit`."""
     estimate = estimator.fit(evidence.reports, **inputs)
     dependence, steps = dependence_beyond_fitted_model(estimator, evidence, estimate), 0
     careful = with_larger_correlation_if_dependent(estimator, dependence)
@@ -76,12 +88,7 @@ def fit(estimator: Estimator[Any, Any], evidence: Evidence, inputs: dict[str, An
     if found is not None:
         before = steps + found.steps
         done = replace(done, estimate=found.estimate, gold_line=found.line, notes=found.notes, steps_before=before)
-    if copies is None:
-        return done
-    note = COPIES.format(copies.copied_workers, len(every.workers))
-    return replace(
-        done, estimate=extend_estimate_to_copied_workers(done.estimate, every, copies.group), notes=(*done.notes, note)
-    )
+    return done
 
 
 def _copied_workers_if_plain(estimator: Estimator[Any, Any], evidence: Evidence) -> Copies | None:

@@ -29,6 +29,7 @@ Role = Literal[
     "score",
     "history",
     "start_from",
+    "weight",
 ]
 """Argument by which an input was given."""
 PUBLIC_ROLES: frozenset[Role] = frozenset(("certificate", "crowd", "assignment", "tasks", "workers", "prior", "costs"))

@@ -55,8 +55,9 @@ def answers_to(columns: ReportColumns, question: str) -> ReportColumns:
         raise ReportsError(rule, source=columns.source, examples=found, hint="State one of these.")
     rows = np.flatnonzero(names[codes] == question)
     task, worker, value = (column.restricted_to_rows(rows) for column in (columns.task, columns.worker, columns.value))
+    weight = None if columns.weight is None else columns.weight.keep(rows)
     source = f"{columns.source}, question {question!r}"
-    return replace(columns, task=task, worker=worker, value=value, source=source, question=None)
+    return replace(columns, task=task, worker=worker, value=value, source=source, question=None, weight=weight)
 
 
 def answers_by_question_if_tasks_have_several(

@@ -1,0 +1,253 @@
+"""Confidence of answers: gold or withheld answers measure whether it informs, and only then is it used.
+
+Each worker becomes two: the answers above the worker's own median of confidence, and the others. The fit of these
+halves learns how right each is, so that it does not matter how high a worker's confidences are, or if they mislead. It
+gives the truths if it is better than the plain fit by `ERRORS` standard errors: known truths are more probable in it,
+or withheld answers are predicted better. No measure reads the confidence of the answer that is predicted: it may tell
+which label was given, and not whether it is right.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdveil.data.evidence import Evidence
+from crowdveil.data.reports import Reports
+from crowdveil.em.estimate import Estimate
+from crowdveil.em.estimator import Estimator
+from crowdveil.em.gold import align_gold
+from crowdveil.errors import SettingsError
+from crowdveil.estimators.hierarchical_dawid_skene import HierarchicalDawidSkene
+from crowdveil.evaluation.stacking import FLOOR, log_losses
+from crowdveil.inference.gold_stack import MIN_GOLD
+from crowdveil.inference.methods import AnyEstimator
+from crowdveil.inference.plain_fit import Fit, fit_of_every_answer
+from crowdveil.presentation.hints import advice
+
+FOLDS, ERRORS = 5, 2.0
+"""Parts of the answers that are withheld in turn; standard errors by which confidence must help."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Worth:
+    """What confidence is worth by one measure.
+
+    Attributes:
+        gain: mean gain of log probability, in nats.
+        error: its standard error over tasks.
+        text: both in words, with what was measured.
+    """
+
+    gain: float
+    error: float
+    text: str
+
+    @property
+    def informs(self) -> bool:
+        """Whether the gain is clear."""
+        return self.gain > ERRORS * self.error
+
+    @property
+    def misleads(self) -> bool:
+        """Whether there is a clear loss."""
+        return self.gain < -ERRORS * self.error
+
+
+def refuse_confidence_unless_plain_answers(evidence: Evidence, **given: Any) -> None:
+    """Refuse confidences beside protected reports, truths with labels of their own, a history or a saved fit.
+
+    Args:
+        evidence: with confidences.
+        given: history and saved fit, by argument; None where there is none.
+    """
+    if evidence.channel is not None or evidence.collection is not None:
+        raise SettingsError(
+            "confidences go with plain answers: beside protected reports no guarantee covers them",
+            value="protected reports",
+            hint=advice("Leave {weight} out."),
+        )
+    others = {"truths": evidence.truths or None} | given
+    for name, value in others.items():
+        if value is not None:
+            rule = "truths with labels of their own, a history and a saved fit do not go with confidences"
+            raise SettingsError(rule, value=name, hint=advice("Leave it or {weight} out."))
+
+
+def refuse_method_without_confidence(estimator: AnyEstimator) -> None:
+    """Refuse another method than that of halves of workers."""
+    if not isinstance(estimator, HierarchicalDawidSkene):
+        raise SettingsError(
+            f"confidences are used by {HierarchicalDawidSkene.name}, for labels, only",
+            value=estimator.name,
+            hint=advice("Leave {weight} out, or leave the method out if these are labels."),
+        )
+
+
+def refuse_saved_fit_with_confidence(evidence: Evidence) -> None:
+    """Refuse to save a fit beside confidences, which it does not hold."""
+    if evidence.confidences is not None:
+        rule = "a fit beside confidences is not saved: it does not hold them"
+        raise SettingsError(rule, value="a saved fit", hint=advice("Leave it or {weight} out."))
+
+
+def fit_with_confidence_if_it_informs(
+    plain: Fit, evidence: Evidence, confidences: Reports, inputs: dict[str, Any]
+) -> Fit:
+    """Return the plain fit, with the truths that use confidences if these inform, and a note on what they are worth.
+
+    Args:
+        plain: fit without confidences.
+        evidence: answers.
+        confidences: number of each answer.
+        inputs: as of `plain_fit.fit`.
+    """
+    reports = evidence.reports
+    sure = answers_above_own_median(confidences, len(reports.workers))
+    obstacle = _obstacle(plain, reports, sure)
+    if obstacle:
+        return _with_note(plain, f"The confidence of answers is not used: {obstacle}.")
+    halves = as_two_workers(reports, sure)
+    worths = _worths(plain.estimator, reports, halves, sure, inputs)
+    measured = "; ".join(worth.text for worth in worths)
+    if not worths[-1].informs:
+        return _with_note(plain, f"The confidence of answers is not used, as it is not shown to inform: {measured}.")
+    found = fit_of_every_answer(plain.estimator, replace(evidence, observed=halves, confidences=None), inputs)
+    note = f"The confidence of answers is used for the truths, not for the quality of workers: {measured}."
+    return _with_note(_with_workers_of_plain_fit(found, plain), note)
+
+
+def _obstacle(plain: Fit, reports: Reports, sure: NDArray[np.bool_]) -> str:
+    """Return why confidence cannot be measured; empty if it can."""
+    if plain.copied:
+        return "workers answer as others do"
+    if sure.all():
+        return "no worker's confidences differ"
+    if np.count_nonzero(reports.per_task) < MIN_GOLD:
+        return f"fewer than {MIN_GOLD} tasks have answers, too few to tell what it is worth"
+    return ""
+
+
+def _with_note(fit: Fit, note: str) -> Fit:
+    return replace(fit, notes=(*fit.notes, note))
+
+
+def _with_workers_of_plain_fit(found: Fit, plain: Fit) -> Fit:
+    """Return the fit of halves, with the workers of the plain fit in place of the halves, and the steps of both."""
+    own = plain.estimate
+    estimate = replace(
+        found.estimate,
+        worker_names=own.worker_names,
+        workers=own.workers,
+        reports_per_worker=own.reports_per_worker,
+        state=None,
+    )
+    return replace(found, estimate=estimate, steps_before=found.steps_before + plain.steps_before + own.steps)
+
+
+def answers_above_own_median(confidences: Reports, workers: int) -> NDArray[np.bool_]:
+    """Return whether each answer is above the median of its worker, or at it if none is above; shape (reports,)."""
+    worker, number = confidences.worker, confidences.value
+    ordered = number[np.lexsort((number, worker))]
+    counts = np.bincount(worker, minlength=workers)
+    first = np.minimum(np.cumsum(counts) - counts, len(ordered) - 1)
+    middle = first + np.maximum(counts - 1, 0) // 2, first + np.maximum(counts, 1) // 2
+    median = (ordered[middle[0]] + ordered[np.minimum(middle[1], len(ordered) - 1)]) / 2
+    above = number > median[worker]
+    flat = np.bincount(worker, above, workers) == 0
+    return above | (flat[worker] & (number >= median[worker]))
+
+
+def as_two_workers(reports: Reports, sure: NDArray[np.bool_]) -> Reports:
+    """Return the same answers of workers of whom each is two: worker i is 2 i for unsure, 2 i + 1 for sure answers."""
+    block = reports.rows.block(0, len(reports.tasks))
+    names = np.array([f"{name}{half}" for name in reports.workers.tolist() for half in ("-", "+")], dtype=object)
+    worker = (2 * block.worker + sure).astype(np.int32)
+    task = block.task.astype(np.int32)
+    fields = reports.alphabet, reports.asked, reports.original
+    return Reports(task, worker, block.value, reports.tasks, names, *fields)
+
+
+def _worths(
+    estimator: Estimator[Any, Any], reports: Reports, halves: Reports, sure: NDArray[np.bool_], inputs: dict[str, Any]
+) -> list[Worth]:
+    """Return the worth on gold, if there is enough, and unless that is clear on withheld answers; the last decides."""
+    found = []
+    gold = inputs["gold"]
+    inputs = inputs | {"gold": None, "progress": None}
+    if gold:
+        known = align_gold(reports, gold, reports.alphabet, numeric=False)
+        answered = np.asarray(reports.per_task)[known.tasks] > 0
+        if np.count_nonzero(answered) >= MIN_GOLD:
+            plain, other = (estimator.fit(one, **inputs) for one in (reports, halves))
+            found.append(_worth_on_gold(plain, other, known.tasks[answered], known.truths[answered]))
+    if not found or not (found[0].informs or found[0].misleads):
+        found.append(_worth_on_withheld_answers(estimator, reports, sure, inputs))
+    return found
+
+
+def _worth_on_gold(plain: Estimate, halves: Estimate, at: NDArray[np.int64], truths: NDArray[np.int64]) -> Worth:
+    """Return the gain in log probability of the known truths of tasks, which guided neither fit."""
+    known = [one.posterior[at] for one in (plain, halves)]
+    losses = [log_losses(one, truths) for one in known]
+    gain, error = _mean_and_error_over_tasks(losses[0] - losses[1], np.arange(len(at)))
+    right = [float((one.argmax(axis=1) == truths).mean()) for one in known]
+    constant = np.bincount(truths).max() / len(truths)
+    text = (
+        f"{gain:+.3f} nats a task (standard error {error:.3f}) on {len(at):,} known truths, of which the share "
+        f"{right[1]:.3f} is found with it, {right[0]:.3f} without it, {constant:.3f} by the best constant"
+    )
+    return Worth(gain=gain, error=error, text=text)
+
+
+def _worth_on_withheld_answers(
+    estimator: Estimator[Any, Any], reports: Reports, sure: NDArray[np.bool_], inputs: dict[str, Any]
+) -> Worth:
+    """Return the gain in log probability of answers that are withheld in turn, without their own confidence."""
+    block = reports.rows.block(0, len(reports.tasks))
+    within = np.arange(len(reports)) - block.pointers[block.task]
+    fold, gains = (within + block.task) % FOLDS, np.zeros(len(reports))
+    for number in np.unique(fold).tolist():
+        held = fold == number
+        task, worker = block.task[~held].astype(np.int32), block.worker[~held]
+        rest = Reports(
+            task, worker, block.value[~held], reports.tasks, reports.workers, reports.alphabet, reports.asked
+        )
+        plain = estimator.fit(rest, **inputs)
+        halves = estimator.fit(as_two_workers(rest, sure[~held]), **inputs)
+        at = block.task[held], block.worker[held], block.value[held]
+        gains[held] = _log_probabilities(halves.posterior, _joined_confusion(halves), *at)
+        gains[held] -= _log_probabilities(plain.posterior, plain.workers.confusion, *at)
+    gain, error = _mean_and_error_over_tasks(gains, block.task)
+    text = f"{gain:+.4f} nats an answer (standard error {error:.4f}) in the prediction of withheld answers"
+    return Worth(gain=gain, error=error, text=text)
+
+
+def _joined_confusion(halves: Estimate) -> NDArray[np.float64]:
+    """Return the confusion matrices of workers whose answers are of unknown confidence, [worker, truth, answer]."""
+    confusion = halves.workers.confusion
+    assert confusion is not None
+    counts = halves.reports_per_worker.reshape(-1, 2) + 1e-9
+    shares = counts / counts.sum(axis=1, keepdims=True)
+    return np.einsum("wh,whza->wza", shares, confusion.reshape(len(shares), 2, *confusion.shape[1:]))
+
+
+def _log_probabilities(
+    posterior: NDArray[np.float64],
+    confusion: NDArray[np.float64] | None,
+    task: NDArray[np.integer],
+    worker: NDArray[np.integer],
+    value: NDArray[np.integer],
+) -> NDArray[np.float64]:
+    """Return the log probability of answers, from the posterior of their tasks and the matrices of their workers."""
+    assert confusion is not None
+    return np.asarray(np.log(np.maximum((posterior[task] * confusion[worker, :, value]).sum(axis=1), FLOOR)))
+
+
+def _mean_and_error_over_tasks(gains: NDArray[np.float64], task: NDArray[np.integer]) -> tuple[float, float]:
+    """Return the mean gain, and its standard error if gains on one task depend on each other."""
+    mean = float(gains.mean())
+    sums = np.bincount(task, gains - mean)
+    tasks = len(np.unique(task))
+    return mean, float(np.sqrt(tasks / max(tasks - 1, 1) * (sums**2).sum()) / len(gains))
