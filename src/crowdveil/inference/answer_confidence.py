@@ -2,13 +2,14 @@
 
 Each worker becomes two: the answers above the worker's own median of confidence, and the others. The fit of these
 halves learns how right each is, so that it does not matter how high a worker's confidences are, or if they mislead. It
-gives the truths if it is better than the plain fit by `ERRORS` standard errors: known truths are more probable in it,
-or withheld answers are predicted better. No measure reads the confidence of the answer that is predicted: it may tell
-which label was given, and not whether it is right.
+gives the truths if it is better by `ERRORS` standard errors: known truths are more probable in it, or withheld answers
+are predicted better. It must be better than the plain fit and than halves drawn at random, whose matrices are shrunk as
+much. No measure reads the confidence of the answer that is predicted: it may tell which label was given, and not
+whether it is right.
 """
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,8 +27,31 @@ from crowdveil.inference.methods import AnyEstimator
 from crowdveil.inference.plain_fit import Fit, fit_of_every_answer
 from crowdveil.presentation.hints import advice
 
-FOLDS, ERRORS = 5, 2.0
-"""Parts of the answers that are withheld in turn; standard errors by which confidence must help."""
+FOLDS, ERRORS, TINY = 5, 2.0, 1e-12
+"""Parts of the answers that are withheld in turn; standard errors by which confidence must help; least one."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gain:
+    """Mean gain of log probability in nats, and its standard error over tasks."""
+
+    mean: float
+    error: float
+
+    @classmethod
+    def of_gains_on_tasks(cls, gains: NDArray[np.float64], task: NDArray[np.integer]) -> Self:
+        """Return the mean of gains, where those on one task may depend on each other."""
+        mean, tasks = float(gains.mean()), len(np.unique(task))
+        squares = float((np.bincount(task, gains - mean) ** 2).sum())
+        return cls(mean=mean, error=(tasks / max(tasks - 1, 1) * squares) ** 0.5 / len(gains))
+
+    @property
+    def errors(self) -> float:
+        """The gain in standard errors."""
+        return self.mean / max(self.error, TINY)
+
+    def __str__(self) -> str:
+        return f"{self.mean:+.4f} nats (standard error {self.error:.4f})"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,24 +59,26 @@ class Worth:
     """What confidence is worth by one measure.
 
     Attributes:
-        gain: mean gain of log probability, in nats.
-        error: its standard error over tasks.
-        text: both in words, with what was measured.
+        over_plain, over_random: gains over the plain fit, and over halves drawn at random.
+        measured: on what, in words.
     """
 
-    gain: float
-    error: float
-    text: str
+    over_plain: Gain
+    over_random: Gain
+    measured: str
 
     @property
     def informs(self) -> bool:
-        """Whether the gain is clear."""
-        return self.gain > ERRORS * self.error
+        """Whether both gains are clear."""
+        return min(self.over_plain.errors, self.over_random.errors) > ERRORS
 
     @property
     def misleads(self) -> bool:
         """Whether there is a clear loss."""
-        return self.gain < -ERRORS * self.error
+        return min(self.over_plain.errors, self.over_random.errors) < -ERRORS
+
+    def __str__(self) -> str:
+        return f"{self.over_plain} {self.measured}; {self.over_random} more than if it were drawn at random"
 
 
 def refuse_confidence_unless_plain_answers(evidence: Evidence, **given: Any) -> None:
@@ -108,12 +134,12 @@ def fit_with_confidence_if_it_informs(
     obstacle = _obstacle(plain, reports, sure)
     if obstacle:
         return _with_note(plain, f"The confidence of answers is not used: {obstacle}.")
-    halves = as_two_workers(reports, sure)
-    worths = _worths(plain.estimator, reports, halves, sure, inputs)
-    measured = "; ".join(worth.text for worth in worths)
+    worths = _worths(plain.estimator, reports, sure, inputs)
+    measured = "; ".join(map(str, worths))
     if not worths[-1].informs:
         return _with_note(plain, f"The confidence of answers is not used, as it is not shown to inform: {measured}.")
-    found = fit_of_every_answer(plain.estimator, replace(evidence, observed=halves, confidences=None), inputs)
+    halves = replace(evidence, observed=as_two_workers(reports, sure), confidences=None)
+    found = fit_of_every_answer(plain.estimator, halves, inputs)
     note = f"The confidence of answers is used for the truths, not for the quality of workers: {measured}."
     return _with_note(_with_workers_of_plain_fit(found, plain), note)
 
@@ -170,58 +196,82 @@ def as_two_workers(reports: Reports, sure: NDArray[np.bool_]) -> Reports:
 
 
 def _worths(
-    estimator: Estimator[Any, Any], reports: Reports, halves: Reports, sure: NDArray[np.bool_], inputs: dict[str, Any]
+    estimator: Estimator[Any, Any], reports: Reports, sure: NDArray[np.bool_], inputs: dict[str, Any]
 ) -> list[Worth]:
     """Return the worth on gold, if there is enough, and unless that is clear on withheld answers; the last decides."""
-    found = []
-    gold = inputs["gold"]
+    found, gold = [], inputs["gold"]
     inputs = inputs | {"gold": None, "progress": None}
+    halves = sure, _drawn_at_random(sure, reports)
     if gold:
         known = align_gold(reports, gold, reports.alphabet, numeric=False)
         answered = np.asarray(reports.per_task)[known.tasks] > 0
         if np.count_nonzero(answered) >= MIN_GOLD:
-            plain, other = (estimator.fit(one, **inputs) for one in (reports, halves))
-            found.append(_worth_on_gold(plain, other, known.tasks[answered], known.truths[answered]))
+            fits = [estimator.fit(reports, **inputs)]
+            fits += [estimator.fit(as_two_workers(reports, one), **inputs) for one in halves]
+            found.append(_worth_on_gold(fits, known.tasks[answered], known.truths[answered]))
     if not found or not (found[0].informs or found[0].misleads):
-        found.append(_worth_on_withheld_answers(estimator, reports, sure, inputs))
+        found.append(_worth_on_withheld_answers(estimator, reports, halves, inputs))
     return found
 
 
-def _worth_on_gold(plain: Estimate, halves: Estimate, at: NDArray[np.int64], truths: NDArray[np.int64]) -> Worth:
-    """Return the gain in log probability of the known truths of tasks, which guided neither fit."""
-    known = [one.posterior[at] for one in (plain, halves)]
-    losses = [log_losses(one, truths) for one in known]
-    gain, error = _mean_and_error_over_tasks(losses[0] - losses[1], np.arange(len(at)))
+def _drawn_at_random(sure: NDArray[np.bool_], reports: Reports) -> NDArray[np.bool_]:
+    """Return as many sure answers of each worker, drawn at random."""
+    worker, drawn = reports.worker, np.empty_like(sure)
+    number = np.random.default_rng(0).permutation(len(sure))
+    drawn[np.lexsort((number, worker))] = sure[np.argsort(worker, kind="stable")]
+    return drawn
+
+
+def _worth_on_gold(fits: list[Estimate], at: NDArray[np.int64], truths: NDArray[np.int64]) -> Worth:
+    """Return the gain in log probability of the known truths of tasks, which guided no fit.
+
+    Args:
+        fits: plain, of halves by confidence, and of random halves.
+        at: tasks with known truths.
+        truths: their codes.
+    """
+    known = [one.posterior[at] for one in fits]
+    plain, halves, random = (-log_losses(one, truths) for one in known)
     right = [float((one.argmax(axis=1) == truths).mean()) for one in known]
-    constant = np.bincount(truths).max() / len(truths)
-    text = (
-        f"{gain:+.3f} nats a task (standard error {error:.3f}) on {len(at):,} known truths, of which the share "
-        f"{right[1]:.3f} is found with it, {right[0]:.3f} without it, {constant:.3f} by the best constant"
+    task, constant = np.arange(len(at)), np.bincount(truths).max() / len(truths)
+    return Worth(
+        over_plain=Gain.of_gains_on_tasks(halves - plain, task),
+        over_random=Gain.of_gains_on_tasks(halves - random, task),
+        measured=f"a task on {len(at):,} known truths, of which the share {right[1]:.3f} is found with it, "
+        f"{right[0]:.3f} without it, {constant:.3f} by the best constant",
     )
-    return Worth(gain=gain, error=error, text=text)
 
 
 def _worth_on_withheld_answers(
-    estimator: Estimator[Any, Any], reports: Reports, sure: NDArray[np.bool_], inputs: dict[str, Any]
+    estimator: Estimator[Any, Any],
+    reports: Reports,
+    halves: tuple[NDArray[np.bool_], NDArray[np.bool_]],
+    inputs: dict[str, Any],
 ) -> Worth:
-    """Return the gain in log probability of answers that are withheld in turn, without their own confidence."""
+    """Return the gain in log probability of answers that are withheld in turn, without their own confidence.
+
+    `halves` are the sure answers, and random ones.
+    """
     block = reports.rows.block(0, len(reports.tasks))
     within = np.arange(len(reports)) - block.pointers[block.task]
-    fold, gains = (within + block.task) % FOLDS, np.zeros(len(reports))
+    fold, logs = (within + block.task) % FOLDS, np.zeros((3, len(reports)))
     for number in np.unique(fold).tolist():
         held = fold == number
         task, worker = block.task[~held].astype(np.int32), block.worker[~held]
         rest = Reports(
             task, worker, block.value[~held], reports.tasks, reports.workers, reports.alphabet, reports.asked
         )
-        plain = estimator.fit(rest, **inputs)
-        halves = estimator.fit(as_two_workers(rest, sure[~held]), **inputs)
         at = block.task[held], block.worker[held], block.value[held]
-        gains[held] = _log_probabilities(halves.posterior, _joined_confusion(halves), *at)
-        gains[held] -= _log_probabilities(plain.posterior, plain.workers.confusion, *at)
-    gain, error = _mean_and_error_over_tasks(gains, block.task)
-    text = f"{gain:+.4f} nats an answer (standard error {error:.4f}) in the prediction of withheld answers"
-    return Worth(gain=gain, error=error, text=text)
+        plain = estimator.fit(rest, **inputs)
+        logs[0, held] = _log_probabilities(plain.posterior, plain.workers.confusion, *at)
+        for place, half in enumerate(halves, 1):
+            found = estimator.fit(as_two_workers(rest, half[~held]), **inputs)
+            logs[place, held] = _log_probabilities(found.posterior, _joined_confusion(found), *at)
+    return Worth(
+        over_plain=Gain.of_gains_on_tasks(logs[1] - logs[0], block.task),
+        over_random=Gain.of_gains_on_tasks(logs[1] - logs[2], block.task),
+        measured="an answer in the prediction of withheld answers",
+    )
 
 
 def _joined_confusion(halves: Estimate) -> NDArray[np.float64]:
@@ -243,11 +293,3 @@ def _log_probabilities(
     """Return the log probability of answers, from the posterior of their tasks and the matrices of their workers."""
     assert confusion is not None
     return np.asarray(np.log(np.maximum((posterior[task] * confusion[worker, :, value]).sum(axis=1), FLOOR)))
-
-
-def _mean_and_error_over_tasks(gains: NDArray[np.float64], task: NDArray[np.integer]) -> tuple[float, float]:
-    """Return the mean gain, and its standard error if gains on one task depend on each other."""
-    mean = float(gains.mean())
-    sums = np.bincount(task, gains - mean)
-    tasks = len(np.unique(task))
-    return mean, float(np.sqrt(tasks / max(tasks - 1, 1) * (sums**2).sum()) / len(gains))
