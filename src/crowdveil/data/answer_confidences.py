@@ -45,9 +45,8 @@ def _finite_numbers(column: CodedColumn, answered: NDArray[np.int64], source: st
     numbers = np.append(parse_numbers(column.names), np.nan)[column.codes]
     bad = answered[~np.isfinite(numbers[answered])]
     if len(bad):
-        names = [str(name) for name in column.names[column.codes[bad[:EXAMPLES_SHOWN]]].tolist()]
-        empty = column.codes[bad[:EXAMPLES_SHOWN]] < 0
-        shown = ["nothing" if none else repr(name) for name, none in zip(names, empty.tolist(), strict=True)]
+        cells = np.array([*column.names.tolist(), None], dtype=object)[column.codes[bad[:EXAMPLES_SHOWN]]]
+        shown = ["nothing" if cell is None else repr(str(cell)) for cell in cells.tolist()]
         raise ReportsError(
             "the confidence of each answer must be a finite number",
             source=source,
