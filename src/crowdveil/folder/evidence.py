@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -86,6 +86,15 @@ class EvidenceOptions:
     workers: Path | None = None
 
 
+class RowsRead(NamedTuple):
+    """Reports of a file or of blocks, with confidences, warnings, and skipped answers, as of `Evidence`."""
+
+    reports: Reports
+    confidences: Reports | None = None
+    notes: tuple[str, ...] = ()
+    skipped: ReportColumns | None = None
+
+
 NO_OPTIONS = EvidenceOptions()
 """Reading without options."""
 
@@ -110,10 +119,10 @@ def read_evidence(
         SettingsError: the alphabet contradicts certificate or crowd.
     """
     opened = source if isinstance(source, AnswerSource) else local_source(source)
+    _refuse_weight_unless_table(opened)
     if reading.truths:
         return _evidence_for_truths_with_own_labels(opened, reading, progress=progress)
     if is_named_dataset_source(opened.path):
-        _refuse_weight_unless_table(opened)
         _refuse_options_of_dataset(reading)
         return _dataset_evidence(str(opened.path), reading.alphabet, reading.duplicates or "first")
     path = opened.path_beside_which_collection_lies
@@ -125,35 +134,30 @@ def read_evidence(
     known = _alphabet_of_certificate_or_crowd(channel, crowd, reading.alphabet)
     if channel is not None:
         _refuse_repeated_pairs(opened, reading.duplicates)
-    _refuse_weight_unless_table(opened)
-    notes: tuple[str, ...] = ()
-    skipped = confidences = None
+    protected = crowd is not None or channel is not None
     if opened.is_block_folder:
-        reports = _open_blocks_with_known_labels(opened.path, known or reading.alphabet, reading)
+        read = RowsRead(_open_blocks_with_known_labels(opened.path, known or reading.alphabet, reading))
     else:
-        protected = crowd is not None or channel is not None
-        reports, confidences, notes, skipped = _read_report_file(
-            opened, crowd, known, reading, progress, protected=protected
-        )
+        read = _read_report_file(opened, crowd, known, reading, progress, protected=protected)
+    reports, notes = read.reports, read.notes
     if known is None and reading.alphabet is None:
         notes += spelling_notes(reports) + warnings_of_labels_meaning_no_answer(reports)
     assignment = None if path is None else _read_assignment_named_by_crowd(path, reports, crowd)
     collection = None if crowd is None else crowd.collection.with_channel(channel)
     asked = replace(reports.asked if crowd is None else crowd.asked, assignment=assignment)
-    reports = reports.with_asked(replace(asked, assignment=None))
     return Evidence(
-        observed=reports,
+        observed=reports.with_asked(replace(asked, assignment=None)),
         channel=channel,
         asked=asked,
         collection=collection,
         no_channel_reason="" if channel is not None else _no_channel_reason(collection, reading.use_certificate),
         declined=not reading.use_certificate,
         notes=notes,
-        skipped=skipped,
+        skipped=read.skipped,
         merge_labels=reading.merge_labels,
         label_map=dict(opened.layout.label_map),
         inputs=_public_inputs(certificate_path, crowd, reading),
-        confidences=confidences,
+        confidences=read.confidences,
     )
 
 
@@ -297,8 +301,8 @@ def _read_report_file(
     progress: Progress | None,
     *,
     protected: bool,
-) -> tuple[Reports, Reports | None, tuple[str, ...], ReportColumns | None]:
-    """Return reports over the tasks and workers of their crowd, if any, confidences, warnings, and skipped answers.
+) -> RowsRead:
+    """Return reports over the tasks and workers of their crowd, if there is one, with what was read beside them.
 
     With a scale that neither certificate nor crowd states, numbers are answers, clipped and rounded to the scale.
     """
@@ -325,7 +329,7 @@ def _read_report_file(
         read = numbers_put_on_scale(source.name, Reports.from_columns(columns, numeric), reading.alphabet)
         unread = notes_on_unread_columns(source.unread_columns)
         confidences = confidences_of_answers(columns, read.answers, numeric.duplicates)
-        return read.answers, confidences, read.counts + notes + unread, skipped
+        return RowsRead(read.answers, confidences, read.counts + notes + unread, skipped)
     grid: Grid = "round" if stated is None else "exact"
     alphabet = stated or reading.alphabet
     kind = "numeric" if crowd is not None and alphabet is None else reading.kind
@@ -333,7 +337,8 @@ def _read_report_file(
     reports = Reports.from_columns(columns, wanted)
     changed = change_notes(columns, reports, wanted) if crowd is None else ()
     confidences = confidences_of_answers(wanted.with_missing_policy(columns), reports, wanted.duplicates)
-    return reports, confidences, notes + changed + notes_on_unread_columns(source.unread_columns), skipped
+    notes += changed + notes_on_unread_columns(source.unread_columns)
+    return RowsRead(reports, confidences, notes, skipped)
 
 
 def _stated_lists(reading: EvidenceOptions) -> tuple[Sequence[str] | None, Sequence[str] | None]:

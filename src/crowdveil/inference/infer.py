@@ -227,15 +227,7 @@ def infer(
         return _infer_from_sums(evidence, evidence.sums, method, given)
     if evidence.truths:
         return _infer_panel(evidence, method, given)
-    estimator = estimator_of_choice(method, evidence)
-    if evidence.confidences is not None:
-        refuse_method_without_confidence(estimator)
-    known = None if known is None else _gold_of_reports(known, evidence)
-    arguments = _arguments_of_fit(estimator, evidence, known, given)
-    found = fit(estimator, evidence, arguments)
-    if evidence.confidences is not None:
-        found = fit_with_confidence_if_it_informs(found, evidence, evidence.confidences, arguments)
-    return _inference_of_fit(evidence, found, known, given)
+    return _infer_labels_or_numbers(evidence, method, given)
 
 
 def _as_evidence(
@@ -255,6 +247,19 @@ def _as_evidence(
             rule = "evidence has its channel, assignment, truths, confidences and options of reading"
             raise SettingsError(rule, value=value, hint="Leave them out, or give the answers.")
     return answers
+
+
+def _infer_labels_or_numbers(evidence: Evidence, method: MethodChoice | Method, given: _Given) -> Inference:
+    """Return truths that are labels of the answers, or numbers."""
+    estimator = estimator_of_choice(method, evidence)
+    if evidence.confidences is not None:
+        refuse_method_without_confidence(estimator)
+    known = None if given.gold is None else _gold_of_reports(given.gold, evidence)
+    arguments = _arguments_of_fit(estimator, evidence, known, given)
+    found = fit(estimator, evidence, arguments)
+    if evidence.confidences is not None:
+        found = fit_with_confidence_if_it_informs(found, evidence, evidence.confidences, arguments)
+    return _inference_of_fit(evidence, found, known, given)
 
 
 def _arguments_of_fit(
