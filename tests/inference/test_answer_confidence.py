@@ -3,6 +3,7 @@
 import json
 import re
 import warnings
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 
 import crowdveil as cv
 from crowdveil import Categories, HierarchicalDawidSkene, RandomizedResponse, Reports
+from crowdveil.data.ingest.column_readers import ColumnNames
 from crowdveil.errors import CrowdveilError, ReportsError, SettingsError
 from crowdveil.inference.answer_confidence import (
     FOLDS,
@@ -297,8 +299,11 @@ def test_what_cannot_be_measured_is_said() -> None:
     assert cv.infer(copied, weight="sure").notes[-1] == f"{UNUSED}: workers answer as others do."
 
 
-def test_other_functions_do_not_take_confidences() -> None:
-    """`agreement` and `perturb` have no such argument: nothing is ignored without a word."""
+def test_other_functions_do_not_take_confidences(tmp_path: Path) -> None:
+    """`agreement` and readers of reports refuse them: nothing is ignored without a word."""
+    pd.DataFrame(SMALL).to_csv(tmp_path / "answers.csv", index=False)
+    with pytest.raises(SettingsError, match="do not hold confidences"):
+        Reports.from_source(tmp_path / "answers.csv", names=ColumnNames(weight="sure"))
     with pytest.raises((SettingsError, TypeError), match="weight"):
         cv.agreement(SMALL, weight="sure")  # type: ignore[call-arg]
     with pytest.raises((SettingsError, TypeError), match="weight"):
