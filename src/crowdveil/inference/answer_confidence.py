@@ -78,7 +78,7 @@ class Worth:
         return min(self.over_plain.errors, self.over_random.errors) < -ERRORS
 
     def __str__(self) -> str:
-        return f"{self.over_plain} {self.measured}; {self.over_random} more than if it were drawn at random"
+        return f"{self.over_plain} {self.measured}, and {self.over_random} over halves drawn at random"
 
 
 def refuse_confidence_unless_plain_answers(evidence: Evidence, **given: Any) -> None:
