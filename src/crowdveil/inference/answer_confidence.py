@@ -24,7 +24,7 @@ from crowdveil.estimators.hierarchical_dawid_skene import HierarchicalDawidSkene
 from crowdveil.evaluation.stacking import FLOOR, log_losses
 from crowdveil.inference.gold_stack import MIN_GOLD
 from crowdveil.inference.methods import AnyEstimator
-from crowdveil.inference.plain_fit import Fit, fit_of_every_answer
+from crowdveil.inference.plain_fit import Fit, fit
 from crowdveil.presentation.hints import advice
 
 FOLDS, ERRORS, TINY = 5, 2.0, 1e-12
@@ -85,9 +85,11 @@ def refuse_confidence_unless_plain_answers(evidence: Evidence, **given: Any) -> 
     """Refuse confidences beside protected reports, truths with labels of their own, a history or a saved fit.
 
     Args:
-        evidence: with confidences.
+        evidence: nothing is refused if it has no confidences.
         given: history and saved fit, by argument; None where there is none.
     """
+    if evidence.confidences is None:
+        return
     if evidence.channel is not None or evidence.collection is not None:
         raise SettingsError(
             "confidences go with plain answers: beside protected reports no guarantee covers them",
@@ -101,9 +103,9 @@ def refuse_confidence_unless_plain_answers(evidence: Evidence, **given: Any) -> 
             raise SettingsError(rule, value=name, hint=advice("Leave it or {weight} out."))
 
 
-def refuse_method_without_confidence(estimator: AnyEstimator) -> None:
-    """Refuse another method than that of halves of workers."""
-    if not isinstance(estimator, HierarchicalDawidSkene):
+def refuse_method_without_confidence(estimator: AnyEstimator, evidence: Evidence) -> None:
+    """Refuse another method than that of halves of workers, if there are confidences."""
+    if evidence.confidences is not None and not isinstance(estimator, HierarchicalDawidSkene):
         raise SettingsError(
             f"confidences are used by {HierarchicalDawidSkene.name}, for labels, only",
             value=estimator.name,
@@ -118,18 +120,17 @@ def refuse_saved_fit_with_confidence(evidence: Evidence) -> None:
         raise SettingsError(rule, value="a saved fit", hint=advice("Leave it or {weight} out."))
 
 
-def fit_with_confidence_if_it_informs(
-    plain: Fit, evidence: Evidence, confidences: Reports, inputs: dict[str, Any]
-) -> Fit:
+def fit_with_confidence_if_it_informs(plain: Fit, evidence: Evidence, inputs: dict[str, Any]) -> Fit:
     """Return the plain fit, with the truths that use confidences if these inform, and a note on what they are worth.
 
     Args:
         plain: fit without confidences.
-        evidence: answers.
-        confidences: number of each answer.
+        evidence: answers; without confidences the fit is returned as it is.
         inputs: as of `plain_fit.fit`.
     """
-    reports = evidence.reports
+    reports, confidences = evidence.reports, evidence.confidences
+    if confidences is None:
+        return plain
     sure = answers_above_own_median(confidences, len(reports.workers))
     obstacle = _obstacle(plain, reports, sure)
     if obstacle:
@@ -139,7 +140,7 @@ def fit_with_confidence_if_it_informs(
     if not worths[-1].informs:
         return _with_note(plain, f"The confidence of answers is not used, as it is not shown to inform: {measured}.")
     halves = replace(evidence, observed=as_two_workers(reports, sure), confidences=None)
-    found = fit_of_every_answer(plain.estimator, halves, inputs)
+    found = fit(plain.estimator, halves, inputs, copies_count_once=False)
     note = f"The confidence of answers is used for the truths, not for the quality of workers: {measured}."
     return _with_note(_with_workers_of_plain_fit(found, plain), note)
 
@@ -155,8 +156,8 @@ def _obstacle(plain: Fit, reports: Reports, sure: NDArray[np.bool_]) -> str:
     return ""
 
 
-def _with_note(fit: Fit, note: str) -> Fit:
-    return replace(fit, notes=(*fit.notes, note))
+def _with_note(found: Fit, note: str) -> Fit:
+    return replace(found, notes=(*found.notes, note))
 
 
 def _with_workers_of_plain_fit(found: Fit, plain: Fit) -> Fit:

@@ -203,8 +203,7 @@ def infer(
         history: earlier estimate or frame with the quality of the workers.
         start_from: saved fit of some of the reports, which is resumed.
         engine, memory, progress: as in `Estimator.fit`.
-        weight: column of the confidence of answers, used if gold or withheld answers show that it informs
-            (`answer_confidence`).
+        weight: column of the confidence of answers, used if it is shown to inform (`answer_confidence`).
         options: task, worker, label, value (names of columns), alphabet and the others of `Reports.from_frame`.
 
     Raises:
@@ -221,13 +220,16 @@ def infer(
     known, public = as_known_truths(gold, public=public_gold), as_prior(prior)
     earlier, start = as_worker_history(history), as_start(start_from)
     given = _Given(known, public, earlier, start, engine, memory, progress)
-    if evidence.confidences is not None:
-        refuse_confidence_unless_plain_answers(evidence, history=earlier, start_from=start)
+    refuse_confidence_unless_plain_answers(evidence, history=earlier, start_from=start)
     if evidence.sums is not None:
         return _infer_from_sums(evidence, evidence.sums, method, given)
     if evidence.truths:
         return _infer_panel(evidence, method, given)
-    return _infer_labels_or_numbers(evidence, method, given)
+    estimator = estimator_of_choice(method, evidence)
+    known = None if known is None else _gold_of_reports(known, evidence)
+    arguments = _arguments_of_fit(estimator, evidence, known, given)
+    found = fit_with_confidence_if_it_informs(fit(estimator, evidence, arguments), evidence, arguments)
+    return _inference_of_fit(evidence, found, known, given)
 
 
 def _as_evidence(
@@ -249,23 +251,11 @@ def _as_evidence(
     return answers
 
 
-def _infer_labels_or_numbers(evidence: Evidence, method: MethodChoice | Method, given: _Given) -> Inference:
-    """Return truths that are labels of the answers, or numbers."""
-    estimator = estimator_of_choice(method, evidence)
-    if evidence.confidences is not None:
-        refuse_method_without_confidence(estimator)
-    known = None if given.gold is None else _gold_of_reports(given.gold, evidence)
-    arguments = _arguments_of_fit(estimator, evidence, known, given)
-    found = fit(estimator, evidence, arguments)
-    if evidence.confidences is not None:
-        found = fit_with_confidence_if_it_informs(found, evidence, evidence.confidences, arguments)
-    return _inference_of_fit(evidence, found, known, given)
-
-
 def _arguments_of_fit(
     estimator: AnyEstimator, evidence: Evidence, known: KnownTruths | None, given: _Given
 ) -> dict[str, Any]:
     """Return the arguments of `Estimator.fit` other than the reports."""
+    refuse_method_without_confidence(estimator, evidence)
     if given.history is not None:
         _require_history_of_report_workers(given.history, given.start, evidence)
     channel = _channel_of(estimator, evidence)

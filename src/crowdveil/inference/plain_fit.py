@@ -62,21 +62,13 @@ class Fit:
     copied: bool = False
 
 
-def fit(estimator: Estimator[Any, Any], evidence: Evidence, inputs: dict[str, Any]) -> Fit:
+def fit(
+    estimator: Estimator[Any, Any], evidence: Evidence, inputs: dict[str, Any], *, copies_count_once: bool = True
+) -> Fit:
     """Return the fit of an estimator to reports; `inputs` are the other arguments of `Estimator.fit`, errors too."""
-    every, copies = evidence.reports, _copied_workers_if_plain(estimator, evidence)
+    every, copies = evidence.reports, _copied_workers_if_plain(estimator, evidence) if copies_count_once else None
     if copies is not None:
         evidence = replace(evidence, observed=one_answer_per_copying_group(every, copies.group))
-    done = fit_of_every_answer(estimator, evidence, inputs)
-    if copies is None:
-        return done
-    note = COPIES.format(copies.copied_workers, len(every.workers))
-    estimate = extend_estimate_to_copied_workers(done.estimate, every, copies.group)
-    return replace(done, estimate=estimate, notes=(*done.notes, note), copied=True)
-
-
-def fit_of_every_answer(estimator: Estimator[Any, Any], evidence: Evidence, inputs: dict[str, Any]) -> Fit:
-    """Return the fit in which the common answers of copies count as often as they occur; arguments as `fit`."""
     estimate = estimator.fit(evidence.reports, **inputs)
     dependence, steps = dependence_beyond_fitted_model(estimator, evidence, estimate), 0
     careful = with_larger_correlation_if_dependent(estimator, dependence)
@@ -88,7 +80,11 @@ def fit_of_every_answer(estimator: Estimator[Any, Any], evidence: Evidence, inpu
     if found is not None:
         before = steps + found.steps
         done = replace(done, estimate=found.estimate, gold_line=found.line, notes=found.notes, steps_before=before)
-    return done
+    if copies is None:
+        return done
+    note = COPIES.format(copies.copied_workers, len(every.workers))
+    estimate = extend_estimate_to_copied_workers(done.estimate, every, copies.group)
+    return replace(done, estimate=estimate, notes=(*done.notes, note), copied=True)
 
 
 def _copied_workers_if_plain(estimator: Estimator[Any, Any], evidence: Evidence) -> Copies | None:
