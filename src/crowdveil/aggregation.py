@@ -35,6 +35,7 @@ class FitKeywords(ColumnKeywords, total=False):
     progress: Progress | bool | None
     engine: Engine | None
     memory: int | None
+    weight: str | None
 
 
 @overload
@@ -76,6 +77,7 @@ def aggregate(
     progress: Progress | bool | None = None,
     engine: Engine | None = None,
     memory: int | None = None,
+    weight: str | None = None,
     **options: Unpack[ColumnKeywords],
 ) -> Any:
     """Return the truth of every task with its confidence, as the kind of frame of the answers.
@@ -85,7 +87,7 @@ def aggregate(
 
     Args:
         answers: one row per answer: a pandas, Polars, Arrow or Dask table, a DuckDB relation, or a dict of columns.
-        method, channel, assignment, truths, gold, prior, history, progress, engine, memory: as in `infer`.
+        method, channel, assignment, truths, gold, prior, history, progress, engine, memory, weight: as in `infer`.
         with_workers: return two frames, tasks and workers.
         options: task, worker, label, value (names of columns), alphabet and the others of `Reports.from_frame`.
 
@@ -101,7 +103,7 @@ def aggregate(
     ['yes', 'no']
     """
     require_bool("with_workers", with_workers)
-    evidence = evidence_of_answers(answers, method, channel, assignment, options, truths)
+    evidence = evidence_of_answers(answers, method, channel, assignment, options, truths, weight)
     if truths is None:
         _warn_of_long_fit(evidence, method)
     given: Any = {"gold": gold, "prior": prior, "history": history}

@@ -67,7 +67,7 @@ FOR_ONE_QUESTION = ("truths", "gold", "score", "prior", "history", "costs", "sta
 NOT_OF_SUMS = (
     *("certificate", "no_certificate", "prior", "history", "gold", "truths", "costs", "abstain_below", "labels"),
     *("scale", "ordered", "kind", "merge_labels", "start_from", "save_fit", "memory", "engine", "address"),
-    *("asked_tasks", "asked_workers", "public_gold"),
+    *("asked_tasks", "asked_workers", "public_gold", "weight"),
 )
 """Options that do not go with sums."""
 DETAILS = f"""REPORTS: {SOURCE_TEXT}. They may also be compressed, a folder of encoded blocks, or the sums.json of
@@ -81,6 +81,11 @@ method_options = option_group(
     ),
     click.option("--max-steps", type=COUNT, help="Largest number of steps."),
     click.option("--tolerance", type=float, metavar="T", help="Stop when no probability or truth changes by more."),
+    click.option(
+        "--weight",
+        metavar="NAME",
+        help="Column of the confidence of answers; used if gold or withheld answers show that it informs.",
+    ),
     heading="Method",
 )
 saved_fit_options = option_group(
@@ -426,6 +431,7 @@ def _read_evidence_and_check_files(source: AnswerSource, asked: InferOptions) ->
     from crowdveil.folder.answers import default_output_folder
     from crowdveil.folder.evidence import evidence_files, read_evidence
     from crowdveil.folder.given_files import read_known_truths
+    from crowdveil.inference.answer_confidence import refuse_saved_fit_with_confidence
     from crowdveil.inference.infer import HISTORY_OR_FIT, ONE_OF_BOTH
     from crowdveil.inference.methods import (
         estimator_of_method_or_default,
@@ -439,6 +445,8 @@ def _read_evidence_and_check_files(source: AnswerSource, asked: InferOptions) ->
         evidence = read_evidence(source, reading, progress=bar)
     if asked.history is not None and asked.save_fit is not None:
         raise SettingsError(HISTORY_OR_FIT, value=str(asked.history), hint=ONE_OF_BOTH)
+    if asked.save_fit is not None:
+        refuse_saved_fit_with_confidence(evidence)
     built = estimator_of_method_or_default(asked.method, evidence)
     score = None if asked.score is None else read_known_truths(asked.score, _kind_of_truths(evidence, built))
     if score is not None:

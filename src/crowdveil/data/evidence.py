@@ -53,6 +53,7 @@ class Evidence:
         merge_labels: whether the spellings of a label are one, in the answers and in known truths.
         label_map: labels that were replaced by others in the answers, and are in known truths.
         inputs: public files that say how the reports are read.
+        confidences: how sure the worker of each report was, as numbers in the order of the reports; None unless stated.
 
     Raises:
         ReportsError: reports of a channel with NULL reports, and those asked are unknown (`Asked.require_cells`).
@@ -70,6 +71,7 @@ class Evidence:
     merge_labels: bool = False
     label_map: Mapping[str, str] = field(default_factory=dict)
     inputs: tuple[Input, ...] = ()
+    confidences: Reports | None = None
 
     def __post_init__(self) -> None:
         if sends_null_reports(self.channel):
@@ -135,13 +137,15 @@ class Evidence:
 
     @property
     def every_input(self) -> tuple[Input, ...]:
-        """The reports or sums, with their guarantee if a checked channel gives it, and the files of `inputs`."""
+        """The reports or sums, with their guarantee if a checked channel gives it, confidences, and `inputs`."""
         collection, channel, sha256 = self.collection, self.channel, self.sha256
         own = Input(role="reports", sha256=sha256)
         if collection is not None and channel is not None and _has_guarantee(collection, channel):
             promise = replace(channel.guarantee, claimed=None, reason="")
             own = replace(own, guarantee=promise, cells=self.largest_cells_of_worker, origin=sha256)
-        return (own, *self.inputs)
+        if self.confidences is None:
+            return (own, *self.inputs)
+        return (own, Input(role="weight", sha256=self.confidences.sha256), *self.inputs)
 
     @property
     def largest_cells_of_worker(self) -> int:

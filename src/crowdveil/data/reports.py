@@ -42,7 +42,7 @@ from crowdveil.data.ingest.labels import columns_as_stated
 from crowdveil.data.ingest.labels import map_labels as with_mapped_labels
 from crowdveil.data.ingest.questions import refuse_mixed_questions
 from crowdveil.data.read_options import IdentifierList, Kind, ReadKeywords, ReadOptions
-from crowdveil.errors import ReportsError, join_errors, results_or_all_errors
+from crowdveil.errors import ReportsError, SettingsError, join_errors, results_or_all_errors
 from crowdveil.presentation.counts import crowd_text, number_of
 from crowdveil.presentation.hints import advising_own_arguments
 from crowdveil.presentation.html import notebook_card, table
@@ -382,14 +382,14 @@ class Reports:
     @classmethod
     def from_coded_frame(
         cls, columns: ReportColumns, original: OriginalColumns, options: ReadOptions
-    ) -> tuple[Self, tuple[str, ...]]:
-        """Return the reports of the coded columns of a frame, and notes on labels, names and choices."""
+    ) -> tuple[Self, ReportColumns, tuple[str, ...]]:
+        """Return the reports of the coded columns of a frame, the columns as stated, and notes on them."""
         asked, options = options.asked, options.with_ordered_labels(original.ordered_labels)
         columns = options.with_missing_policy(columns)
         columns, notes = columns_as_stated(columns, options)
         reports = cls.from_columns(columns, replace(options, map_labels=None, multiple=NEVER))
         fields = reports.rows, reports.tasks, reports.workers, reports.alphabet
-        return cls.from_rows(*fields, asked, original), notes
+        return cls.from_rows(*fields, asked, original), columns, notes
 
     @classmethod
     @advising_own_arguments
@@ -422,6 +422,7 @@ class Reports:
 
         Raises:
             ReportsError: as `from_csv`; an unknown layout, or several questions.
+            SettingsError: as `from_csv`; a column of confidences.
         """
         from crowdveil.data.sources.answer_source import open_source
         from crowdveil.data.sources.location import Layout
@@ -429,6 +430,9 @@ class Reports:
         for one in sources:
             hint = "A frame goes into Reports.from_frame(frame)."
             require_instance("a source", one, (str, PathLike), what="the name of a file or folder", hint=hint)
+        if names.weight is not None:
+            hint = "Give a frame and the column to crowdveil.infer(frame, weight=NAME)."
+            raise SettingsError("reports do not hold confidences", value=names.weight, hint=hint)
         layout = Layout(
             names=names,
             delimiter=delimiter,

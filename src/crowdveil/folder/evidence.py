@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from crowdveil.channels.alphabet import Alphabet, Scale
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable, is_channel_table
 from crowdveil.data import datasets
+from crowdveil.data.answer_confidences import confidences_of_answers
 from crowdveil.data.assignment import Assignment
 from crowdveil.data.columnar_store import STORE_FILES, has_repeated_pairs
 from crowdveil.data.evidence import Evidence
@@ -52,7 +53,7 @@ from crowdveil.folder.crowd import (
     report_directory,
     sha256_hex,
 )
-from crowdveil.presentation.hints import command_advice
+from crowdveil.presentation.hints import advice, command_advice
 from crowdveil.standalone.checks import MAX_CERTIFICATE_BYTES
 from crowdveil.standalone.verification import parse_json
 
@@ -85,6 +86,15 @@ class EvidenceOptions:
     workers: Path | None = None
 
 
+class RowsRead(NamedTuple):
+    """Reports of a file or of blocks, with confidences, warnings, and skipped answers, as of `Evidence`."""
+
+    reports: Reports
+    confidences: Reports | None = None
+    notes: tuple[str, ...] = ()
+    skipped: ReportColumns | None = None
+
+
 NO_OPTIONS = EvidenceOptions()
 """Reading without options."""
 
@@ -109,6 +119,7 @@ def read_evidence(
         SettingsError: the alphabet contradicts certificate or crowd.
     """
     opened = source if isinstance(source, AnswerSource) else local_source(source)
+    _refuse_weight_unless_table(opened)
     if reading.truths:
         return _evidence_for_truths_with_own_labels(opened, reading, progress=progress)
     if is_named_dataset_source(opened.path):
@@ -123,31 +134,30 @@ def read_evidence(
     known = _alphabet_of_certificate_or_crowd(channel, crowd, reading.alphabet)
     if channel is not None:
         _refuse_repeated_pairs(opened, reading.duplicates)
-    notes: tuple[str, ...] = ()
-    skipped = None
+    protected = crowd is not None or channel is not None
     if opened.is_block_folder:
-        reports = _open_blocks_with_known_labels(opened.path, known or reading.alphabet, reading)
+        read = RowsRead(_open_blocks_with_known_labels(opened.path, known or reading.alphabet, reading))
     else:
-        protected = crowd is not None or channel is not None
-        reports, notes, skipped = _read_report_file(opened, crowd, known, reading, progress, protected=protected)
+        read = _read_report_file(opened, crowd, known, reading, progress, protected=protected)
+    reports, notes = read.reports, read.notes
     if known is None and reading.alphabet is None:
         notes += spelling_notes(reports) + warnings_of_labels_meaning_no_answer(reports)
     assignment = None if path is None else _read_assignment_named_by_crowd(path, reports, crowd)
     collection = None if crowd is None else crowd.collection.with_channel(channel)
     asked = replace(reports.asked if crowd is None else crowd.asked, assignment=assignment)
-    reports = reports.with_asked(replace(asked, assignment=None))
     return Evidence(
-        observed=reports,
+        observed=reports.with_asked(replace(asked, assignment=None)),
         channel=channel,
         asked=asked,
         collection=collection,
         no_channel_reason="" if channel is not None else _no_channel_reason(collection, reading.use_certificate),
         declined=not reading.use_certificate,
         notes=notes,
-        skipped=skipped,
+        skipped=read.skipped,
         merge_labels=reading.merge_labels,
         label_map=dict(opened.layout.label_map),
         inputs=_public_inputs(certificate_path, crowd, reading),
+        confidences=read.confidences,
     )
 
 
@@ -215,6 +225,17 @@ def evidence_files(source: Path | AnswerSource) -> list[Path]:
     return [path, *(report_directory(path) / name for name in names)]
 
 
+def _refuse_weight_unless_table(source: AnswerSource) -> None:
+    """Refuse a column of confidences of data sets, encoded blocks and exports, of which it is not read."""
+    weight = source.layout.names.weight
+    if weight is not None and (not source.files or source.importer is not None):
+        raise SettingsError(
+            "confidences are a column of a table of answers, not of exports, encoded blocks or data sets",
+            value=weight,
+            hint=advice("Leave {weight} out, or write the answers and their confidences as a table."),
+        )
+
+
 def _refuse_options_of_dataset(reading: EvidenceOptions) -> None:
     merged = "merge_labels" if reading.merge_labels else None
     for option in (reading.certificate, reading.kind, merged, reading.tasks, reading.workers):
@@ -280,8 +301,8 @@ def _read_report_file(
     progress: Progress | None,
     *,
     protected: bool,
-) -> tuple[Reports, tuple[str, ...], ReportColumns | None]:
-    """Return reports over the tasks and workers of their crowd, if there is one, warnings, and skipped answers.
+) -> RowsRead:
+    """Return reports over the tasks and workers of their crowd, if there is one, with what was read beside them.
 
     With a scale that neither certificate nor crowd states, numbers are answers, clipped and rounded to the scale.
     """
@@ -306,14 +327,18 @@ def _read_report_file(
     if stated is None and isinstance(reading.alphabet, Scale) and reading.kind != "categorical":
         numeric = ReadOptions(tasks=tasks, workers=workers, kind="numeric", **options)
         read = numbers_put_on_scale(source.name, Reports.from_columns(columns, numeric), reading.alphabet)
-        return read.answers, read.counts + notes + notes_on_unread_columns(source.unread_columns), skipped
+        unread = notes_on_unread_columns(source.unread_columns)
+        confidences = confidences_of_answers(columns, read.answers, numeric.duplicates)
+        return RowsRead(read.answers, confidences, read.counts + notes + unread, skipped)
     grid: Grid = "round" if stated is None else "exact"
     alphabet = stated or reading.alphabet
     kind = "numeric" if crowd is not None and alphabet is None else reading.kind
     wanted = ReadOptions(alphabet=alphabet, tasks=tasks, workers=workers, grid=grid, kind=kind, **options)
     reports = Reports.from_columns(columns, wanted)
     changed = change_notes(columns, reports, wanted) if crowd is None else ()
-    return reports, notes + changed + notes_on_unread_columns(source.unread_columns), skipped
+    confidences = confidences_of_answers(wanted.with_missing_policy(columns), reports, wanted.duplicates)
+    notes += changed + notes_on_unread_columns(source.unread_columns)
+    return RowsRead(reports, confidences, notes, skipped)
 
 
 def _stated_lists(reading: EvidenceOptions) -> tuple[Sequence[str] | None, Sequence[str] | None]:

@@ -70,7 +70,9 @@ class NamedReports:
         try:
             data = parse_json(text.encode())
             stated = dict(data["layout"])
-            names = {name: stated.pop(f"{name}_column", None) for name in ("task", "worker", "label", "value")}
+            names = {
+                name: stated.pop(f"{name}_column", None) for name in ("task", "worker", "label", "value", "weight")
+            }
             sources = tuple(_path_of_source_in_folder(source, folder) for source in data["sources"])
             layout = Layout(names=ColumnNames(**names), **stated)
             if not sources:

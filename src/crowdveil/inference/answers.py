@@ -8,6 +8,7 @@ from crowdveil.arguments import did_you_mean
 from crowdveil.channels.alphabet import Scale
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
+from crowdveil.data.answer_confidences import confidences_of_answers
 from crowdveil.data.assignment import Assignment
 from crowdveil.data.evidence import Evidence
 from crowdveil.data.facts.label_notes import (
@@ -48,7 +49,7 @@ OTHER_NAMES = {
 
 KEYWORDS = (
     *("method", "with_workers", "channel", "assignment", "gold", "public_gold", "truths", "prior", "history"),
-    *("start_from", "progress", "engine", "memory"),
+    *("start_from", "progress", "engine", "memory", "weight"),
 )
 """Arguments of `infer` and `aggregate` beside those of reading."""
 
@@ -73,6 +74,7 @@ def evidence_of_answers(
     assignment: Assignment | None = None,
     options: ColumnKeywords | None = None,
     truths: Sequence[str] | None = None,
+    weight: str | None = None,
 ) -> Evidence:
     """Return a frame or `Reports` as evidence; arguments and errors as `infer`."""
     require_channel(channel)
@@ -81,11 +83,15 @@ def evidence_of_answers(
     if isinstance(scale, Scale):
         given = {**given, "alphabet": None, "kind": "numeric"}  # numbers are refused outside it, not clipped
     notes: tuple[str, ...] = ()
+    confidences = None
     if isinstance(answers, Reports):
         reports = answers
+        if weight is not None:
+            hint = "Give the frame, or leave weight out."
+            raise SettingsError("confidences are a column of a frame of answers", value=weight, hint=hint)
     else:
-        reports, notes = _read_answers_hinting_at_channel_labels(
-            channel, answers, _options_with_channel_or_kind(given, method, channel)
+        reports, confidences, notes = _read_answers_hinting_at_channel_labels(
+            channel, answers, _options_with_channel_or_kind(given, method, channel), weight
         )
         notes = (*_notes_of_perturbed_frame(answers, channel), *notes)
         if "kind" not in given and _kind_of_method(method) == "categorical":
@@ -103,6 +109,7 @@ def evidence_of_answers(
         truths=() if truths is None else truths_as_ordered_labels(truths).names,
         merge_labels=given.get("merge_labels", False),
         label_map=dict(given.get("map_labels") or {}),
+        confidences=confidences,
     )
 
 
@@ -115,11 +122,11 @@ def _notes_of_perturbed_frame(answers: Any, channel: Channel | ChannelTable | No
 
 
 def _read_answers_hinting_at_channel_labels(
-    channel: Channel | ChannelTable | None, answers: Any, options: ColumnKeywords
-) -> tuple[Reports, tuple[str, ...]]:
-    """Return answers and notes; where they do not have the labels of the channel, the hint says so."""
+    channel: Channel | ChannelTable | None, answers: Any, options: ColumnKeywords, weight: str | None
+) -> tuple[Reports, Reports | None, tuple[str, ...]]:
+    """Return answers, confidences and notes; where they do not have the labels of the channel, the hint says so."""
     try:
-        return read_answers_with_notes(answers, options)
+        return _read_answers_confidences_and_notes(answers, options, weight)
     except ReportsError as error:
         if channel is None or error.code != "unknown label":
             raise
@@ -128,17 +135,19 @@ def _read_answers_hinting_at_channel_labels(
 
 
 def read_answers(answers: Any, options: ColumnKeywords) -> Reports:
-    """Return the answers of a frame; errors as `read_answers_with_notes`."""
-    return read_answers_with_notes(answers, options)[0]
-
-
-def read_answers_with_notes(answers: Any, options: ColumnKeywords) -> tuple[Reports, tuple[str, ...]]:
-    """Return the answers of a frame, and notes on labels, names and choices.
+    """Return the answers of a frame.
 
     Raises:
         SettingsError: an option that does not exist, or as `Reports.from_frame`.
         ReportsError: as `Reports.from_frame`.
     """
+    return _read_answers_confidences_and_notes(answers, options)[0]
+
+
+def _read_answers_confidences_and_notes(
+    answers: Any, options: ColumnKeywords, weight: str | None = None
+) -> tuple[Reports, Reports | None, tuple[str, ...]]:
+    """Return the answers of a frame, their confidences in a column, and notes on labels, names and choices."""
     unknown = sorted(options.keys() - column_keyword_names())
     if unknown:
         elsewhere = "It is an argument of infer, not of this function." if unknown[0] in KEYWORDS else ""
@@ -148,9 +157,11 @@ def read_answers_with_notes(answers: Any, options: ColumnKeywords) -> tuple[Repo
         raise SettingsError("options must be known", value=unknown[0], hint=hint)
     stated: Any = {name: options.get(name) for name in ROLES}
     reading: Any = {name: value for name, value in options.items() if name not in ROLES}
-    columns, original = coded_and_original_columns(answers, ColumnNames(**stated))
-    reports, notes = Reports.from_coded_frame(columns, original, ReadOptions(**reading))
-    return reports, (*notes, *notes_on_unread_columns(original.others))
+    coded, original = coded_and_original_columns(answers, ColumnNames(**stated, weight=weight))
+    given = ReadOptions(**reading)
+    reports, columns, notes = Reports.from_coded_frame(coded, original, given)
+    confidences = confidences_of_answers(columns, reports, given.duplicates)
+    return reports, confidences, (*notes, *notes_on_unread_columns(original.others))
 
 
 def column_keyword_names() -> tuple[str, ...]:

@@ -35,6 +35,12 @@ from crowdveil.estimators import ESTIMATORS
 from crowdveil.evaluation.gold_draw import require_gold_is_start_of_draw, tasks_in_draw_order
 from crowdveil.evaluation.metrics import Score
 from crowdveil.evaluation.panel import Panel
+from crowdveil.inference.answer_confidence import (
+    fit_with_confidence_if_it_informs,
+    refuse_confidence_unless_plain_answers,
+    refuse_method_without_confidence,
+    refuse_saved_fit_with_confidence,
+)
 from crowdveil.inference.answers import ColumnKeywords, MethodChoice, evidence_of_answers
 from crowdveil.inference.given import (
     History,
@@ -157,12 +163,14 @@ class Inference:
         """Return the learned parameters, from which a fit of more reports can start.
 
         Raises:
-            SettingsError: the truths are of sums or of a panel, which are not resumed, or a history was given.
+            SettingsError: the truths are of sums or of a panel, which are not resumed, or a history or confidences
+                were given.
         """
         if self.estimator is None:
             raise SettingsError("only a fit to reports is saved", value=self.estimate.method, hint="Leave it out.")
         if self.history_note is not None:
             raise SettingsError(HISTORY_OR_FIT, value="a history", hint=ONE_OF_BOTH)
+        refuse_saved_fit_with_confidence(self.evidence)
         return SavedFit.of_estimate(
             self.estimator,
             self.evidence.reports,
@@ -206,6 +214,7 @@ def infer(
     engine: Engine | None = None,
     memory: int | None = None,
     progress: Progress | bool | None = None,
+    weight: str | None = None,
     **options: Unpack[ColumnKeywords],
 ) -> Inference:
     """Return truths and workers inferred from answers, or from reports through their channel.
@@ -222,6 +231,7 @@ def infer(
         history: earlier result, its estimate, or a frame with the quality of the workers.
         start_from: saved fit of some of the reports, which is resumed.
         engine, memory, progress: as in `Estimator.fit`.
+        weight: column of the confidence of answers, used if it is shown to inform (`answer_confidence`).
         options: task, worker, label, value (names of columns), alphabet and the others of `Reports.from_frame`.
 
     Raises:
@@ -234,18 +244,20 @@ def infer(
     ['yes', 'no']
     """
     require_bool("public_gold", public_gold)
-    evidence = _as_evidence(answers, method, channel, assignment, options, truths)
+    evidence = _as_evidence(answers, method, channel, assignment, options, truths, weight)
     known, public = as_known_truths(gold, public=public_gold), as_prior(prior)
     earlier = as_worker_history(history.estimate if isinstance(history, Inference) else history)
     start = as_start(start_from)
     given = _Given(known, public, earlier, start, engine, memory, progress)
+    refuse_confidence_unless_plain_answers(evidence, history=earlier, start_from=start)
     if evidence.sums is not None:
         return _infer_from_sums(evidence, evidence.sums, method, given)
     if evidence.truths:
         return _infer_panel(evidence, method, given)
     estimator = estimator_of_choice(method, evidence)
     known = None if known is None else _gold_of_reports(known, evidence)
-    found = fit(estimator, evidence, _arguments_of_fit(estimator, evidence, known, given))
+    arguments = _arguments_of_fit(estimator, evidence, known, given)
+    found = fit_with_confidence_if_it_informs(fit(estimator, evidence, arguments), evidence, arguments)
     return _inference_of_fit(evidence, found, known, given)
 
 
@@ -256,13 +268,14 @@ def _as_evidence(
     assignment: Assignment | None,
     options: ColumnKeywords,
     truths: Sequence[str] | None,
+    weight: str | None,
 ) -> Evidence:
     """Return answers as evidence; evidence as it is, without options of reading."""
     if not isinstance(answers, Evidence):
-        return evidence_of_answers(answers, method, channel, assignment, options, truths)
-    for value in (channel, assignment, truths, options):
+        return evidence_of_answers(answers, method, channel, assignment, options, truths, weight)
+    for value in (channel, assignment, truths, options, weight):
         if value:
-            rule = "evidence has its channel, assignment, truths and options of reading"
+            rule = "evidence has its channel, assignment, truths, confidences and options of reading"
             raise SettingsError(rule, value=value, hint="Leave them out, or give the answers.")
     return answers
 
@@ -271,6 +284,7 @@ def _arguments_of_fit(
     estimator: AnyEstimator, evidence: Evidence, known: KnownTruths | None, given: _Given
 ) -> dict[str, Any]:
     """Return the arguments of `Estimator.fit` other than the reports."""
+    refuse_method_without_confidence(estimator, evidence)
     if given.history is not None:
         _require_history_of_report_workers(given.history, given.start, evidence)
     channel = _channel_of(estimator, evidence)

@@ -53,6 +53,11 @@ class Fit:
     notes: tuple[str, ...] = ()
     steps_before: int = 0
 
+    @property
+    def copied(self) -> bool:
+        """Whether workers answer as others do; what they have in common counts once."""
+        return self.estimate.workers.copied is not None
+
 
 def fit(estimator: Estimator[Any, Any], evidence: Evidence, inputs: dict[str, Any]) -> Fit:
     """Return the fit of an estimator to reports; `inputs` are the other arguments of `Estimator.fit`, errors too."""

@@ -13,6 +13,7 @@ NAMES: Mapping[Role, str] = {
     "gold": "known truths (gold)",
     "history": "the history of the workers",
     "start_from": "a saved fit",
+    "weight": "the confidence of answers",
 }
 """Inputs that may depend on answers, in words."""
 UNRECORDED = "The record of these truths does not say what they depend on. Infer them again."

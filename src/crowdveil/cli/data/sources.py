@@ -115,14 +115,16 @@ def layout_of(
     *, task_column: str | None, worker_column: str | None, label_column: str | None, value_column: str | None,
     delimiter: str | None, encoding: str | None, sheet: str | None, decimal: str, missing: Missing,
     multiple: str | None, nothing_ticked: NothingTicked, map_labels: LabelMap | None,
-    question: str | None = None, tool: str | None = None, transpose: bool = False,
+    question: str | None = None, tool: str | None = None, transpose: bool = False, weight: str | None = None,
 ) -> Layout:  # fmt: skip
     """Return what the options state of the layout of sources."""
     from crowdveil.data.ingest.column_readers import ColumnNames
     from crowdveil.data.sources.location import Layout
 
     return Layout(
-        names=ColumnNames(task=task_column, worker=worker_column, label=label_column, value=value_column),
+        names=ColumnNames(
+            task=task_column, worker=worker_column, label=label_column, value=value_column, weight=weight
+        ),
         delimiter="\t" if delimiter in ("\\t", "tab") else delimiter,
         encoding=encoding,
         sheet=sheet,

@@ -29,6 +29,7 @@ Role = Literal[
     "score",
     "history",
     "start_from",
+    "weight",
 ]
 """Argument by which an input was given."""
 _GUARANTEE = {"epsilon": float, "delta": float, "unit": "cell|worker", "participation": "protected|public"}

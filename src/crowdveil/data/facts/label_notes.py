@@ -1,6 +1,6 @@
 """Warnings about labels that were taken from the answers, and refusal of numbers outside a scale."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -26,15 +26,18 @@ CONFIDENCE_NAMES = frozenset({"confidence", "certainty", "confidence_score", "wo
 """Normal names of columns that often say how sure a worker was of an answer."""
 
 
-def notes_on_unread_columns(columns: Iterable[str]) -> tuple[str, ...]:
+def notes_on_unread_columns(columns: Sequence[str]) -> tuple[str, ...]:
     """Return notes that name columns of weights, and of the confidence of answers, among those that are not read."""
+    weights, sure = (
+        [str(name) for name in columns if normal_name(name) in names] for names in (WEIGHT_NAMES, CONFIDENCE_NAMES)
+    )
     notes = list[str]()
-    for names, sentence in (
-        (WEIGHT_NAMES, "Each row counts as one answer of one worker."),
-        (CONFIDENCE_NAMES, "Answers count alike, however sure their workers were."),
-    ):
-        found = [repr(name) for name in columns if normal_name(name) in names]
-        notes += [f"Not read: {', '.join(found)}. {sentence}"] if found else []
+    if weights:
+        notes.append(f"Not read: {', '.join(map(repr, weights))}. Each row counts as one answer of one worker.")
+    if sure:
+        used = advice(" {weight} uses it if it informs.", weight=sure[0])
+        listed = ", ".join(map(repr, sure))
+        notes.append(f"Not read: {listed}. Answers count alike, however sure their workers were.{used}")
     return tuple(notes)
 
 

@@ -60,6 +60,8 @@ VALUE_NAMES = {*ANSWERS["value"], *OTHER_NAMES["value"]}
 GOLD: Accepted = {"task": ("task", "item"), "truth": ("truth", "label", "value", "answer")}
 QUESTION = "question"
 """Name, in any case, of the column that says which question an answer is to."""
+WEIGHT = "weight"
+"""Role of the column of confidences."""
 PRIOR: Accepted = {"label": ("label",), "probability": ("probability",)}
 ROWS_SHOWN = 5
 """Rows per error message."""
@@ -84,6 +86,7 @@ class ReportColumns:
         skip_empty: whether an empty answer is no answer, as NULL is; otherwise it is refused.
         labels: known labels, which are answers even if they read as none.
         sha256: digest of the content of the text file, as of `content_digest`; None if it was not asked for.
+        weight: how sure the worker of each row was; None unless its column is stated.
     """
 
     task: CodedColumn
@@ -95,6 +98,7 @@ class ReportColumns:
     skip_empty: bool = False
     labels: frozenset[str] = frozenset()
     sha256: str | None = None
+    weight: CodedColumn | None = None
 
     def __len__(self) -> int:
         """Number of rows."""
@@ -133,12 +137,10 @@ class ReportColumns:
 
     def only_rows(self, rows: NDArray[Any]) -> "ReportColumns":
         """Return the given rows only."""
-        question = None if self.question is None else self.question.keep(rows)
+        question, weight = (None if one is None else one.keep(rows) for one in (self.question, self.weight))
         task, worker, value = (column.keep(rows) for column in (self.task, self.worker, self.value))
-        source = source_of_kept_rows(self.source, rows)
-        return ReportColumns(
-            task, worker, value, self.value_name, source, question, skip_empty=self.skip_empty, labels=self.labels
-        )
+        fields = (task, worker, value, self.value_name, source_of_kept_rows(self.source, rows), question)
+        return ReportColumns(*fields, skip_empty=self.skip_empty, labels=self.labels, weight=weight)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,12 +150,14 @@ class ColumnNames:
     Attributes:
         task, worker: columns of identifiers.
         label, value: column of labels, or of numbers; at most one of the two.
+        weight: column of the confidence of answers, which is read only if it is stated.
     """
 
     task: str | None = None
     worker: str | None = None
     label: str | None = None
     value: str | None = None
+    weight: str | None = None
 
     def __post_init__(self) -> None:
         if self.label is not None and self.value is not None:
@@ -161,21 +165,22 @@ class ColumnNames:
                 "answers are in one column: give label= for labels or value= for numbers",
                 value=(self.label, self.value),
             )
-        given = [name for name in (self.task, self.worker, self.label, self.value) if name is not None]
+        given = [name for name in (self.task, self.worker, self.label, self.value, self.weight) if name is not None]
         if not all(isinstance(name, str) for name in given):
             raise SettingsError("names of columns must be text", value=given, hint="Rename the columns first.")
         if len(set(given)) < len(given):
-            raise SettingsError("task, worker and label are three columns", value=given)
+            several = "task, worker and label are three columns" if self.weight is None else "each column has one role"
+            raise SettingsError(several, value=given)
 
     def stated_or_found_column_by_role(self, found: Sequence[str], source: str) -> dict[str, str]:
         """Return the column of each role: the stated one, else the one that the header names.
 
-        A column `question` besides these has the role `question`.
+        A column `question` besides these has the role `question`, and that of confidences the role `weight`.
 
         Raises:
             ReportsError: a role has no column, or more than one.
         """
-        stated = {"task": self.task, "worker": self.worker, "value": self.value or self.label}
+        stated = {"task": self.task, "worker": self.worker, "value": self.value or self.label, WEIGHT: self.weight}
         absent = [name for name in stated.values() if name is not None and name not in found]
         if absent:
             raise ReportsError(
@@ -196,7 +201,8 @@ class ColumnNames:
                 examples=_list_of_columns(questions),
                 hint="Rename the others.",
             )
-        return roles | ({QUESTION: questions[0]} if questions else {})
+        weight = {} if self.weight is None else {WEIGHT: self.weight}
+        return roles | ({QUESTION: questions[0]} if questions else {}) | weight
 
     @property
     def stated_kind_of_value_column(self) -> str | None:
@@ -433,7 +439,8 @@ def report_columns(
         for role, column in coded.items()
     }
     name = value_name or normal_name(roles["value"])
-    return ReportColumns(coded["task"], coded["worker"], coded["value"], name, source, coded.get(QUESTION))
+    fields = coded["task"], coded["worker"], coded["value"], name, source, coded.get(QUESTION)
+    return ReportColumns(*fields, weight=coded.get(WEIGHT))
 
 
 def _stripped_names(column: CodedColumn) -> CodedColumn:

@@ -57,7 +57,8 @@ def answers_to(columns: ReportColumns, question: str) -> ReportColumns:
     rows = np.flatnonzero(names[codes] == question)
     task, worker, value = (column.restricted_to_rows(rows) for column in (columns.task, columns.worker, columns.value))
     source = source_of_kept_rows(columns.source, rows, f"{columns.source}, question {question!r}")
-    return replace(columns, task=task, worker=worker, value=value, source=source, question=None)
+    weight = None if columns.weight is None else columns.weight.keep(rows)
+    return replace(columns, task=task, worker=worker, value=value, source=source, question=None, weight=weight)
 
 
 def answers_by_question_if_tasks_have_several(

@@ -236,6 +236,8 @@ class AnswerSource:
                 columns = replace(columns, value=map_labels(columns.value, self.layout.label_map)[0])
         if self.layout.decimal == ",":
             columns = replace(columns, value=with_decimal_points(columns.value, columns.source))
+            if columns.weight is not None:
+                columns = replace(columns, weight=with_decimal_points(columns.weight, columns.source))
         return columns, notes
 
     def _notes_on_sheets(self) -> tuple[str, ...]:
