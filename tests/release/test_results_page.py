@@ -207,6 +207,19 @@ def agreed(tasks: int, names: tuple[str, str] = ("no", "yes")) -> list[tuple[str
     return [(f"item {task}", f"w{worker}", names[task % 2]) for task in range(1, tasks + 1) for worker in range(6)]
 
 
+@pytest.mark.parametrize("workers", ["a", "ab"])
+def test_numbers_whose_answers_are_equal_have_no_error(tmp_path: Path, workers: str) -> None:
+    """Where no two answers to a task differ, no figure is nan: neither what `infer` prints nor the page."""
+    rows = [f"{task},{who},{task**2}" for task in range(3) for who in workers]
+    (tmp_path / "numbers.csv").write_text("\n".join(["task,worker,value", *rows]))
+    printed = command("infer", tmp_path / "numbers.csv", "--kind", "numeric", "--out", tmp_path / "found")
+    command("report", tmp_path / "found")
+    page = (tmp_path / "found" / "report.html").read_text("utf-8")
+
+    assert "Constant 1: expected error 1.333; 2 truths differ from it." in " ".join(printed.split())
+    assert re.search(r"\bnan\b", printed + page) is None
+
+
 def section(page: str, name: str) -> str:
     """Return one section of a page."""
     return re.split(f'<h2 id="{name}">', page)[1].partition("</section>")[0]

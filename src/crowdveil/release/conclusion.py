@@ -34,7 +34,12 @@ from crowdveil.presentation.counts import number_of
 from crowdveil.presentation.quotes import quoted
 from crowdveil.privacy.mechanism_from_settings import Expectation
 from crowdveil.privacy.statement import PrivacyStatement
-from crowdveil.release.truth_facts import expected_error_without_gold, has_truth, tasks_without_gold_text
+from crowdveil.release.truth_facts import (
+    expected_error_without_gold,
+    has_truth,
+    known_interval_widths,
+    tasks_without_gold_text,
+)
 
 Verdict = Literal["use", "care", "not enough", "unknown"]
 USEFUL, USELESS = 0.5, WORTH_ASKING
@@ -53,6 +58,10 @@ ALL_GOLD = "The truth of every task was known: nothing was inferred."
 INSTEAD = "Infer again with a method that has them, or compare tasks whose truth you know."
 NO_PROBABILITIES = f"The method gives no probabilities, so the error of the truths is unknown. {INSTEAD}"
 NO_INTERVALS = f"The method gives no intervals, so the error of the numbers is unknown. {INSTEAD}"
+NO_DIFFERENCES = (
+    "The error of the numbers is unknown: no two answers to a task differ. Ask several workers, or compare tasks whose "
+    "truth you know."
+)
 SPARSE = "Ask for reports on every task first."
 ALONE = ", by the model alone: no task has two reports that could be compared"
 UNDECIDED = "No task is decided: the confidence of each is too small. Collect more answers."
@@ -119,7 +128,10 @@ def _conclude_numbers(estimate: Estimate, source: str, evidence: Evidence | None
         return Conclusion("unknown", (NO_NUMBERS,))
     if rest.low is None or rest.high is None:
         return Conclusion("unknown", (NO_INTERVALS,))
-    base, width = estimate.baseline, float(np.nanmedian(rest.high - rest.low)) / 2
+    widths = known_interval_widths(rest)
+    if not widths.size:
+        return Conclusion("unknown", (NO_DIFFERENCES,))
+    base, width = estimate.baseline, float(np.median(widths)) / 2
     spread = float(np.nanmean(np.abs(rest.truth - float(base.constant))))
     ratio = width / spread if spread > 0 else np.inf
     apart = f"{spread:.3g}" if spread >= width / 100 else f"less than {width / 100:.1g}"
