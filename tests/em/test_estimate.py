@@ -234,3 +234,10 @@ def test_plots_that_do_not_exist_are_refused(estimate: Estimate, monkeypatch: py
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(SettingsError, match=r"pip install 'crowdveil\[plots\]'"):
         estimate.plot()
+
+
+def test_truths_of_a_small_unit_differ_from_the_constant() -> None:
+    """Whether numbers differ from the best constant does not depend on their unit."""
+    numbers = np.array([1.0, 2.0, 4.0])
+
+    assert {2} == {numeric_baseline(numbers * unit, None, None).moved for unit in (1e-90, 1e-12, 1.0, 1e90)}

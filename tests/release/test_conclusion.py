@@ -25,6 +25,7 @@ from crowdveil.release.conclusion import (
     CHECK,
     GUIDED,
     MORE_WRONG,
+    NO_DIFFERENCES,
     NO_INTERVALS,
     NO_NUMBERS,
     NO_PROBABILITIES,
@@ -85,6 +86,7 @@ def test_advice_follows_from_the_error(result: Estimate, advice: str) -> None:
         (labelled((1.0, 0.0), (0.0, 1.0), probabilistic=False), NO_PROBABILITIES),
         (numeric([1.0, 2.0], None), NO_INTERVALS),
         (numeric([np.nan, np.nan], 1.0), NO_NUMBERS),
+        (numeric([1.0, 2.0], np.nan), NO_DIFFERENCES),
     ],
 )
 def test_an_unknown_error_gives_no_advice(result: Estimate, sentence: str) -> None:

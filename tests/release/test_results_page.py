@@ -207,6 +207,36 @@ def agreed(tasks: int, names: tuple[str, str] = ("no", "yes")) -> list[tuple[str
     return [(f"item {task}", f"w{worker}", names[task % 2]) for task in range(1, tasks + 1) for worker in range(6)]
 
 
+@pytest.mark.parametrize("workers", ["a", "ab"])
+def test_numbers_whose_answers_are_equal_have_no_error(tmp_path: Path, workers: str) -> None:
+    """Where no two answers to a task differ, no figure is nan: neither what `infer` prints nor the page."""
+    rows = [f"{task},{who},{task**2}" for task in range(3) for who in workers]
+    (tmp_path / "numbers.csv").write_text("\n".join(["task,worker,value", *rows]))
+    printed = command("infer", tmp_path / "numbers.csv", "--kind", "numeric", "--out", tmp_path / "found")
+    command("report", tmp_path / "found")
+    page = (tmp_path / "found" / "report.html").read_text("utf-8")
+
+    assert "Constant 1: expected error 1.333; 2 truths differ from it." in " ".join(printed.split())
+    assert re.search(r"\bnan\b", printed + page) is None
+
+
+@pytest.mark.parametrize(("tasks", "constant", "told_apart"), [(6, 3, False), (60, 3, True), (6, 1, True)])
+def test_truths_that_constant_workers_may_decide_are_used_with_care(
+    tmp_path: Path, tasks: int, constant: int, told_apart: bool
+) -> None:
+    """On six tasks, three of five workers with one label are named first, on the page and by `infer`; else not."""
+    pairs = [(f"w{who}", truth) for who in range(5) for truth in range(tasks)]
+    rows = [(f"i{task}", who, "no" if int(who[1]) < constant or task % 2 else "yes") for who, task in pairs]
+    page = results(tmp_path, rows)
+    printed = " ".join(command("infer", tmp_path / "labels.csv", "--out", tmp_path / "again").split())
+    first = "Too few tasks to tell workers apart (6 answers each, in the middle): 3 of 5 workers give one label"
+
+    conclusion = section(page, "conclusion").partition("</h2>")[2].lstrip()
+    assert told_apart is not conclusion.startswith(f"<p>{first}")
+    assert told_apart is not printed.startswith(f"warning {first}")
+    assert told_apart is not ("Use these truths with care" in conclusion)
+
+
 def section(page: str, name: str) -> str:
     """Return one section of a page."""
     return re.split(f'<h2 id="{name}">', page)[1].partition("</section>")[0]

@@ -381,6 +381,7 @@ def _infer_each(sources: dict[str, AnswerSource], options: dict[str, InferOption
         inference = _score_decide_and_write(inferred[name], one.files.outputs, one.asked, one.score)
         summary = inference_as_json_data(inference, form=one.asked.form) | one.files.paths
         summary["warnings"] += hint_if_labels_look_like_grades(one.evidence.reports)
+        summary["warnings"][:0] = _warnings_of_unclear_workers(inference)
         named = {"question": name, "folder": str(folders[name])}
         summaries.append(named | summary | {"verdict": verdict(inference.estimate, one.evidence)})
     data = questions_data(summaries, warning_of_earlier_truths_kept(folder, folders.values()))
@@ -495,8 +496,17 @@ def _score_write_and_print_inference(
     )
     data = inference_as_json_data(inference, form=asked.form) | {"decisions": decisions}
     data["warnings"] += warning_of_earlier_truths_kept(files.outputs.folder)
+    data["warnings"][:0] = _warnings_of_unclear_workers(inference)
     following = rows_of_next_report([inference.evidence], files.outputs.folder)
     print_written(data, inference_rows(data, announced), **files.paths, following=following)
+
+
+def _warnings_of_unclear_workers(inference: Inference) -> list[str]:
+    """Return the warning of workers who may have decided the truths, though they may answer without looking."""
+    from crowdveil.crowd_review.unclear_workers import sentence_on_unclear_workers
+
+    sentence = sentence_on_unclear_workers(inference.estimate, inference.evidence)
+    return [] if sentence is None else [sentence]
 
 
 def _score_decide_and_write(

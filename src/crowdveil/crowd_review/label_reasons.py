@@ -1,5 +1,7 @@
 """Sentences on patterns in labels: repeated labels, copies, agreement by chance, and too few answers to tell."""
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -83,24 +85,46 @@ def _add_unclear_workers(listing: Listing, reports: Reports, patterns: LabelPatt
         listing.add(worker, "unclear", text, float(patterns.bayes_factor[worker]))
 
 
+class HiddenRepeaters(NamedTuple):
+    """Why workers who repeat the most frequent label would not be seen, and what would be enough.
+
+    Attributes:
+        workers: number of workers among whom they would not be seen.
+        why: clause without its end.
+        advice: sentence after a space; empty for none.
+    """
+
+    workers: int
+    why: str
+    advice: str
+
+
+def why_repeaters_are_hidden(reports: Reports, patterns: LabelPatterns) -> HiddenRepeaters | None:
+    """Return why most workers could repeat the most frequent label unseen; None if they could not."""
+    totals, hidden = patterns.votes.counts.sum(axis=1), int(patterns.hides_repeaters.sum())
+    if 2 * hidden <= int((totals > 0).sum()):
+        return None
+    label, middle = int(patterns.votes.frequencies.argmax()), int(np.median(totals[totals > 0]))
+    if middle < ENOUGH:
+        why = f"Too few tasks to tell workers apart ({number_of(middle, 'answer')} each, in the middle)"
+        return HiddenRepeaters(hidden, why, f" About {ENOUGH} answers each are usually enough.")
+    if patterns.votes.frequencies[label] >= ONE_LABEL:
+        assert isinstance(reports.alphabet, Categories)
+        name = repr(reports.alphabet.names[label])
+        return HiddenRepeaters(hidden, f"Most answers are {name}, so workers cannot be told apart", "")
+    return HiddenRepeaters(hidden, "Answers agree too little to tell workers apart", "")
+
+
 def _notes(reports: Reports, patterns: LabelPatterns) -> list[str]:
     """Return what the answers do not tell."""
-    totals, notes = patterns.votes.counts.sum(axis=1), list[str]()
-    answering, hidden = int((totals > 0).sum()), int(patterns.hides_repeaters.sum())
-    label = int(patterns.votes.frequencies.argmax())
-    assert isinstance(reports.alphabet, Categories)
-    name = repr(reports.alphabet.names[label])
-    if 2 * hidden > answering:
-        middle = int(np.median(totals[totals > 0]))
-        why = f"Too few tasks to tell workers apart ({number_of(middle, 'answer')} each, in the middle)"
-        advice = f" About {ENOUGH} answers each are usually enough."
-        if middle >= ENOUGH and patterns.votes.frequencies[label] >= ONE_LABEL:
-            why, advice = f"Most answers are {name}, so workers cannot be told apart", ""
-        elif middle >= ENOUGH:
-            why, advice = "Answers agree too little to tell workers apart", ""
+    notes, hidden = list[str](), why_repeaters_are_hidden(reports, patterns)
+    if hidden is not None:
+        assert isinstance(reports.alphabet, Categories)
+        name = repr(reports.alphabet.names[int(patterns.votes.frequencies.argmax())])
+        answering = int((patterns.votes.counts.sum(axis=1) > 0).sum())
         notes.append(
-            f"{why}: who always answers {name} would not be seen among {hidden:,} of {number_of(answering, 'worker')}, "
-            f"and the truths may follow such workers.{advice}"
+            f"{hidden.why}: who always answers {name} would not be seen among {hidden.workers:,} of "
+            f"{number_of(answering, 'worker')}, and the truths may follow such workers.{hidden.advice}"
         )
     if reports.alphabet is not None and int(np.max(reports.per_task)) > 1 and not has_few_pairs(reports):
         notes.append(MANY_PAIRS)

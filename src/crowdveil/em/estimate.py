@@ -523,14 +523,14 @@ def numeric_baseline(
 ) -> Baseline:
     """Return the median of numbers as the best constant, with mean absolute errors expected from their 90 % intervals.
 
-    Posteriors count as normal distributions as wide as the intervals. Without intervals the error of the numbers is
-    unknown, and that of the constant is their mean distance from it.
+    Posteriors count as normal distributions as wide as the intervals. Without intervals, or with an unknown one, the
+    error of the numbers is unknown, and that of the constant is their mean distance from it.
     """
     known = np.isfinite(truth)
     middle = float(np.median(truth[known])) if known.any() else 0.0
     distance, own = np.abs(truth[known] - middle), None
-    moved = int((distance > 1e-9).sum())
-    if low is not None and high is not None and known.any():
+    moved = int((distance > 1e-9 * min(1.0, np.abs(truth[known]).max(initial=0.0))).sum())
+    if low is not None and high is not None and known.any() and np.isfinite((high - low)[known]).all():
         from scipy.special import erf  # the import is slow
 
         deviation = np.maximum((high - low)[known] / (2 * NORMAL_QUANTILE), np.finfo(float).tiny)

@@ -2,6 +2,7 @@
 
 Labels: the expected share of wrong truths is compared with that of the best constant. Numbers: half of the median 90 %
 interval is compared with the mean distance of the numbers from the best constant. Both follow from the fitted model.
+Workers who give one label to all tasks, and whom the answers do not tell from careful ones, are named first.
 Fewer reports than tasks, or half of the tasks without one, are never enough: there the truths rest on the model alone.
 
 What would be enough, more workers with as many tasks each or randomized response with more epsilon, follows from the
@@ -19,6 +20,7 @@ from crowdveil.channels.alphabet import Alphabet, Scale
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.channels.rounding import format_bound
+from crowdveil.crowd_review.unclear_workers import sentence_on_unclear_workers
 from crowdveil.data.evidence import Evidence
 from crowdveil.em.estimate import Estimate
 from crowdveil.evaluation.prediction_powered import wilson_interval_of_binary_sample
@@ -34,7 +36,12 @@ from crowdveil.presentation.counts import number_of
 from crowdveil.presentation.quotes import quoted
 from crowdveil.privacy.mechanism_from_settings import Expectation
 from crowdveil.privacy.statement import PrivacyStatement
-from crowdveil.release.truth_facts import expected_error_without_gold, has_truth, tasks_without_gold_text
+from crowdveil.release.truth_facts import (
+    expected_error_without_gold,
+    has_truth,
+    known_interval_widths,
+    tasks_without_gold_text,
+)
 
 Verdict = Literal["use", "care", "not enough", "unknown"]
 USEFUL, USELESS = 0.5, WORTH_ASKING
@@ -53,6 +60,10 @@ ALL_GOLD = "The truth of every task was known: nothing was inferred."
 INSTEAD = "Infer again with a method that has them, or compare tasks whose truth you know."
 NO_PROBABILITIES = f"The method gives no probabilities, so the error of the truths is unknown. {INSTEAD}"
 NO_INTERVALS = f"The method gives no intervals, so the error of the numbers is unknown. {INSTEAD}"
+NO_DIFFERENCES = (
+    "The error of the numbers is unknown: no two answers to a task differ. Ask several workers, or compare tasks whose "
+    "truth you know."
+)
 SPARSE = "Ask for reports on every task first."
 ALONE = ", by the model alone: no task has two reports that could be compared"
 UNDECIDED = "No task is decided: the confidence of each is too small. Collect more answers."
@@ -87,8 +98,9 @@ def conclude(estimate: Estimate, statement: PrivacyStatement, evidence: Evidence
     against = f"{error_percent(constant)} with {quoted(str(base.constant))} for every task"
     of = "" if estimate.gold is None else f" of the {tasks_without_gold_text(estimate)}"
     compared = f"{error_percent(own)}{of} are expected to be wrong, against {against}"
+    unclear = sentence_on_unclear_workers(estimate, evidence)
     verdict, first = _verdict_on_few_reports(rest, source, compared) or _verdict_by_share_of_constant_error(
-        ratio, rest, source, compared, evidence
+        ratio, rest, source, compared, evidence, unclear=unclear is not None
     )
     notes = [AS_GOOD] * (small and as_good) + [MORE_WRONG] * (least > max(own, SMALL_ERROR))
     open_tasks = _sentence_on_tasks_without_truth(known, "stay undecided and are not counted as wrong")
@@ -96,6 +108,7 @@ def conclude(estimate: Estimate, statement: PrivacyStatement, evidence: Evidence
     return Conclusion(
         verdict,
         (
+            *([] if unclear is None else [unclear]),
             first,
             *notes,
             *open_tasks,
@@ -119,7 +132,10 @@ def _conclude_numbers(estimate: Estimate, source: str, evidence: Evidence | None
         return Conclusion("unknown", (NO_NUMBERS,))
     if rest.low is None or rest.high is None:
         return Conclusion("unknown", (NO_INTERVALS,))
-    base, width = estimate.baseline, float(np.nanmedian(rest.high - rest.low)) / 2
+    widths = known_interval_widths(rest)
+    if not widths.size:
+        return Conclusion("unknown", (NO_DIFFERENCES,))
+    base, width = estimate.baseline, float(np.median(widths)) / 2
     spread = float(np.nanmean(np.abs(rest.truth - float(base.constant))))
     ratio = width / spread if spread > 0 else np.inf
     apart = f"{spread:.3g}" if spread >= width / 100 else f"less than {width / 100:.1g}"
@@ -171,12 +187,21 @@ def _privacy_clause(statement: PrivacyStatement) -> str:
 
 
 def _verdict_by_share_of_constant_error(
-    share_of_constant_error: float, rest: Estimate, source: str, compared: str, evidence: Evidence | None
+    share_of_constant_error: float,
+    rest: Estimate,
+    source: str,
+    compared: str,
+    evidence: Evidence | None,
+    *,
+    unclear: bool = False,
 ) -> tuple[Verdict, str]:
-    """Return the verdict on an error as a share of that of the constant, and its sentence."""
+    """Return the verdict on an error as a share of that of the constant, and its sentence.
+
+    Where no two reports were compared, or unclear workers may have decided the truths, it is at best "care".
+    """
     alone = max(rest.reports_per_task) < 2
     compared = f"{source} {compared}{ALONE if alone else ''}".lstrip()
-    if share_of_constant_error <= USEFUL and not alone:
+    if share_of_constant_error <= USEFUL and not alone and not unclear:
         return "use", f"Use these truths: {compared}."
     if share_of_constant_error < USELESS:
         return "care", f"Use these truths with care: {compared}."

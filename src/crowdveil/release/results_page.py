@@ -33,6 +33,7 @@ from crowdveil.release.sentences_on_crowd_review import sentences_on_agreement_t
 from crowdveil.release.truth_facts import (
     expected_error_without_gold,
     has_truth,
+    known_interval_widths,
     least_certain_tasks,
     tasks_without_gold_text,
     truth_texts,
@@ -277,13 +278,8 @@ def _expected_error_and_constant_sentences(estimate: Estimate) -> str:
     base, own_error, rest = estimate.baseline, expected_error_without_gold(estimate), estimate.without_gold
     gold = "" if estimate.gold is None else f" These figures are of the {tasks_without_gold_text(estimate)}."
     if not estimate.categorical:
-        known = has_truth(rest)
-        ends = None if rest.low is None or rest.high is None else (rest.high - rest.low)[known]
-        width = (
-            ""
-            if ends is None or not ends.size
-            else f" The median width of the 90 % intervals is {np.median(ends):.3g}."
-        )
+        widths = known_interval_widths(rest)
+        width = f" The median width of the 90 % intervals is {np.median(widths):.3g}." if widths.size else ""
         own = "" if own_error is None else f", that of the numbers {error_text(own_error, 3)}"
         return (
             f"The best constant for all tasks is {float(base.constant):.4g}. Its mean absolute error is expected to be "
@@ -332,7 +328,8 @@ def _truths_differ_beyond_intervals(estimate: Estimate) -> bool:
     known = estimate.truth[np.isfinite(estimate.truth)]
     if not known.size or estimate.low is None or estimate.high is None:
         return bool(known.size)
-    return bool(np.ptp(known) > ALIKE * np.nanmedian(estimate.high - estimate.low))
+    widths = known_interval_widths(estimate)
+    return bool(widths.size and np.ptp(known) > ALIKE * np.median(widths))
 
 
 def _task_rows(estimate: Estimate, text: PageText, chosen: Iterable[int]) -> Iterator[dict[str, Any]]:

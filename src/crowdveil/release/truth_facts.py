@@ -23,6 +23,14 @@ def expected_error_without_gold(estimate: Estimate) -> float | None:
     return None if rest.confidence is None or not known.any() else 1 - float(rest.confidence[known].mean())
 
 
+def known_interval_widths(estimate: Estimate) -> NDArray[np.float64]:
+    """Return the widths of the intervals of numbers that are known; empty without any."""
+    if estimate.low is None or estimate.high is None:
+        return np.zeros(0)
+    widths = estimate.high - estimate.low
+    return widths[np.isfinite(widths)]
+
+
 def tasks_without_gold_text(estimate: Estimate) -> str:
     """Return the number of tasks to which errors belong, in words: those without gold."""
     tasks = len(estimate.without_gold.tasks)
