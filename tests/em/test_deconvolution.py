@@ -45,6 +45,20 @@ def direct_shares(counts: Table, table: Table, prior: Table) -> Table:
     return weights / weights.sum()
 
 
+@pytest.mark.parametrize(("epsilon", "share"), [(0.5, 0.6), (1.0, 0.8), (2.0, 0.95)])
+def test_deviation_of_the_largest_share_is_that_of_a_proportion(epsilon: float, share: float) -> None:
+    """With two labels and public participation it is that of the share of reports, divided by 2 P(keep) - 1."""
+    channel = RandomizedResponse(alphabet=Scale(1, 2), epsilon=epsilon, participation="public").channel()
+    keep = np.exp(epsilon) / (np.exp(epsilon) + 1)
+    reported = share * keep + (1 - share) * (1 - keep)
+    counts = np.round(1e6 * np.array([reported, 1 - reported]))
+
+    pool = frequencies_of_counts(counts, model_of(channel), tasks=1000, perturbed=True)
+
+    expected = np.sqrt(reported * (1 - reported) / 1e6) / (2 * keep - 1)
+    assert pytest.approx(expected, rel=1e-3) == pool.deviation_of_largest_label_share
+
+
 @example(epsilon=0.001, counts=[10**7, 10**7, 10**7, 3 * 10**7])  # information per cell 1e-7: EM would need 1e7 steps
 @example(epsilon=20.0, counts=[10**9, 0, 0, 0])  # a corner of the simplex
 @example(epsilon=1.0, counts=[0, 0, 0, 0])  # no report at all

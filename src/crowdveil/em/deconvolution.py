@@ -94,6 +94,21 @@ class AnswerFrequencies:
         """Estimated share of each label among answers, shape (labels,), sums to 1."""
         return self.shares[: self.labels] / self.participation
 
+    @cached_property
+    def deviation_of_largest_label_share(self) -> float:
+        """Standard deviation of the largest of `label_shares`, from the expected information and the pseudo-counts."""
+        table, shares, inputs = self.model.full_table, self.shares, len(self.shares)
+        joint = shares[:, None] * table / np.sqrt(np.maximum(shares @ table, np.finfo(float).tiny))
+        # Steps are relative to the shares, and sum to 0.
+        bordered = np.zeros((inputs + 1, inputs + 1))
+        bordered[:-1, :-1] = self.reports * joint @ joint.T
+        bordered[:-1, :-1] += np.diag(pseudo_counts_of_each_input(self.model, self.reports))
+        bordered[:-1, -1] = bordered[-1, :-1] = shares
+        slope = np.zeros(inputs + 1)
+        slope[: self.labels] = -self.label_shares.max() * self.label_shares
+        slope[self.label_shares.argmax()] += self.label_shares.max()
+        return float(np.sqrt(slope @ np.linalg.solve(bordered, slope)))
+
 
 def frequencies_of_reports(summary: Summary, weight: float = 1.0) -> AnswerFrequencies:
     """Return the answer frequencies of a summary, with `weight` pseudo-counts of each label."""
