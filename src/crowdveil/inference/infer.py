@@ -44,6 +44,7 @@ from crowdveil.inference.given import (
     as_prior,
     as_start,
     as_worker_history,
+    errors_of_gold_name_its_source,
 )
 from crowdveil.inference.methods import (
     AnyEstimator,
@@ -239,14 +240,15 @@ def infer(
     earlier = as_worker_history(history.estimate if isinstance(history, Inference) else history)
     start = as_start(start_from)
     given = _Given(known, public, earlier, start, engine, memory, progress)
-    if evidence.sums is not None:
-        return _infer_from_sums(evidence, evidence.sums, method, given)
-    if evidence.truths:
-        return _infer_panel(evidence, method, given)
-    estimator = estimator_of_choice(method, evidence)
-    known = None if known is None else _gold_of_reports(known, evidence)
-    found = fit(estimator, evidence, _arguments_of_fit(estimator, evidence, known, given))
-    return _inference_of_fit(evidence, found, known, given)
+    with errors_of_gold_name_its_source(known):
+        if evidence.sums is not None:
+            return _infer_from_sums(evidence, evidence.sums, method, given)
+        if evidence.truths:
+            return _infer_panel(evidence, method, given)
+        estimator = estimator_of_choice(method, evidence)
+        known = None if known is None else _gold_of_reports(known, evidence)
+        found = fit(estimator, evidence, _arguments_of_fit(estimator, evidence, known, given))
+        return _inference_of_fit(evidence, found, known, given)
 
 
 def _as_evidence(
@@ -375,9 +377,16 @@ def _gold_of_reports(gold: KnownTruths, evidence: Evidence) -> KnownTruths:
 
 
 def _with_gold_draw_checked(estimate: Estimate, gold: KnownTruths | None) -> Estimate:
-    """Return the estimate whose cross-validation says whether gold is the first tasks of the draw with its seed."""
+    """Return the estimate whose cross-validation says whether gold is the first tasks of the draw with its seed.
+
+    Tasks that were chosen are no draw.
+    """
     check = estimate.cross_validation
-    if check is None or check.random is False or gold is None or gold.seed is None:
+    if check is None or check.random is False or gold is None:
+        return estimate
+    if gold.chosen:
+        return replace(estimate, cross_validation=replace(check, random=False))
+    if gold.seed is None:
         return estimate
     try:
         order = tasks_in_draw_order(estimate.tasks, np.asarray(estimate.reports_per_task), gold.seed)
