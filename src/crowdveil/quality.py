@@ -26,7 +26,7 @@ from crowdveil.data.evidence import Evidence
 from crowdveil.data.frames import as_same_kind
 from crowdveil.data.identifiers import Identifiers, identifiers_as_arrow
 from crowdveil.data.reports import Reports
-from crowdveil.em.gold import as_gold, gold_and_seed_of_draw
+from crowdveil.em.gold import as_gold, drawn_gold
 from crowdveil.errors import SettingsError
 from crowdveil.evaluation.agreement.alpha import LEVEL
 from crowdveil.inference.answers import ColumnKeywords, evidence_of_answers
@@ -270,7 +270,7 @@ def conclude(
     >>> found["name"][:2], [round(share, 2) for share in found["estimate"][:2]]
     (['n', 'y'], [0.74, 0.26])
     """
-    known, drawn = gold_and_seed_of_draw(gold)
+    drawn = drawn_gold(gold)
     if seed is not None:
         require_whole_number("seed", seed, least=0)
     require_list("compare", compare, example="[('ann', 'bob')]")
@@ -278,7 +278,7 @@ def conclude(
         require_list("a pair to compare", pair, example="('ann', 'bob')")
     pairs = [(str(first), str(second)) for first, second in compare]
     evidence = _evidence_with_warnings(answers, None, channel, assignment, options, truths)
-    sample = KnownTruths(truths=known, seed=drawn if seed is None else seed)
+    sample = KnownTruths(truths=drawn.truths, seed=drawn.seed if seed is None else seed, chosen=drawn.chosen)
     found = conclude_from_drawn_gold(infer(evidence), sample, stated_random=random, compare=pairs)
     return _columns_as_frame(answers, evidence.reports, found.columns())
 

@@ -13,7 +13,7 @@ from crowdveil.crowd_review.conclusions import conclude_from_drawn_gold
 from crowdveil.crowd_review.workers import review_workers
 from crowdveil.data.evidence import Evidence
 from crowdveil.data.facts.collection import Collection
-from crowdveil.data.ingest.gold_files import load_gold_with_draw_seed
+from crowdveil.data.ingest.gold_files import DrawnGold, load_gold_with_draw_seed
 from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.inference.given import KnownTruths
@@ -161,7 +161,7 @@ def test_a_file_of_gold_is_filled_from_the_top(tmp_path: Path) -> None:
     path = tmp_path / "gold.csv"
     path.write_text("task,truth,seed\nb,yes,5\na,no,5\nc,,5\n")
 
-    assert ({"a": "no", "b": "yes"}, 5) == load_gold_with_draw_seed(path)
+    assert DrawnGold({"a": "no", "b": "yes"}, 5) == load_gold_with_draw_seed(path)
     path.write_text("task,truth\nb,yes\nc,\n")
     with pytest.raises(ReportsError, match="needs a truth"):
         load_gold_with_draw_seed(path)

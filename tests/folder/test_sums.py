@@ -3,6 +3,7 @@
 import csv
 import json
 import math
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.channels.guarantee import Guarantee
 from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.folder.crowd import crowd_of_reports, read_crowd
+from crowdveil.folder.crowd import crowd_of_reports, is_sums_file, read_crowd
 from crowdveil.folder.evidence import read_evidence
 from crowdveil.folder.perturbed_collection import write_collection
 from crowdveil.folder.sums import answer_codes_of_each_worker, evidence_of_sums, read_sums, sum_reports_of_all_devices
@@ -266,3 +267,14 @@ def test_a_list_of_tasks_and_data_sets(tmp_path: Path) -> None:
         read_claims("dataset:bluebird", bounds=(0, 1))
     read = read_claims("dataset:weather_temperature", bounds=(-40, 120))
     assert "no numbers" in read.notes[0]
+
+
+def test_a_pipe_is_not_read_to_see_whether_it_has_sums() -> None:
+    """What a pipe holds is left to its reader."""
+    out, into = os.pipe()
+    os.write(into, b"task,worker,label\n")
+    os.close(into)
+
+    assert not is_sums_file(Path(f"/dev/fd/{out}"))
+    assert b"task,worker,label\n" == os.read(out, 100)
+    os.close(out)

@@ -5,7 +5,7 @@ labels of their own.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,7 +30,7 @@ from crowdveil.evaluation.prediction_powered import (
     share_interval,
     wilson_interval_of_binary_sample,
 )
-from crowdveil.inference.given import KnownTruths
+from crowdveil.inference.given import KnownTruths, errors_of_gold_name_its_source
 from crowdveil.inference.infer import Inference
 from crowdveil.inference.panel import warning_if_order_contradicts_gold
 from crowdveil.presentation.hints import advice
@@ -64,6 +64,9 @@ class ConcludedQuantity(NamedTuple):
     tasks: int
     gold_alone: IntervalEstimate = UNKNOWN
     rogan_gladen: float = float("nan")
+
+
+CHOSEN = "a list of tasks that were chosen for a person to decide"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -137,8 +140,9 @@ def conclude_from_drawn_gold(
             hint="Use the default method.",
         )
     truths = evidence.in_label_spelling(gold.truths)
-    known = _enough_gold_with_reports(evidence.reports, estimate, truths)
-    drawn = _how_gold_was_drawn(estimate, known, truths, gold.seed, stated_random)
+    with errors_of_gold_name_its_source(gold):
+        known = _enough_gold_with_reports(evidence.reports, estimate, truths)
+        drawn = _how_gold_was_drawn(estimate, known, replace(gold, truths=truths), stated_random)
     rows, left_out, notes = _prevalences(estimate, known), 0, evidence.notes
     reason = NOT_BEHIND_CHANNEL if evidence.channel is not None else NOT_OF_TRUTHS if evidence.truths else ""
     if not reason:
@@ -174,15 +178,14 @@ def _enough_gold_with_reports(reports: Reports, estimate: Estimate, gold: Mappin
     return _GoldTasks(aligned.tasks[kept], aligned.truths[kept], np.flatnonzero(counts), estimate.posterior)
 
 
-def _how_gold_was_drawn(
-    estimate: Estimate, known: _GoldTasks, gold: Mapping[Any, Any], seed: int | None, stated: bool
-) -> str:
+def _how_gold_was_drawn(estimate: Estimate, known: _GoldTasks, gold: KnownTruths, stated: bool) -> str:
     """Return how gold is known to be a random sample; refuse gold that is not."""
+    seed = gold.seed
     if seed is not None:
         order = tasks_in_draw_order(estimate.tasks, np.asarray(estimate.reports_per_task), seed)
-        require_gold_is_start_of_draw({str(task): truth for task, truth in gold.items()}, order, seed)
+        require_gold_is_start_of_draw({str(task): truth for task, truth in gold.truths.items()}, order, seed)
         return f"the first tasks of the draw with seed {seed}"
-    visible = warnings_if_gold_not_random(estimate, known.tasks)
+    visible = (CHOSEN,) if gold.chosen else warnings_if_gold_not_random(estimate, known.tasks)
     if visible or not stated:
         raise ReportsError(
             "conclusions need gold that was drawn at random from the tasks with reports",

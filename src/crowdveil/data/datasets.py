@@ -173,9 +173,8 @@ def _read_gold(folder: Path, kind: str) -> dict[str, Any]:
     path = folder / "truth.csv"
     if not path.exists():
         return {}
-    return load_gold_with_draw_seed(
-        path, kind="numeric" if kind == "numeric" else "categorical", conflicts="first"
-    ).truths
+    found = load_gold_with_draw_seed(path, kind="numeric" if kind == "numeric" else "categorical", conflicts="first")
+    return dict(found.truths)
 
 
 def _has_finite_number_per_row(columns: ReportColumns) -> Any:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from crowdveil.channels.alphabet import MAGNITUDE_HINT, MAGNITUDE_RULE, Alphabet, Scale, is_zero_or_squares_safely
 from crowdveil.data.frames import is_frame, read_gold_frame
 from crowdveil.data.identifiers import index_of, no_common_task_error
+from crowdveil.data.ingest.gold_files import DrawnGold
 from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError, SettingsError, numpy_scalars_to_python
 from crowdveil.presentation.hints import command_advice, one_of
@@ -107,12 +108,12 @@ class CrossValidation:
 
 
 def as_gold(gold: Any) -> Mapping[Any, Any]:
-    """Return known truths by task: of a mapping or a frame; empty for None; errors as `gold_and_seed_of_draw`."""
-    return {} if gold is None else gold_and_seed_of_draw(gold)[0]
+    """Return known truths by task: of a mapping or a frame; empty for None; errors as `drawn_gold`."""
+    return {} if gold is None else drawn_gold(gold).truths
 
 
-def gold_and_seed_of_draw(gold: Any) -> tuple[Mapping[Any, Any], int | None]:
-    """Return known truths by task, and the seed of their draw; None without one.
+def drawn_gold(gold: Any) -> DrawnGold:
+    """Return known truths by task, and how their tasks were found.
 
     Args:
         gold: mapping from task to truth; or a frame, as of answers, with the columns of a file of gold.
@@ -122,7 +123,7 @@ def gold_and_seed_of_draw(gold: Any) -> tuple[Mapping[Any, Any], int | None]:
         ReportsError: a frame without these columns, or with two truths of one task.
     """
     if isinstance(gold, Mapping) and not (gold and all(map(_is_column, gold.values()))):
-        return gold, None
+        return DrawnGold(gold, None)
     if not is_frame(gold):
         hint = "Such as {'task 1': 'yes'}, or a frame with the columns task and truth (pandas.read_csv)."
         raise SettingsError("gold must be a mapping from task to truth", value=type(gold).__name__, hint=hint)

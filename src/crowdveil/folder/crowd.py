@@ -21,6 +21,7 @@ from crowdveil.data.facts.collection import Collection
 from crowdveil.data.ingest.csv_files import content_digest
 from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError, SettingsError
+from crowdveil.files.filesystem import open_regular
 from crowdveil.files.output_record import refuse_if_interrupted_command_left_parts
 from crowdveil.folder.crowd_second_format import (
     SECOND_FORMAT,
@@ -192,11 +193,11 @@ def sha256_hex(text: bytes) -> str:
 
 
 def is_sums_file(path: Path) -> bool:
-    """Return whether a file is one of sums: by its name, or by the format in its first bytes."""
+    """Return whether a file is one of sums: by its name, or by its first bytes; those of a pipe are not read."""
     if path.name == SUMS_FILE:
         return True
     try:
-        with path.open("rb") as stream:
+        with open_regular(path) as stream:
             return SUMS_MARK in stream.read(MARK_WITHIN)
     except OSError:
         return False

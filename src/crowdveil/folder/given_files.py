@@ -68,9 +68,9 @@ def read_known_truths(source: str, kind: Kind, *, public: bool = False) -> Known
         found = as_known_truths(datasets.load(source.removeprefix(DATASET)).gold, public=public)
         assert found is not None
         return replace(found, source=source)
-    truths, seed = load_gold_with_draw_seed(source, kind=kind)
+    drawn = load_gold_with_draw_seed(source, kind=kind)
     own = Input(role="gold", sha256=content_digest(Path(source)), public=public)
-    return KnownTruths(truths=truths, seed=seed, source=source, inputs=(own,))
+    return KnownTruths(**drawn._asdict(), source=source, inputs=(own,))
 
 
 def read_saved_fit(path: Path) -> Start:

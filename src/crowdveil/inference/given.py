@@ -2,16 +2,18 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
 from crowdveil.arguments import require_instance
 from crowdveil.data.facts.inputs import Input, Role
 from crowdveil.data.facts.prior import Prior
-from crowdveil.em.gold import gold_and_seed_of_draw
+from crowdveil.em.gold import drawn_gold
 from crowdveil.em.saved_fit import SavedFit
 from crowdveil.em.worker_history import WorkerHistory, as_history
+from crowdveil.errors import ReportsError
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -21,12 +23,14 @@ class KnownTruths:
     Attributes:
         truths: label or number by task.
         seed: of the draw of the tasks; None without one.
+        chosen: whether the tasks were chosen for a person to decide.
         source: name for error messages.
         inputs: what they were read from.
     """
 
     truths: Mapping[Any, Any]
     seed: int | None = None
+    chosen: bool = False
     source: str = "gold"
     inputs: tuple[Input, ...] = ()
 
@@ -74,9 +78,20 @@ def as_known_truths(gold: Any, *, public: bool = False) -> KnownTruths | None:
     """
     if gold is None or isinstance(gold, KnownTruths):
         return gold
-    truths, seed = gold_and_seed_of_draw(gold)
-    rows = sorted((str(task), str(truth)) for task, truth in truths.items())
-    return KnownTruths(truths=truths, seed=seed, inputs=(_input_in_memory("gold", rows, public=public),))
+    drawn = drawn_gold(gold)
+    rows = sorted((str(task), str(truth)) for task, truth in drawn.truths.items())
+    return KnownTruths(**drawn._asdict(), inputs=(_input_in_memory("gold", rows, public=public),))
+
+
+@contextmanager
+def errors_of_gold_name_its_source(known: KnownTruths | None) -> Iterator[None]:
+    """Give errors of known truths, which name them as gold, the name of their file."""
+    try:
+        yield
+    except ReportsError as error:
+        if known is None or error.source != KnownTruths.source:
+            raise
+        raise error.changed(source=known.source) from None
 
 
 def as_prior(prior: Any) -> Prior | None:

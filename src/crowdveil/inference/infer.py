@@ -50,6 +50,7 @@ from crowdveil.inference.given import (
     as_prior,
     as_start,
     as_worker_history,
+    errors_of_gold_name_its_source,
 )
 from crowdveil.inference.methods import (
     AnyEstimator,
@@ -250,15 +251,16 @@ def infer(
     start = as_start(start_from)
     given = _Given(known, public, earlier, start, engine, memory, progress)
     refuse_confidence_unless_plain_answers(evidence, history=earlier, start_from=start)
-    if evidence.sums is not None:
-        return _infer_from_sums(evidence, evidence.sums, method, given)
-    if evidence.truths:
-        return _infer_panel(evidence, method, given)
-    estimator = estimator_of_choice(method, evidence)
-    known = None if known is None else _gold_of_reports(known, evidence)
-    arguments = _arguments_of_fit(estimator, evidence, known, given)
-    found = fit_with_confidence_if_it_informs(fit(estimator, evidence, arguments), evidence, arguments)
-    return _inference_of_fit(evidence, found, known, given)
+    with errors_of_gold_name_its_source(known):
+        if evidence.sums is not None:
+            return _infer_from_sums(evidence, evidence.sums, method, given)
+        if evidence.truths:
+            return _infer_panel(evidence, method, given)
+        estimator = estimator_of_choice(method, evidence)
+        known = None if known is None else _gold_of_reports(known, evidence)
+        arguments = _arguments_of_fit(estimator, evidence, known, given)
+        found = fit_with_confidence_if_it_informs(fit(estimator, evidence, arguments), evidence, arguments)
+        return _inference_of_fit(evidence, found, known, given)
 
 
 def _as_evidence(
@@ -389,9 +391,16 @@ def _gold_of_reports(gold: KnownTruths, evidence: Evidence) -> KnownTruths:
 
 
 def _with_gold_draw_checked(estimate: Estimate, gold: KnownTruths | None) -> Estimate:
-    """Return the estimate whose cross-validation says whether gold is the first tasks of the draw with its seed."""
+    """Return the estimate whose cross-validation says whether gold is the first tasks of the draw with its seed.
+
+    Tasks that were chosen are no draw.
+    """
     check = estimate.cross_validation
-    if check is None or check.random is False or gold is None or gold.seed is None:
+    if check is None or check.random is False or gold is None:
+        return estimate
+    if gold.chosen:
+        return replace(estimate, cross_validation=replace(check, random=False))
+    if gold.seed is None:
         return estimate
     try:
         order = tasks_in_draw_order(estimate.tasks, np.asarray(estimate.reports_per_task), gold.seed)

@@ -1,11 +1,15 @@
 """`next --adjudicate`: the tasks that a person should decide, and the way of their truths back through --gold."""
 
 import csv
+import random
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
+import crowdveil as cv
 from crowdveil.data.frames import read_gold_frame
+from crowdveil.errors import ReportsError
 from tests.cli.conftest import Refusal, Run, RunJson, rows, write
 
 GOOD = [f"t{task},{who},{'yes' if task % 2 else 'no'}" for task in range(20) for who in "abc"]
@@ -106,3 +110,32 @@ def test_what_does_not_go_together_is_refused(table: str, run: Run, refusal: Ref
         "Missing option '--budget'": (),
     }.items():
         assert rule in run("next", table, *words, code=2).stderr
+
+
+def test_tasks_that_were_chosen_score_none_of_the_others(
+    table: str, run: Run, run_json: RunJson, refusal: Refusal
+) -> None:
+    """A score by a list of tasks to decide says so; conclusions refuse it, and so do they in frames."""
+    rng = random.Random(1)
+    answers = [f"t{task},w{worker},{'xxy'[rng.randrange(3)]}" for task in range(30) for worker in range(3)]
+    write("many.csv", "task,worker,label", *answers)
+    run("next", "many.csv", "--adjudicate", "--below", ".999", "--out", "decide.csv")
+    decided = [f"{row['task']},{'xy'[number % 2]},x" for number, row in enumerate(rows("decide.csv"))]
+    write("decided.csv", "task,truth,proposed", *decided)
+    frame = pd.read_csv("decided.csv")
+
+    found = run_json("infer", "many.csv", "--score", "decided.csv", "--out", "found")
+
+    said = "were chosen for a person to decide"
+    assert [note for note in found["warnings"] if said in note]
+    assert said in refusal("conclude", "many.csv", "--gold", "decided.csv", "--random")
+    with pytest.raises(ReportsError, match=said):
+        cv.conclude(pd.read_csv("many.csv"), frame, random=True)
+
+
+def test_a_misspelt_truth_names_its_file(table: str, refusal: Refusal) -> None:
+    """An error of a known truth that guides or scores names the file in which it stands."""
+    write("gold.csv", "task,truth", "tied,yse")
+
+    for use in ("--gold", "--score"):
+        assert "Error: gold.csv: gold " in refusal("infer", table, use, "gold.csv", "--out", "x")

@@ -93,10 +93,31 @@ def test_columns_are_named_by_what_happens_to_them(tmp_path: Path) -> None:
 
     assert (("Timestamp",), 3, {"empty cells": 1}) == (found.dropped, found.renamed, found.left_out)
     assert "Respondents are in the column 'Email Address'; 3 columns are tasks" in found.columns[0]
-    assert "Not read (texts, or figures about respondents): 'Score'." == found.columns[1]
+    assert found.columns[1].startswith("Not read (texts, names, or figures about respondents): 'Score'. If they are")
     assert ("Start time", "Completion time", "Email") == other.dropped
     assert "Respondents are numbered in the order of the rows; 2 columns are tasks" in other.columns[0]
-    assert "Not read (texts, or figures about respondents): 'ID', 'Name', 'Any remarks?'." == other.columns[1]
+    assert "respondents): 'ID', 'Name', 'Any remarks?'. If they are tasks, state all tasks" in other.columns[1]
+
+
+@pytest.mark.parametrize(
+    "column", ["What is your name?", "Ihr Name", "Nombre", "Name of participant", "Wie heißt du?", "Student ID", "Zeit"]
+)
+@pytest.mark.parametrize("people", [3, 12])
+def test_what_names_respondents_is_no_task(tmp_path: Path, column: str, people: int) -> None:
+    """Names, numbers of students and times are left out in every language, twice given and repeated, and are named."""
+    cells = {
+        "Student ID": [f"{100200 + number}" for number in range(people)],
+        "Zeit": ["24.12.2023 09:00:00"] * people,
+    }.get(column, [f"Person {number % max(people - 1, 3)}" for number in range(people)])
+    rows = [(cell, cell, number + 3, "AB"[number % 2], "B") for number, cell in enumerate(cells)]
+    with (tmp_path / "form.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([(column, f"{column} again", "How many?", "First", "Second"), *rows])
+
+    found = imported(tmp_path / "form.csv", Layout(tool="wide", transpose=True))
+
+    assert {"How many?", "First", "Second"} == set(found.table["task"].to_pylist())
+    assert f"respondents): {column!r}, '{column} again'. If they are tasks, state all tasks" in found.columns[1]
+    assert not set(cells) & set(found.table["label"].to_pylist())
 
 
 def test_stated_columns_of_a_form_are_read(tmp_path: Path) -> None:

@@ -358,3 +358,19 @@ def test_a_folder_of_workbooks_has_one_sheet_each(tmp_path: Path) -> None:
 
     with pytest.raises(ReportsError, match=r"b\.xlsx, sheet 'S', row 3: every row needs a worker"):
         Reports.from_source(tmp_path, sheet="S")
+
+
+@pytest.mark.parametrize("name", ["answers.xls", "answers.ods", "answers.csv", "answers"])
+def test_a_workbook_is_read_whatever_its_name(tmp_path: Path, name: str) -> None:
+    """A workbook that was renamed, also to another form of workbooks, is read by its content."""
+    path = write_xlsx(tmp_path / "book.xlsx", {"answers": ANSWERS}).rename(tmp_path / name)
+
+    assert 3 == len(Reports.from_source(path))
+
+
+def test_a_carriage_return_in_a_cell_is_part_of_it(tmp_path: Path) -> None:
+    """A cell of an old line end is one cell, and its row one row."""
+    cell = "two\rlines"
+    path = write_xlsx(tmp_path / "book.xlsx", {"answers": [*ANSWERS, ["q2", "bob", cell.replace("\r", "_x000D_")]]})
+
+    assert cell in Reports.from_source(path).alphabet.names

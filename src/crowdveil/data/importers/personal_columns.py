@@ -4,9 +4,12 @@ No epsilon covers them, so importers do not keep them, and name them instead.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence, Set
 from itertools import pairwise
 from typing import Any
+
+from crowdveil.arguments import is_number
 
 _WORDS = """time date created updated started submitted accepted finished finish completedat duration seconds elapsed
 lead timestamp deadline expiration timeout email mail ip address phone latitude longitude geolocation location country
@@ -20,6 +23,16 @@ ADDRESS = re.compile(
     r"|\d{4}-\d\d-\d\d[ T_]\d\d[:-]\d\d.*"  # time
 )
 """Names of workers that are an address or a time."""
+TIME = re.compile(r"\d{1,4}[-./]\d{1,2}[-./]\d{1,4}\D{1,3}\d{1,2}:\d\d.*")
+"""Times as spreadsheets write them."""
+OWN_NAME = re.compile(
+    r"\b(your|full|first|last|given|family|user|nick|ihr|dein|votre|tu|su|seu)[\s_-]*(name|nom|nombre|nome)\b"
+    r"|^(name|nom|nombre|nome|naam)\W*($|of\b|de\b)|\b(vorname|nachname|pr[eé]nom|apellidos?|cognome|sobrenome)\b",
+    re.IGNORECASE,
+)
+"""Names of columns that ask people for their own names."""
+LONG_NUMBER = 6
+"""Fewest digits of whole numbers that tell people apart, such as those of students and telephones."""
 MAX_DEPTH = 4
 RECORDS_LOOKED_AT = 1000
 
@@ -56,6 +69,27 @@ def _personal_key_paths(value: Any, above: str, depth: int) -> Iterable[str]:
                 yield path
             else:
                 yield from _personal_key_paths(part, path, depth - 1)
+
+
+def columns_that_name_people(cells: Mapping[str, Sequence[Any]]) -> list[str]:
+    """Return the columns of a form that name its respondents: by their names, or by most of their contents.
+
+    These are times, addresses, or contents that no two respondents share, in this column or another, but for numbers.
+    """
+    given = {name: [str(cell) for cell in own if cell not in (None, "")] for name, own in cells.items()}
+    shared = {cell for own in given.values() for cell, count in Counter(own).items() if count > 1}
+    return [name for name, own in given.items() if OWN_NAME.search(name) or _most_name_people(own, shared)]
+
+
+def _most_name_people(given: Sequence[str], shared: Set[str]) -> bool:
+    if sum(bool(ADDRESS.fullmatch(cell) or TIME.fullmatch(cell)) for cell in given) * 2 > len(given):
+        return True
+    own = {cell for cell in given if cell not in shared and not _is_short_number(cell)}
+    return len(given) > 1 and len(own) * 2 > len(given)
+
+
+def _is_short_number(cell: str) -> bool:
+    return is_number(cell) and not (cell.isdecimal() and len(cell) >= LONG_NUMBER)
 
 
 NUMBERED_PREFIX = "worker-"

@@ -12,7 +12,7 @@ from crowdveil.channels.alphabet import NULL
 from crowdveil.data.importers.export_file import ExportFile
 from crowdveil.data.importers.imported_answers import is_free_text
 from crowdveil.data.importers.importer import Importer, Submission
-from crowdveil.data.importers.personal_columns import ADDRESS, NUMBERED_PREFIX, is_personal
+from crowdveil.data.importers.personal_columns import ADDRESS, NUMBERED_PREFIX, columns_that_name_people, is_personal
 from crowdveil.data.ingest.column_readers import ANSWERS, OTHER_NAMES, normal_name
 from crowdveil.errors import ReportsError
 from crowdveil.presentation.hints import advice
@@ -254,8 +254,10 @@ def _form(export: ExportFile) -> _Form:
     else:
         answered = [name for name in others if not _is_about_respondent(name)]
         rows = list(export.rows(answered))
-        texts = _columns_of_free_text({name: [row[name] for row in rows] for name in answered})
-        left = [name for name in others if normal_name(name) in FIGURES or name in texts]
+        _refuse_rows_that_describe_columns(rows, export.name)
+        cells = {name: [row[name] for row in rows] for name in answered}
+        no_tasks = {*_columns_of_free_text(cells), *columns_that_name_people(cells)}
+        left = [name for name in others if normal_name(name) in FIGURES or name in no_tasks]
         tasks = [name for name in answered if name not in left]
     if not tasks:
         raise ReportsError(
@@ -267,7 +269,10 @@ def _form(export: ExportFile) -> _Form:
     how = "numbered in the order of the rows" if worker is None else f"in the column {worker!r}"
     notes = [f"Respondents are {how}; {len(tasks):,} columns are tasks: {_first_names(tasks)}."]
     if left:
-        notes.append(f"Not read (texts, or figures about respondents): {_first_names(left)}.")
+        notes.append(
+            f"Not read (texts, names, or figures about respondents): {_first_names(left)}. "
+            f"If they are tasks, state all tasks: {_tasks_argument()}."
+        )
     return _Form(worker, tasks, tuple(notes))
 
 
@@ -299,21 +304,25 @@ def _respondent_column(export: ExportFile) -> str | None:
 def _submissions_of_form(form: _Form, export: ExportFile) -> Iterator[Submission]:
     """Yield the cells of a table with one row for each respondent."""
     rows = list(export.rows([*form.tasks, *([] if form.worker is None else [form.worker])]))
-    described = [number for number, row in enumerate(rows[:2], 1) if _describes_columns(row)]
-    if described:
-        raise ReportsError(
-            "every row below the header must be a respondent",
-            source=export.name,
-            rows=tuple(described),
-            examples="a row that describes the columns",
-            hint="Remove the rows between the header and the first respondent.",
-        )
+    _refuse_rows_that_describe_columns(rows, export.name)
     if form.worker is not None:
         _refuse_unnamed_rows(form.worker, "respondent", rows, export.name)
     for number, row in enumerate(rows, 1):
         worker = f"{NUMBERED_PREFIX}{number}" if form.worker is None else row[form.worker]
         for task in form.tasks:
             yield _submission_of_cell(task, worker, row[task])
+
+
+def _refuse_rows_that_describe_columns(rows: Sequence[Mapping[str, Any]], source: str) -> None:
+    described = [number for number, row in enumerate(rows[:2], 1) if _describes_columns(row)]
+    if described:
+        raise ReportsError(
+            "every row below the header must be a respondent",
+            source=source,
+            rows=tuple(described),
+            examples="a row that describes the columns",
+            hint="Remove the rows between the header and the first respondent.",
+        )
 
 
 def _describes_columns(row: Mapping[str, Any]) -> bool:

@@ -54,7 +54,7 @@ def other_form_error(source: str, form: str) -> ReportsError:
         "the file must be a table as text or a spreadsheet, JSON, Parquet or Arrow",
         source=source,
         examples=form,
-        hint="Write it as CSV, or unpack the archive.",
+        hint="Write it as CSV, or unpack the file.",
     )
 
 

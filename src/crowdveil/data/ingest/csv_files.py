@@ -150,6 +150,9 @@ def read_text_start(path: Path, encoding: str | None = None) -> TextStart:
         is_sheet = hasattr(raw, "sheet")
     magic = next(filter(start.startswith, BINARY_FORMS), b"")
     form = "a tar archive" if start[TAR_START:].startswith(TAR) else BINARY_FORMS.get(magic, "")
+    again = next((name for signature, name in CODECS.items() if start.startswith(signature)), "")
+    if again and b"\0" in start:
+        raise other_form_error(str(path), f"a file compressed by {again} inside a compressed file")
     # A table may begin with a column named like a form.
     if form and (b"\0" in start or not magic.isascii() or magic == PDF):
         raise other_form_error(str(path), form)

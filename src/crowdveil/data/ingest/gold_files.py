@@ -27,10 +27,11 @@ OPEN = (SEED, PROPOSED)
 
 
 class DrawnGold(NamedTuple):
-    """Known truths by task, and the seed of their draw; None without one."""
+    """Known truths by task, the seed of their draw, None without one, and whether their tasks were chosen to decide."""
 
-    truths: dict[Any, Any]
+    truths: Mapping[Any, Any]
     seed: int | None
+    chosen: bool = False
 
 
 def load_gold_with_draw_seed(
@@ -93,7 +94,7 @@ def gold_of_columns(
             hint="Keep one row per task.",
         )
     found = dict(zip(names.tolist(), truths[first].tolist(), strict=True))
-    return DrawnGold(found, _only_seed(columns.get(SEED), source))
+    return DrawnGold(found, _only_seed(columns.get(SEED), source), PROPOSED in columns)
 
 
 def _is_empty_truth_per_name(truth: CodedColumn) -> NDArray[np.bool_]:

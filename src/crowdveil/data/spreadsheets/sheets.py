@@ -179,7 +179,7 @@ def _kept_sheet(file: Path, sheet: str | None, changed: int, size: int) -> Sheet
         ) from error
     parts = sheets_of_workbook(file, form)
     try:
-        with calamine.CalamineWorkbook.from_path(str(file)) as book:
+        with open(file, "rb") as stream, calamine.CalamineWorkbook.from_filelike(stream) as book:
             name = _chosen_sheet(file, sheet, parts, _visible_sheets(book))
             rows = book.get_sheet_by_name(name).to_python(skip_empty_area=False) if parts[name].rows else []
     except (calamine.CalamineError, OSError) as error:
@@ -221,13 +221,14 @@ def _chosen_sheet(file: Path, stated: str | None, parts: dict[str, SheetParts], 
 
 def _sheet_of_rows(file: Path, name: str, others: tuple[str, ...], parts: SheetParts, rows: list[list[Any]]) -> Sheet:
     stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
+    writer = csv.writer(stream, lineterminator="\n")  # which leaves carriage returns unquoted
+    quoted = csv.writer(stream, lineterminator="\n", quoting=csv.QUOTE_ALL)
     header: list[str] | None = None
     header_row, dates = 0, dict[str, str]()
     for number, row in enumerate(rows, 1):
         cells = [_cell_text(cell) for cell in row]
         if any(cells):
-            writer.writerow(cells)
+            (quoted if any("\r" in cell for cell in cells) else writer).writerow(cells)
         else:
             stream.write("\n")
         if header is None:
