@@ -138,6 +138,19 @@ def test_a_folder_of_a_dead_process_is_removed_by_the_next_one(tmp_path: Path) -
         assert left.parent == tmp_path
 
 
+def test_a_refused_repeat_leaves_no_folder_of_a_killed_command(tmp_path: Path) -> None:
+    """A command killed after its last file: the repeat, which finds all written, is refused and removes the folder."""
+    write_atomically(tmp_path / "x", "", kind="demo")
+    outputs = Outputs(folder=tmp_path, names=("x",), kind="demo", must_be_new="it must be new")
+    with temporary_folder(tmp_path) as used:
+        left = Path(mkdtemp(prefix=PREFIX, dir=tmp_path))
+        with pytest.raises(SettingsError, match="must be new"):
+            outputs.check_and_list_replaced_files()
+
+        assert not left.exists()
+        assert used.exists()
+
+
 def test_a_folder_that_is_removed_before_it_is_locked_is_replaced(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -17,6 +17,7 @@ from sqlalchemy import event, text
 from crowdveil.campaign.folder import CampaignFolder
 from crowdveil.service.campaign_registration import register_and_list_left_out_slots
 from crowdveil.service.problems import REPORT_MEDIA_TYPE, Problem
+from crowdveil.service.report_writer import PROBE_BYTES
 from crowdveil.service.store import Store
 from tests.campaign.builders import BuiltCampaign, build_campaign
 from tests.service.sql_server import SqlServer
@@ -81,6 +82,17 @@ def test_two_services_may_begin_on_one_empty_database(sql_server: SqlServer) -> 
         assert all(store.is_ready() for store in stores)
         for store in stores:
             store.close()
+
+
+def test_readiness_of_postgresql_is_tried_with_pages_of_the_disk(sql_server: SqlServer) -> None:
+    """The row that is tried takes new pages, as reports do: a compressed one had room where reports had none."""
+    large = "SELECT pg_relation_size(reltoastrelid) FROM pg_class WHERE relname = 'campaign'"
+    with sql_server.database() as database:
+        store = Store.open(database)
+        assert store.is_ready()
+        with store.engine.connect() as connection:
+            assert connection.execute(text(large)).scalar_one() >= PROBE_BYTES
+        store.close()
 
 
 @contextmanager

@@ -105,6 +105,18 @@ def test_a_campaign_that_begins_tomorrow_names_the_day(browser: Any, tmp_path: P
     assert "clock of this device shows" not in days, "the clock is right"
 
 
+@pytest.mark.parametrize("width", [390, 1280])
+def test_a_refusal_stands_apart_from_the_header(browser: Any, tmp_path: Path, width: int) -> None:
+    """The card of a refusal does not touch the choice of languages above it."""
+    with campaigning(tmp_path, closes=date(2020, 1, 2)) as service:
+        page = english(browser, viewport={"width": width, "height": 800})
+        page.goto(service.link(0))
+        await_screen(page, "refused")
+        header, card = (page.locator(name).bounding_box() for name in ("header", "#refused .card"))
+
+    assert card["y"] - header["y"] - header["height"] >= 8
+
+
 @pytest.mark.parametrize("year", [2001, 2150])
 def test_a_wrong_clock_decides_nothing_where_there_is_a_service(
     browser: Any, service: Campaigning, tmp_path: Path, year: int

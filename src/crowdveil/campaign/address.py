@@ -20,13 +20,13 @@ def normal_address(text: str) -> str | None:
     white space, IPv6, a dot at the end of a name, ports above 65535, and http beyond this computer.
     """
     found = ADDRESS.fullmatch(text[:1000])
-    if found is None or not all(_is_of_host(sign) for sign in found[2]):
+    if found is None:
         return None
     scheme, segments = found[1].lower(), list[str]()
     for segment in found[4].split("/")[1:]:
         segments = segments[:-1] if segment == ".." else [*segments, segment] if segment != "." else segments
     port = int(found[3] or DEFAULT_PORTS[scheme])
-    place = _normal_host(found[2]) + ("" if port == DEFAULT_PORTS[scheme] else f":{port}")
+    place = normal_host(found[2]) + ("" if port == DEFAULT_PORTS[scheme] else f":{port}")
     address = f"{scheme}://{'/'.join([place, *segments])}"
     return address if port < 65536 and fits(address, URL) else None
 
@@ -36,8 +36,10 @@ def _is_of_host(sign: str) -> bool:
     return sign in ".-" or (unicodedata.category(sign)[0] in "LMNS" and visible_form(sign) != "")
 
 
-def _normal_host(host: str) -> str:
+def normal_host(host: str) -> str:
     """Return a host in ASCII and lower case; empty if it is refused."""
+    if not all(map(_is_of_host, host)):
+        return ""
     lower = "".join(map(str.lower, unicodedata.normalize("NFKC", host)))
     labels = unicodedata.normalize("NFKC", lower).split(".")
     numbers = labels[:-1] if labels[1:] and not labels[-1] else labels

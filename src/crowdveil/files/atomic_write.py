@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from crowdveil.errors import SettingsError
-from crowdveil.files.filesystem import folder_lock, temporary_folder
+from crowdveil.files.filesystem import folder_lock, remove_abandoned_temporary_folders, temporary_folder
 from crowdveil.files.output_record import RECORD_FILE, OutputEntry, file_name_fault, read_record, record_text
 from crowdveil.presentation.hints import advice, command_advice
 
@@ -65,7 +65,7 @@ class Outputs:
         return [self.folder / name for name in self.names]
 
     def check_and_list_replaced_files(self, *, inputs: Iterable[str | PathLike[str] | None] = ()) -> list[Path]:
-        """Return the existing files that a commit would replace or remove; nothing is changed.
+        """Return the existing files that a commit would replace or remove; none of them is changed.
 
         Args:
             inputs: files that must not be replaced, such as inputs of the command; None is ignored.
@@ -84,6 +84,7 @@ class Outputs:
             _refuse_folders(existing)
             _refuse_inputs([*self.paths, *existing], [Path(path) for path in inputs if path is not None])
             if self.must_be_new and existing:
+                remove_abandoned_temporary_folders(self.folder)  # a killed command had written all but this
                 replacing = advice(", or {replace}: it removes the recorded files", replace=True)
                 only = replacing and f" of the kind {self.kind}, and no others"
                 hint = f"Choose another folder{command_advice(' ({out})')}{replacing}{only}."

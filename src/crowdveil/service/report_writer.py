@@ -24,7 +24,7 @@ from crowdveil.service.schema import FAILURES, WRITES, campaigns, failure_kind, 
 
 MAX_BATCH = 256
 PROBE_BYTES = 8192
-"""Size of the row that is written, and deleted at once, to see whether there is room on the disk."""
+"""Size of the random row, not compressible, that is written, and deleted at once, to see whether there is room."""
 logger = logging.getLogger("crowdveil.service")
 Period = Literal["early", "open", "closed"]
 
@@ -137,7 +137,7 @@ class ReportWriter:
         """Return whether the last write succeeded; after a failure, and at first, a write of a few pages is tried."""
         if self._failure is None:
             return True
-        row = {"hash": secrets.token_bytes(32), "document": bytes(PROBE_BYTES), "state": "purged"}
+        row = {"hash": secrets.token_bytes(32), "document": secrets.token_bytes(PROBE_BYTES), "state": "purged"}
         try:
             with self._engine.begin() as connection:
                 connection.execute(insert(campaigns).values(row))

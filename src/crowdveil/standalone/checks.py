@@ -835,26 +835,28 @@ def days_in_words(fields: Mapping[str, Any], name: str) -> str:
 _WRAP = r"(?:=?\r?\n[> \t]*)?"
 _LINK = re.compile(r"(?:^|#)1\.([\w-]{43})\.([\w-]{27})", re.ASCII)
 _WRAPPED = re.compile(rf"(?:^|#)1\.((?:{_WRAP}[\w-]){{43}}\.(?:{_WRAP}[\w-]){{27}})(?![\w-])", re.ASCII)
-_CUT = re.compile(r"(?:^|#)1(\.[\w-]|\.?$)|#$", re.ASCII)
+_CUT = re.compile(r"(?:^|#)1(\.[\w-]|\.?\Z)|#\Z", re.ASCII)
 
 
 def parse_link(text: str) -> tuple[str | None, str, str, int]:
     """Return the service's address (or None), the campaign's name, the token and the slot of the link in a text.
 
-    What mail and chat add is left out: words around it, signs after it, invisible characters, line breaks in it.
+    What mail and chat add is left out: words around it, signs after it, invisible characters, line breaks in it. As in
+    browsers, scheme and host may have capitals, and the default port may be written.
 
     Raises:
         Refused: link, link-cut.
     """
-    text = re.sub("%([2-7][0-9A-Fa-f])", lambda code: chr(int(code[1], 16)), text.strip())
-    text = "".join(sign for sign in text if sign in "\r\n\t" or not _is_invisible(sign))
+    text = re.sub("%([2-7][0-9A-Fa-f])", lambda code: chr(int(code[1], 16)), text)
+    text = "".join(sign for sign in text if sign in "\r\n\t" or not _is_invisible(sign)).strip()
     found: Any = _LINK.search(text) or _WRAPPED.search(text)
     ensure(found, "link-cut" if _CUT.search(text) else "link")
     before, names = (re.sub(_WRAP, "", part) for part in (text[: found.start()], found[0]))
     parts = names.split(".")[1:]
     raw = [base64.urlsafe_b64decode(f"{part}=") for part in parts]
     exact = [base64.urlsafe_b64encode(data).decode() for data in raw] == [f"{part}=" for part in parts]
+    before = re.sub("https?://[^/]*", lambda place: place[0].lower(), before, flags=re.IGNORECASE)
     page = re.search(r"(https?://(?:(?!https?://)\S)*)/a/?(?:\?\S*)?$", before)
-    url = page[1] if page and fits(page[1], URL) else None
-    ensure(exact and (url or not re.search(r"https?://\S*$", before)), "link")
-    return url, parts[0], parts[1], int.from_bytes(raw[1][:4], "big")
+    url = re.sub("(?:(https://[^/:]*):443|(http://[^/:]*):80)(?=/|$)", r"\1\2", page[1]) if page else ""
+    ensure(exact and (fits(url, URL) or not re.search(r"https?://\S*$", before)), "link")
+    return url or None, parts[0], parts[1], int.from_bytes(raw[1][:4], "big")

@@ -280,7 +280,30 @@ def test_a_task_has_the_link_of_what_is_judged(table):
 
 
 @pytest.mark.parametrize(
-    "link", ["javascript:alert(1)", "file:///a", "//a.example", "https://me@a.example/", "a.example"]
+    ("link", "written"),
+    [
+        ("https://München.example/a", "https://xn--mnchen-3ya.example/a"),
+        ("http://127.1:8000?a", "http://127.0.0.1:8000?a"),
+    ],
+)
+def test_the_host_of_a_link_is_the_one_that_browsers_open(table, link, written):
+    """Hosts in other scripts and odd forms of IPv4 are written as browsers do: the page names the host that sees it."""
+    assert written == read_tasks(table(f"id,text,link\na,A,{link}\n"))[0].task.link
+
+
+@pytest.mark.parametrize(
+    "link",
+    [
+        "javascript:alert(1)",
+        "file:///a",
+        "//a.example",
+        "https://me@a.example/",
+        "https://a.example:443@b.example/",
+        "https://a.example\\@b.example/",
+        "a.example",
+        "https://256.256.256.256/",
+        "https://xn--a.example/",
+    ],
 )
 def test_a_link_that_is_no_web_address_is_refused(table, link):
     """Other schemes, users and texts without a scheme are refused with their line."""

@@ -10,6 +10,7 @@ from hashlib import sha256
 from pathlib import Path
 from urllib.parse import quote
 
+from crowdveil.campaign.address import normal_host
 from crowdveil.campaign.document import Picture, Task
 from crowdveil.campaign.settings.section import checked_and_normalized_text
 from crowdveil.errors import ReportsError, RowSource, place_of_lines
@@ -143,10 +144,11 @@ def _task_row(path: Path, line: int, row: Mapping[str, str]) -> TaskRow:
 
 
 def _link(path: Path, line: int, text: str) -> str | None:
-    """Return the address of a cell, its host in lower case and other letters percent-encoded; None for an empty one."""
+    """Return the address of a cell, its host as browsers write it, other letters percent-encoded; None for no text."""
     if not text:
         return None
-    address = quote(re.sub(r"[^/]*//[^/?#]*", lambda start: start[0].lower(), text, count=1), safe=SAFE)
+    found = re.fullmatch(r"(https?://)([^/?#:]{1,200})(.*)", text, re.IGNORECASE | re.DOTALL)
+    address = quote(f"{found[1].lower()}{normal_host(found[2])}{found[3]}", safe=SAFE) if found else ""
     if not fits(address, LINK):
         raise ReportsError(
             "a link begins with https:// or http:// and a host, without a user",

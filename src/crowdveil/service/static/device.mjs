@@ -345,7 +345,7 @@ export const isCutLink = (text) => !LINK.test(readable(text)) && !WRAPPED.test(r
 
 const decode = (_, code) => String.fromCharCode(parseInt(code, 16));
 const isSeen = (sign) => /[\r\n\t]/.test(sign) || !INVISIBLE.test(sign);
-const readable = (text) => Array.from(text.trim().replace(/%([2-7][0-9A-Fa-f])/g, decode)).filter(isSeen).join("");
+const readable = (text) => Array.from(text.replace(/%([2-7][0-9A-Fa-f])/g, decode)).filter(isSeen).join("").trim();
 
 // Report --------------------------------------------------------------------------------------------------------------
 /** Return secure random bytes; the browser gives at most 65,536 in one call. */
