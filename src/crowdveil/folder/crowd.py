@@ -8,6 +8,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
+from io import BytesIO
 from math import isinf
 from os import PathLike
 from pathlib import Path
@@ -21,7 +22,6 @@ from crowdveil.data.facts.collection import Collection
 from crowdveil.data.ingest.csv_files import content_digest
 from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.files.filesystem import open_regular
 from crowdveil.files.output_record import refuse_if_interrupted_command_left_parts
 from crowdveil.folder.crowd_second_format import (
     SECOND_FORMAT,
@@ -197,7 +197,7 @@ def is_sums_file(path: Path) -> bool:
     if path.name == SUMS_FILE:
         return True
     try:
-        with open_regular(path) as stream:
+        with path.open("rb") if path.is_file() else BytesIO() as stream:
             return SUMS_MARK in stream.read(MARK_WITHIN)
     except OSError:
         return False

@@ -248,19 +248,18 @@ def infer(
     evidence = _as_evidence(answers, method, channel, assignment, options, truths, weight)
     known, public = as_known_truths(gold, public=public_gold), as_prior(prior)
     earlier = as_worker_history(history.estimate if isinstance(history, Inference) else history)
-    start = as_start(start_from)
-    given = _Given(known, public, earlier, start, engine, memory, progress)
-    refuse_confidence_unless_plain_answers(evidence, history=earlier, start_from=start)
+    given = _Given(known, public, earlier, as_start(start_from), engine, memory, progress)
+    refuse_confidence_unless_plain_answers(evidence, history=earlier, start_from=start_from)
     with errors_of_gold_name_its_source(known):
         if evidence.sums is not None:
             return _infer_from_sums(evidence, evidence.sums, method, given)
         if evidence.truths:
             return _infer_panel(evidence, method, given)
         estimator = estimator_of_choice(method, evidence)
-        known = None if known is None else _gold_of_reports(known, evidence)
-        arguments = _arguments_of_fit(estimator, evidence, known, given)
+        gold = None if known is None else _gold_of_reports(known, evidence)
+        arguments = _arguments_of_fit(estimator, evidence, gold, given)
         found = fit_with_confidence_if_it_informs(fit(estimator, evidence, arguments), evidence, arguments)
-        return _inference_of_fit(evidence, found, known, given)
+        return _inference_of_fit(evidence, found, gold, given)
 
 
 def _as_evidence(
