@@ -87,9 +87,9 @@ def test_sigterm_answers_what_was_asked_and_ends_with_0(tmp_path: Path, options:
     assert 0 == service.stop()
     assert [200] == statuses
     log = (tmp_path / "log").read_text()
-    shown, logged = log.splitlines()[:4], log.splitlines()[4:]
+    shown, logged = log.splitlines()[:5], log.splitlines()[5:]
     route = "INFO crowdveil.service: PUT /v1/campaigns/{hash}/reports/{report_id} 200 "
-    assert ["campaign", "workers'", "curator's", "reports"] == [line.split()[0] for line in shown]
+    assert ["campaign", "workers'", "curator's", "reports", "next"] == [line.split()[0] for line in shown]
     assert bool(options) == bool(logged) == any(line.startswith(route) for line in logged)
     assert built.tokens[0].text not in log
 
