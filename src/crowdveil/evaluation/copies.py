@@ -193,7 +193,8 @@ def first_worker_per_group(pairs: AlikePairs, workers: int) -> NDArray[np.int64]
     from scipy.sparse import coo_array  # these imports are slow
     from scipy.sparse.csgraph import connected_components
 
-    links = coo_array((np.ones(len(pairs.first)), (pairs.first, pairs.second)), shape=(workers, workers))
+    ends = pairs.first.astype(np.int32), pairs.second.astype(np.int32)  # older versions of SciPy read no other
+    links = coo_array((np.ones(len(ends[0])), ends), shape=(workers, workers))
     label = connected_components(links, directed=False)[1]
     first = np.full(label.max() + 1, workers, dtype=np.int64)
     np.minimum.at(first, label, np.arange(workers))
