@@ -56,7 +56,7 @@ def test_deviation_of_the_largest_share_is_that_of_a_proportion(epsilon: float, 
     pool = frequencies_of_counts(counts, model_of(channel), tasks=1000, perturbed=True)
 
     expected = np.sqrt(reported * (1 - reported) / 1e6) / (2 * keep - 1)
-    assert pytest.approx(expected, rel=1e-3) == pool.deviation_of_largest_label_share
+    assert pytest.approx(expected, rel=1e-3) == pool.largest_share_deviation
 
 
 @example(epsilon=0.001, counts=[10**7, 10**7, 10**7, 3 * 10**7])  # information per cell 1e-7: EM would need 1e7 steps

@@ -16,7 +16,7 @@ from crowdveil.evaluation.agreement import beyond_model
 from crowdveil.evaluation.agreement.beyond_model import LAGS, measure_dependence
 from crowdveil.evaluation.copies import ComparedAnswers
 from crowdveil.evaluation.near_copies import find_near_copies
-from crowdveil.evaluation.pair_abilities import pairs_of_reports_on_each_task
+from crowdveil.evaluation.pair_abilities import report_pairs_by_task
 from crowdveil.jit import KERNELS_VARIABLE
 
 LABELS = Categories(("a", "b", "c"))
@@ -151,11 +151,11 @@ def test_compiled_counts_of_equal_answers_are_those_of_all_pairs(monkeypatch: py
     rng = np.random.default_rng(0)
     columns = (rng.integers(0, size, 4000) for size in (400, 8, 2))
     reports = Reports(*columns, np.arange(400), np.arange(8), LABELS)
-    listed = pairs_of_reports_on_each_task(next(reports.blocks(4000)), 8)
+    listed = report_pairs_by_task(next(reports.blocks(4000)), 8)
     equal = np.bincount(np.concatenate([pair[same] for pair, same in listed]), minlength=128)
     monkeypatch.setenv(KERNELS_VARIABLE, "compiled")
 
-    found = copies._equal_answer_counts_by_pair_bucket(ComparedAnswers(reports))
+    found = copies._equal_answers_by_bucket(ComparedAnswers(reports))
 
     assert equal.max() > 255
     np.testing.assert_array_equal(found, np.minimum(equal, 255))

@@ -30,7 +30,7 @@ from crowdveil.evaluation.prediction_powered import (
     share_interval,
     wilson_interval_of_binary_sample,
 )
-from crowdveil.inference.given import KnownTruths, errors_of_gold_name_its_source
+from crowdveil.inference.given import KnownTruths, errors_naming_gold_source
 from crowdveil.inference.infer import Inference
 from crowdveil.inference.panel import warning_if_order_contradicts_gold
 from crowdveil.presentation.hints import advice
@@ -140,7 +140,7 @@ def conclude_from_drawn_gold(
             hint="Use the default method.",
         )
     truths = evidence.in_label_spelling(gold.truths)
-    with errors_of_gold_name_its_source(gold):
+    with errors_naming_gold_source(gold):
         known = _enough_gold_with_reports(evidence.reports, estimate, truths)
         drawn = _how_gold_was_drawn(estimate, known, replace(gold, truths=truths), stated_random)
     rows, left_out, notes = _prevalences(estimate, known), 0, evidence.notes

@@ -95,7 +95,7 @@ class AnswerFrequencies:
         return self.shares[: self.labels] / self.participation
 
     @cached_property
-    def deviation_of_largest_label_share(self) -> float:
+    def largest_share_deviation(self) -> float:
         """Standard deviation of the largest of `label_shares`, from the expected information and the pseudo-counts."""
         table, shares, inputs = self.model.full_table, self.shares, len(self.shares)
         joint = shares[:, None] * table / np.sqrt(np.maximum(shares @ table, np.finfo(float).tiny))

@@ -75,7 +75,7 @@ def run_em(
             steps=number,
             stopped=stopped,
         )
-        if (reported := model.parameters_of_last_e_step(parameters)) is not None:
+        if (reported := model.last_e_step_parameters(parameters)) is not None:
             deque(executor.map(Step(model, number + 1, reported)), maxlen=0)
             result = replace(result, tasks=executor.collect_last_step())
         return _with_credible_intervals(model, executor, result) if intervals else result

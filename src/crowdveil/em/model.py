@@ -265,7 +265,7 @@ class Model(ABC, Generic[P, S]):
         """
         return None
 
-    def parameters_of_last_e_step(self, parameters: P) -> P | None:
+    def last_e_step_parameters(self, parameters: P) -> P | None:
         """Return parameters of one last E-step, whose posterior is the result; None if that of the fit is."""
         return None
 

@@ -281,7 +281,7 @@ class HierarchicalDawidSkene(ConfusionEstimator):
         """Return None: the steps maximize no fixed objective."""
         return None
 
-    def parameters_of_last_e_step(self, parameters: CrowdParameters) -> CrowdParameters:
+    def last_e_step_parameters(self, parameters: CrowdParameters) -> CrowdParameters:
         """Return the parameters with the discount of correlated errors, less of it where one ability fits all rows."""
         own = 0.0 if parameters.own_prior is None else parameters.own_prior.share_of_answers_in_strength
         discount = Discount(self.error_correlation * (1 - own), effective_answers_per_report(parameters))

@@ -89,7 +89,7 @@ def frequencies_decide(summary: Summary, pool: AnswerFrequencies) -> bool:
     if signal_of_votes(summary, pool) >= MIN_SIGNAL:
         return False
     accuracy, share = accuracy_of_agreeing_votes(summary, pool), float(pool.label_shares.max())
-    deviation = pool.deviation_of_largest_label_share
+    deviation = pool.largest_share_deviation
     is_better = share - deviation > MAJORITY and share - 2 * deviation > accuracy
     return is_better or accuracy < 1 / pool.labels + MIN_GAIN
 

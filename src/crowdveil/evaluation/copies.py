@@ -21,7 +21,7 @@ from crowdveil.evaluation.pair_abilities import (
     AnswerNumbers,
     WorkerPairs,
     abilities_from_pair_agreements,
-    pairs_of_reports_on_each_task,
+    report_pairs_by_task,
 )
 
 MIN_COMMON, ERRORS = 20, 3.0
@@ -163,13 +163,13 @@ def pairs_alike(answers: ComparedAnswers, agreement: float, *, least_common: int
         least_common: least number of common tasks, at least 1.
     """
     equal = max(int(np.ceil(agreement * least_common)), 1)
-    often = _equal_answer_counts_by_pair_bucket(answers) >= equal
+    often = _equal_answers_by_bucket(answers) >= equal
     pairs = answers.pairs(often) if often.any() else WorkerPairs.of_blocks((), answers.workers)
     found = np.flatnonzero((pairs.common >= least_common) & (pairs.same >= agreement * pairs.common))
     return AlikePairs(*np.divmod(pairs.pair[found], answers.workers), pairs.common[found], pairs.same[found])
 
 
-def _equal_answer_counts_by_pair_bucket(answers: ComparedAnswers) -> NDArray[np.integer]:
+def _equal_answers_by_bucket(answers: ComparedAnswers) -> NDArray[np.integer]:
     """Return the pairs of equal answers by pair of workers modulo the number of buckets; compiled at most 255 each.
 
     The compiled loop takes a ninth of the time of a list of all pairs.
@@ -183,7 +183,7 @@ def _equal_answer_counts_by_pair_bucket(answers: ComparedAnswers) -> NDArray[np.
 
             count_equal_answers_by_hash_of_pair(block.pointers, block.worker, block.value, answers.workers, counts)
             continue
-        for pair, same in pairs_of_reports_on_each_task(block, answers.workers):
+        for pair, same in report_pairs_by_task(block, answers.workers):
             np.add.at(counts, pair[same] & (buckets - 1), 1)
     return counts
 

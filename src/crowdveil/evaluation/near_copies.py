@@ -30,7 +30,7 @@ from crowdveil.evaluation.copies import (
     has_few_pairs,
     pairs_alike,
 )
-from crowdveil.evaluation.pair_abilities import pairs_of_reports_on_each_task
+from crowdveil.evaluation.pair_abilities import report_pairs_by_task
 
 AGREEMENTS = (0.97, 0.9, 0.8, 0.7, 0.6)
 """Least agreements of linked pairs."""
@@ -139,7 +139,7 @@ def _answer_pairs_by_group(
     """
     inside, touching = np.zeros((2, len(group), 2), dtype=np.int64)
     for block in answers.blocks():
-        for pair, same in pairs_of_reports_on_each_task(block, answers.workers):
+        for pair, same in report_pairs_by_task(block, answers.workers):
             for column, some in enumerate((pair, pair[same])):
                 one, other = (group[side] for side in np.divmod(some, answers.workers))
                 inside[:, column] += np.bincount(one[one == other], minlength=len(group))

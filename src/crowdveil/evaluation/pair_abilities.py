@@ -46,7 +46,7 @@ class WorkerPairs(NamedTuple):
             often: whether pairs with these last bits of `pair` are listed, a power of two of them; None for all.
         """
         found, parts = cls(*np.zeros((3, 0), dtype=np.int64)), list[Self]()
-        for pair, same in (listed for block in blocks for listed in pairs_of_reports_on_each_task(block, workers)):
+        for pair, same in (listed for block in blocks for listed in report_pairs_by_task(block, workers)):
             kept = slice(None) if often is None else often[pair & (len(often) - 1)]
             parts.append(cls.from_listed_pairs(pair[kept], same[kept]))
             if sum(len(part.pair) for part in parts) > len(found.pair) + MERGED_PAIRS:
@@ -55,7 +55,7 @@ class WorkerPairs(NamedTuple):
 
     @classmethod
     def from_listed_pairs(cls, pair: NDArray[np.int64], same: NDArray[np.bool_]) -> Self:
-        """Return the sums of listed pairs, as of `pairs_of_reports_on_each_task`."""
+        """Return the sums of listed pairs, as of `report_pairs_by_task`."""
         key = np.sort(2 * pair + same)
         first = np.flatnonzero(np.diff(key >> 1, prepend=-1))
         return cls(key[first] >> 1, np.diff(first, append=len(key)), np.add.reduceat(key & 1, first))
@@ -73,7 +73,7 @@ class WorkerPairs(NamedTuple):
         return cls(pair[first], common, same)
 
 
-def pairs_of_reports_on_each_task(block: Block, workers: int) -> Iterator[tuple[NDArray[np.int64], NDArray[np.bool_]]]:
+def report_pairs_by_task(block: Block, workers: int) -> Iterator[tuple[NDArray[np.int64], NDArray[np.bool_]]]:
     """Yield pairs of reports on one task: the pair of workers of each, and whether the two are equal."""
     for one, other in report_pairs_by_distance(block.pointers):
         first, second, same = block.worker[one], block.worker[other], block.value[one] == block.value[other]

@@ -120,7 +120,7 @@ def refuse_saved_fit_with_confidence(evidence: Evidence) -> None:
         raise SettingsError(rule, value="a saved fit", hint=advice("Leave it or {weight} out."))
 
 
-def fit_with_confidence_if_it_informs(plain: Fit, evidence: Evidence, inputs: dict[str, Any]) -> Fit:
+def fit_with_informing_confidence(plain: Fit, evidence: Evidence, inputs: dict[str, Any]) -> Fit:
     """Return the plain fit, with the truths that use confidences if these inform, and a note on what they are worth.
 
     Args:
@@ -142,7 +142,7 @@ def fit_with_confidence_if_it_informs(plain: Fit, evidence: Evidence, inputs: di
     halves = replace(evidence, observed=as_two_workers(reports, sure), confidences=None)
     found = fit(plain.estimator, halves, inputs)
     note = f"The confidence of answers is used for the truths, not for the quality of workers: {measured}."
-    return _with_note(_with_workers_of_plain_fit(found, plain), note)
+    return _with_note(_with_plain_workers(found, plain), note)
 
 
 def _obstacle(plain: Fit, reports: Reports, sure: NDArray[np.bool_]) -> str:
@@ -160,7 +160,7 @@ def _with_note(found: Fit, note: str) -> Fit:
     return replace(found, notes=(*found.notes, note))
 
 
-def _with_workers_of_plain_fit(found: Fit, plain: Fit) -> Fit:
+def _with_plain_workers(found: Fit, plain: Fit) -> Fit:
     """Return the fit of halves, with the workers of the plain fit in place of the halves, and the steps of both."""
     own = plain.estimate
     estimate = replace(

@@ -126,7 +126,7 @@ def _read_answers_hinting_at_channel_labels(
 ) -> tuple[Reports, Reports | None, tuple[str, ...]]:
     """Return answers, confidences and notes; where they do not have the labels of the channel, the hint says so."""
     try:
-        return _read_answers_confidences_and_notes(answers, options, weight)
+        return _read_answers_and_confidences(answers, options, weight)
     except ReportsError as error:
         if channel is None or error.code != "unknown label":
             raise
@@ -141,10 +141,10 @@ def read_answers(answers: Any, options: ColumnKeywords) -> Reports:
         SettingsError: an option that does not exist, or as `Reports.from_frame`.
         ReportsError: as `Reports.from_frame`.
     """
-    return _read_answers_confidences_and_notes(answers, options)[0]
+    return _read_answers_and_confidences(answers, options)[0]
 
 
-def _read_answers_confidences_and_notes(
+def _read_answers_and_confidences(
     answers: Any, options: ColumnKeywords, weight: str | None = None
 ) -> tuple[Reports, Reports | None, tuple[str, ...]]:
     """Return the answers of a frame, their confidences in a column, and notes on labels, names and choices."""

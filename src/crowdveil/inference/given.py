@@ -84,7 +84,7 @@ def as_known_truths(gold: Any, *, public: bool = False) -> KnownTruths | None:
 
 
 @contextmanager
-def errors_of_gold_name_its_source(known: KnownTruths | None) -> Iterator[None]:
+def errors_naming_gold_source(known: KnownTruths | None) -> Iterator[None]:
     """Give errors of known truths, which name them as gold, the name of their file."""
     try:
         yield

@@ -36,7 +36,7 @@ from crowdveil.evaluation.gold_draw import require_gold_is_start_of_draw, tasks_
 from crowdveil.evaluation.metrics import Score
 from crowdveil.evaluation.panel import Panel
 from crowdveil.inference.answer_confidence import (
-    fit_with_confidence_if_it_informs,
+    fit_with_informing_confidence,
     refuse_confidence_unless_plain_answers,
     refuse_method_without_confidence,
     refuse_saved_fit_with_confidence,
@@ -50,7 +50,7 @@ from crowdveil.inference.given import (
     as_prior,
     as_start,
     as_worker_history,
-    errors_of_gold_name_its_source,
+    errors_naming_gold_source,
 )
 from crowdveil.inference.methods import (
     AnyEstimator,
@@ -250,7 +250,7 @@ def infer(
     earlier = as_worker_history(history.estimate if isinstance(history, Inference) else history)
     given = _Given(known, public, earlier, as_start(start_from), engine, memory, progress)
     refuse_confidence_unless_plain_answers(evidence, history=earlier, start_from=start_from)
-    with errors_of_gold_name_its_source(known):
+    with errors_naming_gold_source(known):
         if evidence.sums is not None:
             return _infer_from_sums(evidence, evidence.sums, method, given)
         if evidence.truths:
@@ -258,7 +258,7 @@ def infer(
         estimator = estimator_of_choice(method, evidence)
         gold = None if known is None else _gold_of_reports(known, evidence)
         arguments = _arguments_of_fit(estimator, evidence, gold, given)
-        found = fit_with_confidence_if_it_informs(fit(estimator, evidence, arguments), evidence, arguments)
+        found = fit_with_informing_confidence(fit(estimator, evidence, arguments), evidence, arguments)
         return _inference_of_fit(evidence, found, gold, given)
 
 

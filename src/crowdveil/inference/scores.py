@@ -13,7 +13,7 @@ from crowdveil.errors import SettingsError
 from crowdveil.evaluation.decisions import decide, decision_notes
 from crowdveil.evaluation.gold import align_gold, gold_codes
 from crowdveil.evaluation.metrics import score
-from crowdveil.inference.given import KnownTruths, errors_of_gold_name_its_source
+from crowdveil.inference.given import KnownTruths, errors_naming_gold_source
 from crowdveil.inference.infer import Inference, warning_on_unknown_tasks
 from crowdveil.inference.panel import warning_if_order_contradicts_gold
 
@@ -37,7 +37,7 @@ def with_gold_score(inference: Inference, known: KnownTruths) -> Inference:
     """
     estimate, notes = inference.estimate, inference.notes
     truths = inference.evidence.in_label_spelling(known.truths)
-    with errors_of_gold_name_its_source(known):
+    with errors_naming_gold_source(known):
         result = score(estimate, truths)
     both = len(index_of(estimate.tasks, inference.guided.intersection(map(str, truths))))
     if result.unknown > result.scored:

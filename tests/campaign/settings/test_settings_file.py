@@ -8,7 +8,7 @@ import pytest
 
 from crowdveil.campaign.document import Picture, Task
 from crowdveil.campaign.settings.settings_file import read_settings
-from crowdveil.campaign.settings.task_and_worker_files import read_tasks, read_worker_names_in_slot_order
+from crowdveil.campaign.settings.task_and_worker_files import read_tasks, read_worker_names
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.errors import CrowdveilError, ReportsError, SettingsError
 
@@ -313,7 +313,7 @@ def test_a_link_that_is_no_web_address_is_refused(table, link):
 
 def test_workers_are_names_in_order(table):
     """The order of the names gives the slots."""
-    assert ("Bo", "Ann") == read_worker_names_in_slot_order(table("name\nBo\nAnn\n"))
+    assert ("Bo", "Ann") == read_worker_names(table("name\nBo\nAnn\n"))
 
 
 @pytest.mark.parametrize(

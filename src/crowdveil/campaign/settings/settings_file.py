@@ -21,7 +21,7 @@ from crowdveil.campaign.settings.task_and_worker_files import (
     TaskRow,
     first_bytes,
     read_tasks,
-    read_worker_names_in_slot_order,
+    read_worker_names,
 )
 from crowdveil.channels.alphabet import Alphabet, Categories, Scale
 from crowdveil.channels.guarantee import Participation
@@ -160,9 +160,7 @@ def _settings_of_question(
 ) -> CampaignSettings:
     """Return the settings of one question, of a file or of a table of its own; `shared` has the other fields."""
     text = section.text("text" if several else "question", MAX_QUESTION, "The question of every task.")
-    rows, per_worker = _tasks_and_tasks_per_worker(
-        section.section("tasks", "Give tasks = { file = 'tasks.csv' }."), path, read
-    )
+    rows, per_worker = _tasks_and_workload(section.section("tasks", "Give tasks = { file = 'tasks.csv' }."), path, read)
     alphabet = _alphabet_of_answers(
         section.section("answers", "Give answers = { labels = ['no', 'yes'] } or { scale = {...} }.")
     )
@@ -274,9 +272,7 @@ def _alphabet_of_answers(section: Section) -> Alphabet:
     return found
 
 
-def _tasks_and_tasks_per_worker(
-    section: Section, path: Path, read: ReadBytes
-) -> tuple[tuple[TaskRow, ...], int | None]:
+def _tasks_and_workload(section: Section, path: Path, read: ReadBytes) -> tuple[tuple[TaskRow, ...], int | None]:
     rows = read_tasks(path.parent / section.text("file", 1_000), read)
     per_worker = section.integer("per_worker", 1, len(rows)) if "per_worker" in section else None
     section.close()
@@ -288,7 +284,7 @@ def _slots_and_names(section: Section, path: Path, read: ReadBytes) -> tuple[int
     if section.which_of_two_keys("count", "names") == "count":
         slots = section.integer("count", 1, MAX_SLOTS)
     else:
-        names = read_worker_names_in_slot_order(path.parent / section.text("names", 1_000), read)
+        names = read_worker_names(path.parent / section.text("names", 1_000), read)
         slots = len(names)
     section.close()
     return slots, names

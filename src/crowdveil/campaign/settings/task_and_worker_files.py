@@ -72,7 +72,7 @@ def read_tasks(path: Path, read: ReadBytes = first_bytes) -> tuple[TaskRow, ...]
     return tasks
 
 
-def read_worker_names_in_slot_order(path: Path, read: ReadBytes = first_bytes) -> tuple[str, ...]:
+def read_worker_names(path: Path, read: ReadBytes = first_bytes) -> tuple[str, ...]:
     """Return the names of a CSV file with the column name; the order gives the slots.
 
     Raises:
@@ -92,7 +92,7 @@ def read_rows(
     Raises:
         ReportsError: an unreadable file, an unknown, repeated or missing column, or as `read_table`.
     """
-    source = _text_source_counted_in_lines(path)
+    source = _source_counted_in_lines(path)
     try:
         data = read(path)
         if len(data) > MAX_FILE_BYTES:
@@ -116,7 +116,7 @@ def read_rows(
     return {line: dict.fromkeys(columns, "") | dict(zip(header, row, strict=True)) for line, row in rows.items()}
 
 
-def _text_source_counted_in_lines(path: Path) -> RowSource:
+def _source_counted_in_lines(path: Path) -> RowSource:
     """Return the name of a file whose rows are counted by lines."""
     return RowSource(str(path), partial(place_of_lines, str(path)))
 
@@ -134,7 +134,7 @@ def _task_row(path: Path, line: int, row: Mapping[str, str]) -> TaskRow:
     if kind is None:
         raise ReportsError(
             "a picture must be a PNG, JPEG or WebP file",
-            source=_text_source_counted_in_lines(path),
+            source=_source_counted_in_lines(path),
             rows=(line,),
             examples=row["picture"],
             hint="SVG files can hold programs and are refused. Convert it.",
@@ -152,7 +152,7 @@ def _link(path: Path, line: int, text: str) -> str | None:
     if not fits(address, LINK):
         raise ReportsError(
             "a link begins with https:// or http:// and a host, without a user",
-            source=_text_source_counted_in_lines(path),
+            source=_source_counted_in_lines(path),
             rows=(line,),
             examples=text[:200],
             hint="Copy the address of what is judged from the browser.",
@@ -167,7 +167,7 @@ def _picture_bytes(path: Path, line: int, name: str) -> bytes:
     except OSError as error:
         raise ReportsError(
             "a picture must be readable",
-            source=_text_source_counted_in_lines(path),
+            source=_source_counted_in_lines(path),
             rows=(line,),
             examples=name,
             hint=f"{error.strerror or error}. Name it relative to the folder of {path.name}.",
@@ -175,7 +175,7 @@ def _picture_bytes(path: Path, line: int, name: str) -> bytes:
     if not 1 <= len(data) <= MAX_PICTURE_BYTES:
         raise ReportsError(
             f"a picture has 1 to {MAX_PICTURE_BYTES:,} bytes",
-            source=_text_source_counted_in_lines(path),
+            source=_source_counted_in_lines(path),
             rows=(line,),
             examples=name,
             hint="Make it smaller: phones load it.",
@@ -189,7 +189,7 @@ def _readable_cell(path: Path, line: int, column: str, value: str, most: int, hi
         return checked_and_normalized_text(column, value, most)
     except ValueError as error:
         raise ReportsError(
-            str(error).rstrip("."), source=_text_source_counted_in_lines(path), rows=(line,), hint=hint
+            str(error).rstrip("."), source=_source_counted_in_lines(path), rows=(line,), hint=hint
         ) from error
 
 
@@ -201,7 +201,7 @@ def _require_visibly_distinct(path: Path, column: str, by_line: Mapping[int, str
     if alike is not None:
         raise ReportsError(
             f"every {column} occurs once, and no two look alike",
-            source=_text_source_counted_in_lines(path),
+            source=_source_counted_in_lines(path),
             rows=tuple(alike[:3]),
             examples=by_line[alike[0]],
         )

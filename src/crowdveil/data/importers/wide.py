@@ -254,7 +254,7 @@ def _form(export: ExportFile) -> _Form:
     else:
         answered = [name for name in others if not _is_about_respondent(name)]
         rows = list(export.rows(answered))
-        _refuse_rows_that_describe_columns(rows, export.name)
+        _refuse_descriptive_rows(rows, export.name)
         cells = {name: [row[name] for row in rows] for name in answered}
         no_tasks = {*_columns_of_free_text(cells), *columns_that_name_people(cells)}
         left = [name for name in others if normal_name(name) in FIGURES or name in no_tasks]
@@ -304,7 +304,7 @@ def _respondent_column(export: ExportFile) -> str | None:
 def _submissions_of_form(form: _Form, export: ExportFile) -> Iterator[Submission]:
     """Yield the cells of a table with one row for each respondent."""
     rows = list(export.rows([*form.tasks, *([] if form.worker is None else [form.worker])]))
-    _refuse_rows_that_describe_columns(rows, export.name)
+    _refuse_descriptive_rows(rows, export.name)
     if form.worker is not None:
         _refuse_unnamed_rows(form.worker, "respondent", rows, export.name)
     for number, row in enumerate(rows, 1):
@@ -313,7 +313,7 @@ def _submissions_of_form(form: _Form, export: ExportFile) -> Iterator[Submission
             yield _submission_of_cell(task, worker, row[task])
 
 
-def _refuse_rows_that_describe_columns(rows: Sequence[Mapping[str, Any]], source: str) -> None:
+def _refuse_descriptive_rows(rows: Sequence[Mapping[str, Any]], source: str) -> None:
     described = [number for number, row in enumerate(rows[:2], 1) if _describes_columns(row)]
     if described:
         raise ReportsError(

@@ -175,7 +175,7 @@ class StudentT(Estimator[StudentParameters, StudentStatistics]):
         found = squared_correlation(statistics.products, parameters.ranks, precisions.precision, bounded=normal)
         return replace(parameters, phase="fit", dependence=dependence_of(*found, normal=normal))
 
-    def parameters_of_last_e_step(self, parameters: StudentParameters) -> StudentParameters:
+    def last_e_step_parameters(self, parameters: StudentParameters) -> StudentParameters:
         """Return the parameters with which the intervals are made."""
         return replace(parameters, intervals=True)
 
