@@ -71,8 +71,6 @@ MOVING = {
     "plan_function": "planning.plan_function",
     "planning.next_answers": "quality.answer_selection",
     "planning.settings": "campaign.planning",
-    "presentation": "display",
-    "presentation.hints": "hints",
     "privacy.audit.stated_claims": "campaign.statement.claims",
     "privacy.campaign_sentences": "campaign.statement.sentences",
     "privacy.mechanism_from_settings": "design.mechanism_from_settings",

@@ -14,10 +14,10 @@ from crowdveil.data.evidence import Evidence
 from crowdveil.data.reports import Reports
 from crowdveil.em.executor import Engine
 from crowdveil.em.model import Progress
+from crowdveil.hints import advising_own_arguments
 from crowdveil.inference.answers import ColumnKeywords, MethodChoice, evidence_of_answers
 from crowdveil.inference.infer import infer
 from crowdveil.inference.methods import default_method, warning_if_fit_is_slow
-from crowdveil.presentation.hints import advising_own_arguments
 
 Frame = TypeVar("Frame")
 """Kind of frame of the answers."""

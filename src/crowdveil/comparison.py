@@ -17,6 +17,9 @@ from crowdveil.channels.rounding import format_bound
 from crowdveil.data.evidence import Evidence
 from crowdveil.data.frames import ArrowRows
 from crowdveil.data.reports import Reports
+from crowdveil.display.html import notebook_card, table
+from crowdveil.display.progress import ProgressDisplay
+from crowdveil.display.svg_pictures import line_chart
 from crowdveil.em.estimate import Estimate
 from crowdveil.em.estimator import Estimator
 from crowdveil.em.gold import as_gold
@@ -24,14 +27,11 @@ from crowdveil.errors import SettingsError
 from crowdveil.estimators.factorization_mean import FactorizationMean
 from crowdveil.estimators.weighted_mean import WeightedMean
 from crowdveil.evaluation.metrics import ErrorName, score
+from crowdveil.hints import advising_own_arguments
 from crowdveil.inference.answers import ColumnKeywords, read_answers
 from crowdveil.inference.methods import AnyEstimator, Method, estimator_of_method_or_default
 from crowdveil.matplotlib_plots import line_plot
 from crowdveil.mechanisms import MatrixFactorization, MatrixFactorizationPublished, Mechanism
-from crowdveil.presentation.hints import advising_own_arguments
-from crowdveil.presentation.html import notebook_card, table
-from crowdveil.presentation.progress import ProgressDisplay
-from crowdveil.presentation.svg_pictures import line_chart
 from crowdveil.privacy.accounting import account
 from crowdveil.privacy.mechanism_from_settings import MechanismSettings, build_mechanism
 from crowdveil.randomness import seeded

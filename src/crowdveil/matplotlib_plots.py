@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from crowdveil.display.svg_pictures import merge_equal_lines
 from crowdveil.errors import SettingsError
-from crowdveil.presentation.svg_pictures import merge_equal_lines
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

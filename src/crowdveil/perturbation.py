@@ -13,9 +13,9 @@ from crowdveil.data.read_options import IdentifierList
 from crowdveil.data.reports import Reports
 from crowdveil.data.write_reports import reports_table_in_task_order
 from crowdveil.errors import SettingsError
+from crowdveil.hints import advising_own_arguments
 from crowdveil.inference.answers import PERTURBED, ColumnKeywords, read_answers
 from crowdveil.mechanisms import Mechanism
-from crowdveil.presentation.hints import advising_own_arguments
 from crowdveil.randomness import Secure, Seeded, Source, secure
 from crowdveil.simulate.perturbation import perturb as perturb_reports
 

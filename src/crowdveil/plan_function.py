@@ -16,13 +16,13 @@ from crowdveil.data.facts.prior import Prior
 from crowdveil.data.reports import Reports
 from crowdveil.em.gold import as_gold
 from crowdveil.errors import SettingsError
+from crowdveil.hints import advising_own_arguments
 from crowdveil.inference.given import as_prior
 from crowdveil.planning import Pilot
 from crowdveil.planning.expected_campaign import expected_campaign
 from crowdveil.planning.plan import EPSILONS, Plan, Progress
 from crowdveil.planning.plan import plan as plan_campaign
 from crowdveil.planning.settings.alternatives import WORTH_ASKING
-from crowdveil.presentation.hints import advising_own_arguments
 from crowdveil.privacy.mechanism_from_settings import Expectation
 
 

@@ -29,11 +29,11 @@ from crowdveil.data.reports import Reports
 from crowdveil.em.gold import as_gold, drawn_gold
 from crowdveil.errors import SettingsError
 from crowdveil.evaluation.agreement.alpha import LEVEL
+from crowdveil.hints import advising_own_arguments
 from crowdveil.inference.answers import ColumnKeywords, evidence_of_answers
 from crowdveil.inference.given import KnownTruths
 from crowdveil.inference.infer import infer
 from crowdveil.inference.methods import AnyEstimator
-from crowdveil.presentation.hints import advising_own_arguments
 
 
 @advising_own_arguments

@@ -45,8 +45,8 @@ from crowdveil.errors import (
     ReportsError,
     memory_shortage_error_or_none,
 )
+from crowdveil.hints import arguments_named_by
 from crowdveil.jit import MIN_BYTES_TO_START, free_address_space
-from crowdveil.presentation.hints import arguments_named_by
 
 SECTIONS: dict[str, tuple[click.Command, ...]] = {
     "Answers to truths": (infer, share, report, import_answers),

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crowdveil.cli.display import next_row, number_with_six_digits, shown_items_with_full_count
-from crowdveil.presentation.counts import crowd_text, number_of, verb_of
+from crowdveil.display.counts import crowd_text, number_of, verb_of
 
 if TYPE_CHECKING:
     from crowdveil.data.evidence import Evidence

@@ -35,7 +35,7 @@ from crowdveil.cli.options import (
     replace_option,
 )
 from crowdveil.cli.verb import Verb
-from crowdveil.presentation.counts import crowd_text
+from crowdveil.display.counts import crowd_text
 
 if TYPE_CHECKING:
     from crowdveil.channels.alphabet import Alphabet

@@ -34,7 +34,7 @@ from crowdveil.cli.options import (
     stated_options,
 )
 from crowdveil.cli.verb import Verb, wants_json
-from crowdveil.presentation.counts import number_of
+from crowdveil.display.counts import number_of
 from crowdveil.registry import PLAN_METHODS
 
 if TYPE_CHECKING:
@@ -262,9 +262,9 @@ def _checked_plan(asked: PlanOptions, source: CampaignSettings | None) -> _Check
 def _made_plan(checked: _CheckedPlan) -> tuple[Plan, dict[str, Any], list[tuple[str, str]]]:
     """Make a plan and write its files; return it with its JSON data and its lines."""
     from crowdveil.cli.plan_commands import campaign_command, next_commands
+    from crowdveil.display.svg_pictures import svg_file
     from crowdveil.files.atomic_write import write_outputs
     from crowdveil.planning.plan_document import plan_data, prior_csv
-    from crowdveil.presentation.svg_pictures import svg_file
 
     asked, source, expected, campaign = checked.asked, checked.source, checked.expected, checked.campaign
     merged, outputs = campaign.crowd.alphabet != asked.alphabet, checked.outputs

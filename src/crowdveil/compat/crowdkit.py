@@ -13,7 +13,7 @@ from crowdveil.arguments import require_choice, require_number, require_whole_nu
 from crowdveil.data.reports import Reports
 from crowdveil.em.estimate import Estimate
 from crowdveil.errors import SettingsError
-from crowdveil.presentation.hints import advising_own_arguments
+from crowdveil.hints import advising_own_arguments
 from crowdveil.registry import ESTIMATOR_ENTRIES
 
 if TYPE_CHECKING:

@@ -30,10 +30,10 @@ from crowdveil.evaluation.prediction_powered import (
     share_interval,
     wilson_interval_of_binary_sample,
 )
+from crowdveil.hints import advice
 from crowdveil.inference.given import KnownTruths, errors_naming_gold_source
 from crowdveil.inference.infer import Inference
 from crowdveil.inference.panel import warning_if_order_contradicts_gold
-from crowdveil.presentation.hints import advice
 
 MIN_GOLD, MIN_GOLD_ANSWERS = 10, 5
 """Fewest gold tasks for prevalences, and fewest gold tasks that a worker has answered for the worker's accuracy."""

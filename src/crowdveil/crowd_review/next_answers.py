@@ -17,10 +17,10 @@ from crowdveil.em.estimate import Estimate
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.estimators.confusion.truth_tables import ERROR_CORRELATION
 from crowdveil.estimators.hierarchical_dawid_skene import HierarchicalDawidSkene
+from crowdveil.hints import advice
 from crowdveil.inference.infer import Inference
 from crowdveil.inference.panel import refuse_if_gold_cannot_map_answers
 from crowdveil.planning.next_answers import FIRST_REPORTS, CrowdState, NextAnswers, next_answers
-from crowdveil.presentation.hints import advice
 
 EVEN_SHARES = 3
 """Default bound on the answers of a worker, in even shares of the budget."""

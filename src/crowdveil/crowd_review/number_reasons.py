@@ -6,8 +6,8 @@ from crowdveil.crowd_review.label_reasons import MANY_PAIRS
 from crowdveil.crowd_review.listing import Listing
 from crowdveil.crowd_review.number_patterns import MIN_ANSWERS, RARE, NumberPatterns
 from crowdveil.data.reports import Reports
+from crowdveil.display.counts import number_of
 from crowdveil.evaluation.copies import MAX_PAIRS, MIN_COMMON
-from crowdveil.presentation.counts import number_of
 
 
 def add_number_reasons(listing: Listing, reports: Reports, patterns: NumberPatterns) -> None:

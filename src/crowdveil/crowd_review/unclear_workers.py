@@ -8,9 +8,9 @@ from crowdveil.crowd_review.label_patterns import LabelPatterns
 from crowdveil.crowd_review.label_reasons import why_repeaters_are_hidden
 from crowdveil.data.evidence import Evidence
 from crowdveil.data.reports import Reports
+from crowdveil.display.counts import number_of, verb_of
 from crowdveil.em.estimate import Estimate
 from crowdveil.inference.gold_stack import MIN_GOLD
-from crowdveil.presentation.counts import number_of, verb_of
 
 DECIDING_SHARE = 1 / 3
 """Share of all answers from which workers with one label each may decide the truths."""

@@ -11,7 +11,7 @@ from crowdveil.data.ingest.column_readers import ReportColumns
 from crowdveil.data.read_options import ReadOptions
 from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.presentation.hints import advice
+from crowdveil.hints import advice
 
 
 def confidences_of_answers(columns: ReportColumns, reports: Reports, duplicates: Duplicates) -> Reports | None:

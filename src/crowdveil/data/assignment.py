@@ -21,9 +21,9 @@ from numpy.typing import ArrayLike, NDArray
 from crowdveil.data.ingest.checked_column_codes import encode_array, encode_ids
 from crowdveil.data.ingest.column_readers import read_csv_by_role
 from crowdveil.data.ingest.csv_files import text_source
+from crowdveil.display.counts import number_of
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.files.csv_rows import csv_row
-from crowdveil.presentation.counts import number_of
 from crowdveil.randomness import Source
 
 ROWS_SHOWN = 3

@@ -19,7 +19,7 @@ from crowdveil.data.ingest.gold_files import load_gold_with_draw_seed
 from crowdveil.data.read_options import IdentifierList, ReadOptions
 from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.presentation.hints import command_advice
+from crowdveil.hints import command_advice
 
 VARIABLE = "CROWDVEIL_DATA"
 META_FILE = "meta.json"

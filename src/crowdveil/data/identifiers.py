@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from crowdveil.data.blocks import read_only
 from crowdveil.data.store_manifest import ENCODE_AGAIN
+from crowdveil.display.counts import number_of
 from crowdveil.errors import ReportsError
-from crowdveil.presentation.counts import number_of
 
 IDENTIFIERS_PER_BATCH = 1 << 18
 """Identifiers per batch that is computed, read or written."""

@@ -42,11 +42,11 @@ from crowdveil.data.ingest.labels import columns_as_stated
 from crowdveil.data.ingest.labels import map_labels as with_mapped_labels
 from crowdveil.data.ingest.questions import refuse_mixed_questions
 from crowdveil.data.read_options import IdentifierList, Kind, ReadKeywords, ReadOptions
+from crowdveil.display.counts import crowd_text, number_of
+from crowdveil.display.html import notebook_card, table
+from crowdveil.display.svg_pictures import count_bars
 from crowdveil.errors import ReportsError, SettingsError, join_errors, results_or_all_errors
-from crowdveil.presentation.counts import crowd_text, number_of
-from crowdveil.presentation.hints import advising_own_arguments
-from crowdveil.presentation.html import notebook_card, table
-from crowdveil.presentation.svg_pictures import count_bars
+from crowdveil.hints import advising_own_arguments
 
 ReportRows = InMemoryRows | MappedRows
 """Storage of reports in canonical order."""

@@ -10,9 +10,9 @@ from markupsafe import Markup
 from crowdveil.channels.rounding import format_bound
 from crowdveil.comparison import Row, sampling_error_sentence
 from crowdveil.demo.crowds_and_trials import DemoCrowd
+from crowdveil.display.html import Html
+from crowdveil.display.svg_pictures import line_chart
 from crowdveil.mechanisms import RandomizedResponse
-from crowdveil.presentation.html import Html
-from crowdveil.presentation.svg_pictures import line_chart
 from crowdveil.release.results_page import style_sheet
 
 CLOSE = 0.005

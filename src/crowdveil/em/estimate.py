@@ -16,14 +16,14 @@ from crowdveil.channels.alphabet import Alphabet, first_names_and_count_of_other
 from crowdveil.data.frames import OriginalColumns, as_pandas, as_polars, as_same_kind
 from crowdveil.data.identifiers import Identifiers, LazyIdentifiers, identifiers_as_arrow
 from crowdveil.data.reports import Reports
+from crowdveil.display.counts import number_of
+from crowdveil.display.html import Html, notebook_card, table
+from crowdveil.display.svg_pictures import count_bars, interval_chart, share_histogram
 from crowdveil.em.fit_state import FitState
 from crowdveil.em.gold import CrossValidation
 from crowdveil.em.kernels.numpy_backend import row_maxima
 from crowdveil.errors import SettingsError
 from crowdveil.matplotlib_plots import bar_plot, confusion_plot, histogram_of_shares, interval_plot
-from crowdveil.presentation.counts import number_of
-from crowdveil.presentation.html import Html, notebook_card, table
-from crowdveil.presentation.svg_pictures import count_bars, interval_chart, share_histogram
 
 if TYPE_CHECKING:
     import pandas

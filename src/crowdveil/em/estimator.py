@@ -16,6 +16,8 @@ from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.data.assignment import Assignment
 from crowdveil.data.facts.prior import Prior
 from crowdveil.data.reports import Reports
+from crowdveil.display.counts import repeated_pairs_text
+from crowdveil.display.progress import ProgressDisplay
 from crowdveil.em.estimate import Estimate
 from crowdveil.em.executor import Engine
 from crowdveil.em.fit_state import FitState
@@ -26,9 +28,7 @@ from crowdveil.em.observation_model import observation_model
 from crowdveil.em.saddle_points import result_after_restarts_from_saddle
 from crowdveil.em.worker_history import EarlierAnswers, as_history
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.presentation.counts import repeated_pairs_text
-from crowdveil.presentation.hints import command_advice
-from crowdveil.presentation.progress import ProgressDisplay
+from crowdveil.hints import command_advice
 from crowdveil.registry import ESTIMATOR_ENTRIES, estimators_with
 
 

@@ -14,7 +14,7 @@ from crowdveil.data.identifiers import index_of, no_common_task_error
 from crowdveil.data.ingest.gold_files import DrawnGold
 from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError, SettingsError, numpy_scalars_to_python
-from crowdveil.presentation.hints import command_advice, one_of
+from crowdveil.hints import command_advice, one_of
 
 SHOWN = 3
 NO_GOLD = -1

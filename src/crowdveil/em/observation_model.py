@@ -15,8 +15,8 @@ from crowdveil.channels.channel import Channel, retained_share
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.data.assignment import Assignment
 from crowdveil.data.reports import Reports
+from crowdveil.display.counts import number_of, verb_of
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.presentation.counts import number_of, verb_of
 
 NO_IMPLICIT_NULL = -1
 """Sentinel: the channel has no implicit NULL."""

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from crowdveil.em.estimate import Estimate
 from crowdveil.errors import SettingsError
-from crowdveil.presentation.hints import command_advice
+from crowdveil.hints import command_advice
 
 COLUMNS = ("truth", "decision", "cost")
 FLAT = 1e-12

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdveil.display.counts import number_of
 from crowdveil.em.estimate import Estimate, error_text
 from crowdveil.errors import SettingsError
 from crowdveil.evaluation.gold import (
@@ -27,7 +28,6 @@ from crowdveil.evaluation.gold import (
     tied_label_weights,
 )
 from crowdveil.evaluation.gold import ErrorName as ErrorName
-from crowdveil.presentation.counts import number_of
 
 BINS = 10
 """Bins of equal width of the confidence, in the expected calibration error (Guo et al., ICML 2017)."""

@@ -31,7 +31,7 @@ from crowdveil.em.observation_model import observation_model
 from crowdveil.errors import ReportsError
 from crowdveil.evaluation.agreement.alpha import NORMAL_QUANTILE, refuse_repeats
 from crowdveil.evaluation.agreement.corrected_for_channel import symbol_and_null_counts_by_range
-from crowdveil.presentation.hints import advice
+from crowdveil.hints import advice
 
 PSEUDO_COUNT = 1e-6
 """Pseudo-reports of each input symbol, with which the solver stays inside the simplex."""

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from crowdveil.em.gold import CrossValidation
 from crowdveil.em.kernels.numpy_backend import softmax
-from crowdveil.presentation.hints import command_advice
+from crowdveil.hints import command_advice
 
 FLOOR = 1e-3
 """Smallest probability whose logarithm counts."""

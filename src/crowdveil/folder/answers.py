@@ -30,10 +30,10 @@ from crowdveil.data.reports import Reports
 from crowdveil.data.sources.answer_source import AnswerSource, local_source
 from crowdveil.data.sources.location import DATASET
 from crowdveil.data.spreadsheets.sheets import file_and_sheet
+from crowdveil.display.counts import repeated_pairs_text
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.folder.crowd import report_directory
-from crowdveil.presentation.counts import repeated_pairs_text
-from crowdveil.presentation.hints import advice, command_advice
+from crowdveil.hints import advice, command_advice
 
 PROBABILITY = "probability_"
 """Start of the names of the columns of probabilities."""

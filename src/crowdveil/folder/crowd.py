@@ -29,7 +29,7 @@ from crowdveil.folder.crowd_second_format import (
     is_guarantee_text,
     states_no_guarantee,
 )
-from crowdveil.presentation.hints import advice
+from crowdveil.hints import advice
 from crowdveil.standalone.checks import HEX, first_confusable_pair, misfit, text_defect
 from crowdveil.standalone.verification import parse_json
 

@@ -18,7 +18,7 @@ from crowdveil.em.estimate import Estimate
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.files.atomic_write import Outputs, Writer, write_outputs
 from crowdveil.files.output_record import OutputEntry, read_record, refuse_if_interrupted_command_left_parts
-from crowdveil.presentation.hints import advice
+from crowdveil.hints import advice
 
 ESTIMATE_FILES: dict[TableForm, tuple[str, str]] = {form: (f"truths.{form}", f"workers.{form}") for form in TABLE_FORMS}
 """Names of the files of truths and of workers, by their form."""

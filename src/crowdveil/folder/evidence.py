@@ -53,7 +53,7 @@ from crowdveil.folder.crowd import (
     report_directory,
     sha256_hex,
 )
-from crowdveil.presentation.hints import advice, command_advice
+from crowdveil.hints import advice, command_advice
 from crowdveil.standalone.checks import MAX_CERTIFICATE_BYTES
 from crowdveil.standalone.verification import parse_json
 

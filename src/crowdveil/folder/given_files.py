@@ -31,8 +31,8 @@ from crowdveil.files.filesystem import open_regular
 from crowdveil.files.output_record import OutputEntry
 from crowdveil.folder.answers import PROBABILITY, read_task_or_worker_column
 from crowdveil.folder.estimate_files import ESTIMATE_FILES, INFER_AGAIN, entry_of_unchanged_file, estimate_names
+from crowdveil.hints import command_advice
 from crowdveil.inference.given import History, KnownTruths, Start, as_known_truths
-from crowdveil.presentation.hints import command_advice
 
 COST_COLUMNS = ("truth", "decision", "cost")
 

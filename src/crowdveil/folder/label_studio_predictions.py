@@ -15,7 +15,7 @@ from crowdveil.data.ingest.choices import CHOICE_MARK, NO, YES, choice_task
 from crowdveil.em.estimate import Estimate
 from crowdveil.errors import ReportsError
 from crowdveil.files.atomic_write import Outputs, write_outputs
-from crowdveil.presentation.hints import advice
+from crowdveil.hints import advice
 
 CHOICES, PAIRWISE = "choices", "pairwise"
 LABELS = {CHOICES: CHOICES, PAIRWISE: "selected", TAXONOMY: TAXONOMY}

@@ -24,6 +24,7 @@ from crowdveil.data.facts.notes import NUMBERED_WORKERS, has_code
 from crowdveil.data.facts.prior import Prior
 from crowdveil.data.identifiers import index_of, no_common_task_error
 from crowdveil.data.importers.personal_columns import NUMBERED_NAME
+from crowdveil.display.counts import crowd_text, number_of, verb_of
 from crowdveil.em.estimate import Estimate, Rows, WorkerTable
 from crowdveil.em.estimator import Estimator
 from crowdveil.em.executor import Engine
@@ -35,6 +36,7 @@ from crowdveil.estimators import ESTIMATORS
 from crowdveil.evaluation.gold_draw import require_gold_is_start_of_draw, tasks_in_draw_order
 from crowdveil.evaluation.metrics import Score
 from crowdveil.evaluation.panel import Panel
+from crowdveil.hints import advice, command_advice
 from crowdveil.inference.answer_confidence import (
     fit_with_informing_confidence,
     refuse_confidence_unless_plain_answers,
@@ -62,8 +64,6 @@ from crowdveil.inference.methods import (
 )
 from crowdveil.inference.panel import PanelFit, fit_panel
 from crowdveil.inference.plain_fit import Fit, assumption_behind_confidence, fit, warning_if_unlike_votes
-from crowdveil.presentation.counts import crowd_text, number_of, verb_of
-from crowdveil.presentation.hints import advice, command_advice
 
 if TYPE_CHECKING:
     import pandas

@@ -17,7 +17,7 @@ from crowdveil.data.evidence import Evidence
 from crowdveil.data.reports import Reports
 from crowdveil.em.estimator import Estimator
 from crowdveil.errors import SettingsError
-from crowdveil.presentation.hints import command_advice
+from crowdveil.hints import command_advice
 from crowdveil.registry import ESTIMATOR_ENTRIES, SUMS_ESTIMATOR, Capabilities
 
 AnyEstimator = Estimator[Any, Any]

@@ -39,12 +39,12 @@ from crowdveil.evaluation.panel import (
     error_probability_by_truth_and_answer,
 )
 from crowdveil.evaluation.stacking import cross_validation_and_gain_text, warning_if_gold_worsens_log_loss
+from crowdveil.hints import advice, command_advice
 from crowdveil.inference.stacked_answers import (
     fit_stacked,
     fold_of_each_task,
     posterior_with_single_answers,
 )
-from crowdveil.presentation.hints import advice, command_advice
 
 MAX_GRADES, BINS = 24, 10
 """Largest number of different answers with a column each in the tables, and equal parts of more numbers."""

@@ -15,10 +15,10 @@ from crowdveil.channels.guarantee import MAX_EPSILON, Participation
 from crowdveil.channels.rounding import format_bound
 from crowdveil.data.facts.prior import Prior
 from crowdveil.errors import SettingsError
+from crowdveil.hints import advice
 from crowdveil.mechanisms import MECHANISMS, ChannelMechanism, DesignObjective, Mechanism
 from crowdveil.mechanisms.budget_per_cell import mechanism_within_budget
 from crowdveil.mechanisms.settings import Settings
-from crowdveil.presentation.hints import advice
 from crowdveil.privacy.composition import STEPS, cell_epsilon
 from crowdveil.privacy.loss_distribution import channel_profile, composed_epsilon
 from crowdveil.registry import DESIGNED_MECHANISMS

@@ -6,7 +6,7 @@ from typing import Any
 from crowdveil.campaign.document import Campaign
 from crowdveil.channels.guarantee import Guarantee
 from crowdveil.channels.rounding import percent_rounded_up
-from crowdveil.presentation.quotes import quoted
+from crowdveil.display.quotes import quoted
 from crowdveil.standalone.verification import parse_json
 
 Facts = tuple[tuple[str, str], ...]

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from crowdveil.channels.alphabet import Scale
+from crowdveil.display.counts import number_of
 from crowdveil.errors import ReportsError
-from crowdveil.presentation.counts import number_of
 from crowdveil.release.results_page import QuestionResults, campaign_task_order
 from crowdveil.standalone.checks import visible_form
 

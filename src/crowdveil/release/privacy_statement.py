@@ -22,10 +22,10 @@ from crowdveil.data.evidence import Evidence
 from crowdveil.data.facts.asked import why_missing_lists_void_privacy
 from crowdveil.data.facts.collection import Collection
 from crowdveil.data.facts.inputs import Input
+from crowdveil.display.quotes import quoted
 from crowdveil.errors import ReportsError
 from crowdveil.folder.campaign.campaign_reports import exported_name_of_slot
 from crowdveil.folder.results.stated_source import StatedReports, StatedSource
-from crowdveil.presentation.quotes import quoted
 from crowdveil.privacy.accounting import account_channel_table
 from crowdveil.privacy.campaign_sentences import (
     level_sentences,

@@ -20,11 +20,11 @@ from crowdveil.campaign.document import Campaign
 from crowdveil.channels.alphabet import Scale
 from crowdveil.channels.channel import MAX_DRAWN, Channel
 from crowdveil.data.evidence import Evidence
+from crowdveil.display.html import Html, policy_source
+from crowdveil.display.quotes import quoted
+from crowdveil.display.svg_pictures import bar_chart, count_bars, interval_chart, share_histogram
 from crowdveil.em.estimate import Estimate, error_text
 from crowdveil.folder.results.result_files import Results
-from crowdveil.presentation.html import Html, policy_source
-from crowdveil.presentation.quotes import quoted
-from crowdveil.presentation.svg_pictures import bar_chart, count_bars, interval_chart, share_histogram
 from crowdveil.privacy.largest_posterior import picture_rows_of_largest_posteriors, sentences_on_adversary_certainty
 from crowdveil.privacy.statement import PrivacyStatement, statement_sentences
 from crowdveil.release.campaign_facts import campaign_facts

@@ -10,11 +10,11 @@ from crowdveil.crowd_review.listing import Kind
 from crowdveil.crowd_review.next_answers import require_labels_for_next_answers
 from crowdveil.crowd_review.workers import ability_bound, listing_of_answers
 from crowdveil.data.evidence import Evidence
+from crowdveil.display.counts import number_of, verb_of
+from crowdveil.display.quotes import quoted
 from crowdveil.em.estimate import Estimate
 from crowdveil.errors import CrowdveilError
 from crowdveil.evaluation.agreement.alpha import NOT_KNOWN, Agreement, Interval
-from crowdveil.presentation.counts import number_of, verb_of
-from crowdveil.presentation.quotes import quoted
 from crowdveil.release.truth_facts import tasks_without_gold_text
 
 UNSURE = 0.8

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from crowdveil.presentation.html import Html, filled, joined_html
+from crowdveil.display.html import Html, filled, joined_html
 from crowdveil.privacy.largest_posterior import sentences_on_adversary_certainty
 from crowdveil.privacy.statement import PrivacyStatement, statement_sentences
 

@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdveil.display.counts import number_of
 from crowdveil.em.estimate import Estimate
-from crowdveil.presentation.counts import number_of
 
 
 def has_truth(estimate: Estimate) -> NDArray[np.bool_]:

@@ -14,9 +14,9 @@ from crowdveil.campaign.document import Campaign
 from crowdveil.campaign.folder import CampaignFolder
 from crowdveil.channels.guarantee import Guarantee
 from crowdveil.channels.rounding import format_odds, format_three_decimals, percent_rounded_up
+from crowdveil.display.html import policy_source
 from crowdveil.errors import SettingsError
 from crowdveil.files.atomic_write import Outputs
-from crowdveil.presentation.html import policy_source
 
 KIND = "one-file page"
 MAX_BYTES = 20_000_000

@@ -19,7 +19,7 @@ import uvicorn
 from starlette.applications import Starlette
 
 from crowdveil.errors import SettingsError
-from crowdveil.presentation.hints import advice
+from crowdveil.hints import advice
 from crowdveil.service.rate_limit import REQUESTS_PER_SECOND, RateLimit
 
 GRACE_SECONDS = 30

@@ -11,13 +11,13 @@ from crowdveil.channels.channel import Channel
 from crowdveil.data.blocks import InMemoryRows
 from crowdveil.data.columnar_store import ReportChunk
 from crowdveil.data.reports import Reports
+from crowdveil.display.counts import repeated_pairs_text
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.folder.sums import answer_codes_of_each_worker
+from crowdveil.hints import advice, one_of
 from crowdveil.mechanisms.base import Mechanism
 from crowdveil.mechanisms.matrix_factorization import MatrixFactorization
 from crowdveil.mechanisms.matrix_factorization_published import MatrixFactorizationPublished
-from crowdveil.presentation.counts import repeated_pairs_text
-from crowdveil.presentation.hints import advice, one_of
 from crowdveil.randomness import Seeded, Source
 from crowdveil.simulate.bernoulli import successful_cells_by_chunk
 

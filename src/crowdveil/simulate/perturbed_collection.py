@@ -16,8 +16,8 @@ from crowdveil.data.reports import Reports
 from crowdveil.errors import SettingsError
 from crowdveil.folder.crowd import Crowd, crowd_of_reports, require_distinguishable
 from crowdveil.folder.sums import Sums, sum_reports_of_all_devices
+from crowdveil.hints import advice
 from crowdveil.mechanisms import MatrixFactorization, MatrixFactorizationPublished, Mechanism
-from crowdveil.presentation.hints import advice
 from crowdveil.privacy.accounting import Account, account, account_channel_table
 from crowdveil.privacy.mechanism_from_settings import description_with_parameters
 from crowdveil.randomness import Source, secure, seeded

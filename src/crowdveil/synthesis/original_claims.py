@@ -16,7 +16,7 @@ from crowdveil.data.ingest.checked_column_codes import Duplicates
 from crowdveil.data.read_options import IdentifierList
 from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.presentation.hints import command_advice
+from crowdveil.hints import command_advice
 
 Outside = Literal["error", "clip"]
 """Policy for claims outside the bounds: refuse, or move to the nearer bound (counted)."""

@@ -18,6 +18,7 @@ from crowdveil.campaign.token import Link, Token, token_hash
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.data.evidence import Evidence
 from crowdveil.data.facts.inputs import joint_guarantee
+from crowdveil.display.html import policy_source
 from crowdveil.errors import CrowdveilError, SettingsError
 from crowdveil.folder.campaign import invitations
 from crowdveil.folder.campaign.campaign_reports import (
@@ -29,7 +30,6 @@ from crowdveil.folder.campaign.campaign_reports import (
 from crowdveil.folder.campaign.invitations import render_link_sheet, replace_link, write_first_link_of_each_worker
 from crowdveil.folder.evidence import read_evidence
 from crowdveil.planning.settings.creation import write_new_campaign_folder
-from crowdveil.presentation.html import policy_source
 from crowdveil.standalone.checks import parse_link
 from tests.campaign.builders import build_campaign
 from tests.device_vectors import read_vectors

@@ -14,7 +14,7 @@ import click
 from crowdveil.cli.display import least_and_larger_bounds_text, print_result
 from crowdveil.cli.options import CAMPAIGN_FOLDER, DELTA, FILE_PATH, FOLDER_PATH, Parsed
 from crowdveil.cli.verb import Verb, wants_json
-from crowdveil.presentation.counts import number_of
+from crowdveil.display.counts import number_of
 
 if TYPE_CHECKING:
     from crowdveil.campaign.document import Campaign

@@ -12,7 +12,7 @@ from crowdveil.cli.campaign.database import report_count_or_fewer_text
 from crowdveil.cli.display import next_row, print_result, printable, warning_rows
 from crowdveil.cli.options import CAMPAIGN_FILE, FILE_PATH, FOLDER_PATH
 from crowdveil.cli.verb import Verb, wants_json
-from crowdveil.presentation.counts import number_of
+from crowdveil.display.counts import number_of
 
 if TYPE_CHECKING:
     from crowdveil.campaign.document import Campaign

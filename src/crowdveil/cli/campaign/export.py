@@ -11,7 +11,7 @@ from crowdveil.cli.campaign.serve import database_option
 from crowdveil.cli.display import next_row, print_written, warning_rows
 from crowdveil.cli.options import FOLDER_PATH, replace_option
 from crowdveil.cli.verb import Verb
-from crowdveil.presentation.counts import number_of
+from crowdveil.display.counts import number_of
 
 
 @click.command(

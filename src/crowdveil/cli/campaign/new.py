@@ -97,7 +97,7 @@ def _created_campaign_json_members(created: CreatedCampaign) -> dict[str, Any]:
 
 def _rows_to_print(created: CreatedCampaign) -> list[tuple[str, str]]:
     from crowdveil.campaign.document import spaced_name_to_compare
-    from crowdveil.presentation.counts import number_of
+    from crowdveil.display.counts import number_of
     from crowdveil.privacy.campaign_sentences import level_sentences, question_sentences, relay_sentences
     from crowdveil.service.one_file_page import odds_sentences_by_language
 

@@ -9,7 +9,7 @@ import click
 from crowdveil.cli.display import print_written
 from crowdveil.cli.options import COUNT, DELTA, EPSILON, FILE_PATH, stated_options
 from crowdveil.cli.verb import Verb
-from crowdveil.presentation.counts import number_of
+from crowdveil.display.counts import number_of
 
 EXAMPLE = """crowdveil data assign --tasks tasks.csv --workers workers.csv
          --per-task 5 --out asked.csv"""

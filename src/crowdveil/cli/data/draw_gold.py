@@ -11,7 +11,7 @@ from crowdveil.cli.display import shown_items_with_full_count
 from crowdveil.cli.options import COUNT, FILE_PATH, SEED
 from crowdveil.cli.results.reports_argument import REPORTS, ReadReports, asked_options, open_reports, reports_options
 from crowdveil.cli.verb import Verb
-from crowdveil.presentation.counts import number_of
+from crowdveil.display.counts import number_of
 
 if TYPE_CHECKING:
     from crowdveil.crowd_review.gold_tasks import GoldDraw

@@ -20,7 +20,7 @@ from crowdveil.cli.options import (
 )
 from crowdveil.cli.results.reports_argument import REPORTS, asked_options
 from crowdveil.cli.verb import Verb
-from crowdveil.presentation.counts import crowd_text
+from crowdveil.display.counts import crowd_text
 
 if TYPE_CHECKING:
     from crowdveil.folder.recorded_reading_options import NamedReports

@@ -12,7 +12,7 @@ from crowdveil.cli.display import print_written, progress_bar, warning_rows
 from crowdveil.cli.options import FILE_PATH, NameChoice
 from crowdveil.cli.verb import Verb
 from crowdveil.data.importers.registry import TOOLS
-from crowdveil.presentation.counts import crowd_text
+from crowdveil.display.counts import crowd_text
 
 if TYPE_CHECKING:
     from crowdveil.data.importers.imported_answers import ImportedAnswers

@@ -30,7 +30,7 @@ from crowdveil.cli.options import (
     replace_option,
 )
 from crowdveil.cli.verb import Verb
-from crowdveil.presentation.counts import number_of
+from crowdveil.display.counts import number_of
 
 if TYPE_CHECKING:
     from crowdveil.channels.guarantee import Guarantee, Participation

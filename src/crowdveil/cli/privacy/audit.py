@@ -31,7 +31,7 @@ from crowdveil.cli.options import (
 )
 from crowdveil.cli.privacy.claim_file import campaign_or_certificate_file
 from crowdveil.cli.verb import Verb
-from crowdveil.presentation.counts import number_of
+from crowdveil.display.counts import number_of
 from crowdveil.registry import MECHANISM_NAMES
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from crowdveil.cli.display import print_result
 from crowdveil.cli.options import FILE_PATH
 from crowdveil.cli.privacy.claim_file import campaign_or_certificate_file
 from crowdveil.cli.verb import Verb, wants_json
+from crowdveil.display.counts import number_of
 from crowdveil.errors import ClaimError
-from crowdveil.presentation.counts import number_of
 
 if TYPE_CHECKING:
     from crowdveil.standalone.verification import Verification

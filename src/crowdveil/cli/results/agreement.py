@@ -11,7 +11,7 @@ from crowdveil.cli.display import number_with_six_digits, shown_items_with_full_
 from crowdveil.cli.options import FILE_PATH
 from crowdveil.cli.results.reports_argument import REPORTS, asked_options, open_reports, reports_options
 from crowdveil.cli.verb import Verb
-from crowdveil.presentation.counts import number_of, verb_of
+from crowdveil.display.counts import number_of, verb_of
 
 if TYPE_CHECKING:
     from crowdveil.evaluation.agreement.alpha import Agreement

@@ -11,7 +11,7 @@ from crowdveil.cli.display import first_rows_as_json_list
 from crowdveil.cli.options import FILE_PATH
 from crowdveil.cli.results.reports_argument import REPORTS, asked_options, open_reports, reports_options, truths_option
 from crowdveil.cli.verb import Verb
-from crowdveil.presentation.counts import number_of
+from crowdveil.display.counts import number_of
 
 if TYPE_CHECKING:
     from crowdveil.folder.recorded_reading_options import NamedReports

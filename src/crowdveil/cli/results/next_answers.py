@@ -12,7 +12,7 @@ from crowdveil.cli.display import first_rows_as_json_list, number_with_six_digit
 from crowdveil.cli.options import COUNT, FILE_PATH, NameChoice, flag_of, stated_options
 from crowdveil.cli.results.reports_argument import REPORTS, history_option, open_reports, reports_options, truths_option
 from crowdveil.cli.verb import Verb
-from crowdveil.presentation.counts import number_of
+from crowdveil.display.counts import number_of
 from crowdveil.registry import METHOD_NAMES
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from crowdveil.cli.results.reports_argument import (
     truths_option,
 )
 from crowdveil.cli.verb import Verb
-from crowdveil.presentation.counts import number_of
+from crowdveil.display.counts import number_of
 from crowdveil.registry import METHOD_NAMES
 
 if TYPE_CHECKING:

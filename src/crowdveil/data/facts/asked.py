@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, Self
 
 from crowdveil.channels.guarantee import Participation
 from crowdveil.errors import ReportsError
-from crowdveil.presentation.hints import advice
+from crowdveil.hints import advice
 
 if TYPE_CHECKING:
     from crowdveil.data.assignment import Assignment

@@ -8,9 +8,9 @@ from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.data.ingest.column_readers import normal_name
 from crowdveil.data.ingest.labels import groups_of_same_label_spellings
 from crowdveil.data.reports import Reports
+from crowdveil.display.counts import number_of
 from crowdveil.errors import ReportsError
-from crowdveil.presentation.counts import number_of
-from crowdveil.presentation.hints import advice, command_advice
+from crowdveil.hints import advice, command_advice
 
 ABSENT = frozenset({"na", "n/a", "none", "null", "nil", "<na>"})
 """Lower-case labels by which other programs write "no answer"; they can be labels, too."""

@@ -40,7 +40,7 @@ from crowdveil.data.ingest.csv_files import (
 from crowdveil.data.ingest.json_tables import records_of_table
 from crowdveil.data.spreadsheets.sheets import path_with_sheet
 from crowdveil.errors import ReportsError
-from crowdveil.presentation.hints import advice
+from crowdveil.hints import advice
 
 Form = Literal["parquet", "arrow", "arrow stream", "json", "text"]
 MAGIC: dict[bytes, Form] = {b"PAR1": "parquet", b"ARROW1": "arrow", b"\xff\xff\xff\xff": "arrow stream"}

@@ -35,7 +35,7 @@ from crowdveil.data.ingest.choices import (
 from crowdveil.data.ingest.dictionary_encoding import encode_text
 from crowdveil.data.ingest.labels import LabelMap, map_labels
 from crowdveil.errors import ReportsError, RowSource, place_of_rows
-from crowdveil.presentation.hints import advice, one_of
+from crowdveil.hints import advice, one_of
 
 MIN_QUESTIONS = 2
 MANY_TEXTS = 10

@@ -15,7 +15,7 @@ from crowdveil.data.importers.importer import Importer, Submission
 from crowdveil.data.importers.personal_columns import ADDRESS, NUMBERED_PREFIX, columns_that_name_people, is_personal
 from crowdveil.data.ingest.column_readers import ANSWERS, OTHER_NAMES, normal_name
 from crowdveil.errors import ReportsError
-from crowdveil.presentation.hints import advice
+from crowdveil.hints import advice
 
 ANSWER = "answer"
 TASK_NAMES = {*ANSWERS["task"], *OTHER_NAMES["task"], "id", ""}

@@ -13,9 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from crowdveil.arguments import is_number
 from crowdveil.channels.alphabet import MAGNITUDE_HINT, MAGNITUDE_RULE, Scale, is_zero_or_squares_safely
+from crowdveil.display.counts import repeated_pairs_text
 from crowdveil.errors import Code, ReportsError
-from crowdveil.presentation.counts import repeated_pairs_text
-from crowdveil.presentation.hints import advice, one_of
+from crowdveil.hints import advice, one_of
 
 Duplicates = Literal["error", "first", "last", "all"]
 Missing = Literal["error", "skip"]

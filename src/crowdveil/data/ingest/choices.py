@@ -15,9 +15,9 @@ from crowdveil.arguments import is_number, require_choice
 from crowdveil.channels.alphabet import NULL
 from crowdveil.data.ingest.checked_column_codes import EXAMPLES_SHOWN, MISSING, CodedColumn
 from crowdveil.data.ingest.column_readers import ReportColumns
+from crowdveil.display.counts import number_of
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.presentation.counts import number_of
-from crowdveil.presentation.hints import advice
+from crowdveil.hints import advice
 
 NothingTicked = Literal["no", "skip"]
 MIN_CHOICES = 2

@@ -42,7 +42,7 @@ from crowdveil.data.ingest.csv_files import (
 from crowdveil.data.ingest.dictionary_encoding import encode_batches
 from crowdveil.data.ingest.row_sources import source_of_kept_rows
 from crowdveil.errors import ReportsError, SettingsError, join_errors
-from crowdveil.presentation.hints import advice
+from crowdveil.hints import advice
 
 Accepted = Mapping[str, tuple[str, ...]]
 ANSWERS: Accepted = {

@@ -1,7 +1,7 @@
 """Errors of damaged CSV files, each with its row."""
 
 from crowdveil.errors import ReportsError
-from crowdveil.presentation.hints import advice
+from crowdveil.hints import advice
 
 COMMA = ","
 DELIMITERS = {COMMA: "comma", ";": "semicolon", "\t": "tab", "|": "vertical bar"}

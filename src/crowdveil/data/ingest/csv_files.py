@@ -44,7 +44,7 @@ from crowdveil.data.ingest.csv_quotes import QuoteValidator
 from crowdveil.data.spreadsheets.sheets import SheetText, file_and_sheet, read_sheet
 from crowdveil.errors import ReportsError, RowSource, join_errors, place_of_lines
 from crowdveil.files.filesystem import refuse_change_while_read
-from crowdveil.presentation.hints import advice
+from crowdveil.hints import advice
 
 UTF8_MARK, UTF16_MARKS = b"\xef\xbb\xbf", (b"\xff\xfe", b"\xfe\xff")
 ENCODINGS = ("utf-8", "cp1250", "cp1251", "cp1252", "utf-16-le", "utf-16-be")

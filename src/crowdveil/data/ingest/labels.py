@@ -26,9 +26,9 @@ from crowdveil.data.ingest.checked_column_codes import (
 )
 from crowdveil.data.ingest.choices import ChoiceOptions, columns_by_choice, notes_on_shared_separators
 from crowdveil.data.ingest.column_readers import ReportColumns
+from crowdveil.display.counts import number_of
 from crowdveil.errors import ReportsError
-from crowdveil.presentation.counts import number_of
-from crowdveil.presentation.hints import advice, one_of
+from crowdveil.hints import advice, one_of
 
 LabelMap = tuple[tuple[str, str], ...]
 """Pairs of a label and the one that replaces it."""

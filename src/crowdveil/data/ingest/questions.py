@@ -9,7 +9,7 @@ from crowdveil.data.ingest.checked_column_codes import CodedColumn, encode_ids
 from crowdveil.data.ingest.column_readers import ReportColumns
 from crowdveil.data.ingest.row_sources import source_of_kept_rows
 from crowdveil.errors import ReportsError
-from crowdveil.presentation.hints import advice
+from crowdveil.hints import advice
 
 NAMES_SHOWN, ROWS_SHOWN = 20, 5
 

@@ -58,10 +58,10 @@ from crowdveil.data.sources.location import (
 from crowdveil.data.spreadsheets.parts import workbook_form
 from crowdveil.data.spreadsheets.sheets import SUFFIXES as WORKBOOKS
 from crowdveil.data.spreadsheets.sheets import file_and_sheet, read_sheet
+from crowdveil.display.counts import number_of
 from crowdveil.errors import ReportsError
 from crowdveil.files.filesystem import temporary_folder
-from crowdveil.presentation.counts import number_of
-from crowdveil.presentation.hints import advice
+from crowdveil.hints import advice
 
 NUMBERED = "workers were named by an address or a time, and now have numbers."
 """End of the note on workers whose names hold within one import."""

@@ -27,7 +27,7 @@ from crowdveil.data.spreadsheets.parts import (
     workbook_form,
 )
 from crowdveil.errors import ReportsError
-from crowdveil.presentation.hints import advice
+from crowdveil.hints import advice
 
 SUFFIXES = (".xlsx", ".xlsm", ".ods")
 NAMED_SHEET = re.compile(r"(.+\.(?:xlsx|xlsm|ods))\?(.+)", re.IGNORECASE | re.DOTALL)

@@ -27,7 +27,7 @@ from crowdveil.channels.alphabet import Alphabet, Categories
 from crowdveil.data.identifiers import Identifiers
 from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError
-from crowdveil.presentation.hints import advice
+from crowdveil.hints import advice
 
 Metric = Literal["nominal", "ordinal", "interval"]
 Pairwise = Literal["agreement", "difference"]

@@ -11,7 +11,7 @@ from crowdveil.campaign.document import Relay
 from crowdveil.campaign.settings.settings_file import CampaignSettings
 from crowdveil.errors import SettingsError
 from crowdveil.files.atomic_write import PRIVATE_FILE, folder_errors
-from crowdveil.presentation.hints import command_advice
+from crowdveil.hints import command_advice
 
 
 def key_path(folder: Path) -> Path:

@@ -28,11 +28,11 @@ from crowdveil.campaign.folder import (
 from crowdveil.campaign.settings.task_and_worker_files import read_rows
 from crowdveil.campaign.token import Link, Token, token_hash
 from crowdveil.data.write_reports import warning_of_names_read_as_formulas
+from crowdveil.display.html import policy_source
 from crowdveil.errors import SettingsError
 from crowdveil.files.atomic_write import Outputs, write_outputs
 from crowdveil.files.csv_rows import csv_text
-from crowdveil.presentation.hints import advice, command_advice, one_of
-from crowdveil.presentation.html import policy_source
+from crowdveil.hints import advice, command_advice, one_of
 
 KIND = "links"
 MAX_SHEET = 2_000

@@ -23,7 +23,7 @@ from crowdveil.folder.evidence import NO_OPTIONS, EvidenceOptions, is_certificat
 from crowdveil.folder.recorded_reading_options import recorded_reports
 from crowdveil.folder.results.result_files import read_results
 from crowdveil.folder.write_collection import REPORTS_FILES
-from crowdveil.presentation.hints import advice, command_advice, one_of
+from crowdveil.hints import advice, command_advice, one_of
 from crowdveil.standalone.checks import CAMPAIGN_FORMAT
 from crowdveil.standalone.verification import parse_json, read_bounded, read_parts, read_prior, verify
 

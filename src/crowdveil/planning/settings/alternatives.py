@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from crowdveil.campaign.settings.privacy_request import MAX_BUDGET, PLAN, PrivacyRequest
 from crowdveil.campaign.settings.settings_file import CampaignSettings
 from crowdveil.errors import SettingsError
+from crowdveil.hints import advice
 from crowdveil.planning import Prediction, predict_campaign_error
 from crowdveil.planning.bayes_error import SEARCH_CROWDS
 from crowdveil.planning.plan_sentences import expected_error_text
@@ -14,7 +15,6 @@ from crowdveil.planning.prediction import predict_from_bayes_errors
 from crowdveil.planning.settings.chosen_mechanism import mechanism_of_campaign_settings
 from crowdveil.planning.settings.expected_error import ExpectedError, mechanism_on_plan_scale, planned_campaign
 from crowdveil.planning.worker_budget import task_loads_per_worker_to_compare
-from crowdveil.presentation.hints import advice
 from crowdveil.standalone.checks import MAX_SLOTS
 
 WORTH_ASKING = 0.9

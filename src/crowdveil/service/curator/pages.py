@@ -19,8 +19,8 @@ from starlette.routing import BaseRoute, Route
 
 from crowdveil.campaign.document import spaced_name_to_compare
 from crowdveil.channels.rounding import format_bound
+from crowdveil.display.counts import number_of
 from crowdveil.errors import SettingsError
-from crowdveil.presentation.counts import number_of
 from crowdveil.privacy.campaign_sentences import question_sentences
 from crowdveil.release.results_page import content_security_policy
 from crowdveil.service.curator.results import DOWNLOADS, PAGE_FILE, CampaignResult, Results

@@ -9,7 +9,7 @@ from math import inf
 from textwrap import wrap
 from zlib import crc32
 
-from crowdveil.presentation.html import STYLE, Html, filled, joined_html
+from crowdveil.display.html import STYLE, Html, filled, joined_html
 
 WIDTH = 360
 ROW, LINE = 26, 18

@@ -2,7 +2,7 @@
 
 import pytest
 
-from crowdveil.presentation.counts import crowd_text, number_of, repeated_pairs_text, verb_of
+from crowdveil.display.counts import crowd_text, number_of, repeated_pairs_text, verb_of
 
 
 @pytest.mark.parametrize(("count", "text"), [(0, "0 gold tasks"), (1, "1 gold task"), (2000, "2,000 gold tasks")])

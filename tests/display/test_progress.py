@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from crowdveil import Categories, DawidSkene, aggregate, compare
-from crowdveil.presentation import progress
-from crowdveil.presentation.progress import ProgressDisplay
+from crowdveil.display import progress
+from crowdveil.display.progress import ProgressDisplay
 from crowdveil.randomness import seeded
 from crowdveil.simulate import Crowd, categorical_crowd
 

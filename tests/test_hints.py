@@ -14,7 +14,7 @@ from crowdveil import Categories, Reports, Scale
 from crowdveil.cli import main
 from crowdveil.cli.named_options import option_naming
 from crowdveil.errors import ReportsError
-from crowdveil.presentation.hints import advice, advising_own_arguments, arguments_named_by, command_advice, one_of
+from crowdveil.hints import advice, advising_own_arguments, arguments_named_by, command_advice, one_of
 
 COMMAND = click.Command(
     "read",
@@ -141,6 +141,6 @@ def test_a_public_function_keeps_its_name_and_signature() -> None:
 
 def test_hints_load_the_standard_library_only() -> None:
     """A worker's device loads hints with its errors."""
-    program = "import sys, crowdveil.presentation.hints; print('numpy' in sys.modules, 'click' in sys.modules)"
+    program = "import sys, crowdveil.hints; print('numpy' in sys.modules, 'click' in sys.modules)"
 
     assert b"False False" in subprocess.run([sys.executable, "-c", program], capture_output=True, check=True).stdout

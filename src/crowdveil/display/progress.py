@@ -5,7 +5,7 @@ from time import monotonic
 from types import TracebackType
 from typing import Any, Self, TextIO
 
-from crowdveil.presentation.html import filled
+from crowdveil.display.html import filled
 
 SECONDS = 0.1
 """Least time between two updates."""

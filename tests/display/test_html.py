@@ -10,9 +10,9 @@ import pytest
 from markupsafe import Markup, escape
 
 from crowdveil import Categories, Guarantee, RandomizedResponse, Reports, Scale
+from crowdveil.display.html import STYLE, Html, filled, notebook_card, table
 from crowdveil.estimators import DawidSkene, StudentT, WeightedVote
 from crowdveil.planning import Plan, plan
-from crowdveil.presentation.html import STYLE, Html, filled, notebook_card, table
 from crowdveil.randomness import seeded
 from crowdveil.simulate import categorical_crowd, numeric_crowd
 from tests.planning.campaigns import of_labels
@@ -77,7 +77,7 @@ def test_colors_have_contrast(scheme: int) -> None:
 
 def test_pictures_say_what_they_show() -> None:
     """Every picture has a role, a title and a description with its numbers, and ids of its own."""
-    from crowdveil.presentation import svg_pictures
+    from crowdveil.display import svg_pictures
 
     drawn = [
         svg_pictures.bar_chart(None, "Bars", [("<a>", 2.0, "2"), ("b", 1.0, "1")], strong=0),
@@ -103,7 +103,7 @@ def test_pictures_say_what_they_show() -> None:
 
 def test_names_of_lines_do_not_overlap() -> None:
     """Lines that end at one height have names at least 14 units apart, inside the picture."""
-    from crowdveil.presentation.svg_pictures import BOTTOM, TOP, line_chart
+    from crowdveil.display.svg_pictures import BOTTOM, TOP, line_chart
 
     series = [(f"n{k}", [(1, 0.0), (2, k / 1000)]) for k in range(5)]
     page = ElementTree.fromstring(line_chart("L", "x", series, [("near top", 1.0)]))
@@ -116,7 +116,7 @@ def test_names_of_lines_do_not_overlap() -> None:
 
 def test_lines_through_the_same_points_are_one() -> None:
     """Equal lines share a line with both names, which stand under each other as they are."""
-    from crowdveil.presentation.svg_pictures import line_chart, merge_equal_lines
+    from crowdveil.display.svg_pictures import line_chart, merge_equal_lines
 
     both = [("randomized-response", [(1, 2.0), (2, 1.0)]), ("quantized-response", [(1, 2.0), (2, 1.0)])]
     page = ElementTree.fromstring(line_chart("L", "x", both))
