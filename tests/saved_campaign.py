@@ -26,7 +26,7 @@ from crowdveil import (
     Scale,
     WeightedMean,
 )
-from crowdveil.data.facts.asked import LISTED
+from crowdveil.answers.facts.asked import LISTED
 from crowdveil.estimators import PrivateDawidSkene, WeightedVote
 
 CAMPAIGN = Path(__file__).parent / "cases" / "campaign"

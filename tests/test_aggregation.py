@@ -21,7 +21,7 @@ from crowdveil import (
     conclude,
     draw_gold,
 )
-from crowdveil.data.write_reports import reports_table_in_task_order
+from crowdveil.answers.write_reports import reports_table_in_task_order
 from crowdveil.errors import ReportsError
 from crowdveil.evaluation.metrics import score
 from crowdveil.inference.methods import SLOW_WORK

@@ -40,7 +40,6 @@ MOVING = {
     "crowd_review.unclear_workers": "quality.review.unclear_workers",
     "crowd_review.votes_of_others": "quality.review.votes_of_others",
     "crowd_review.workers": "quality.review.workers",
-    "data": "answers",
     "demo": "comparison.demo",
     "em.executor": "em.engines.executor",
     "engines": "em.engines",

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from crowdveil.data import datasets
+from crowdveil.answers import datasets
 from crowdveil.estimators import ESTIMATORS
 from crowdveil.evaluation.gold import AlignedGold, align_gold, gold_codes
 from crowdveil.evaluation.metrics import score

@@ -16,7 +16,7 @@ from experiments.methods.comparison import CONSTANT, SETS, log_loss, reported_go
 from experiments.rows import read_rows, write_rows
 
 from crowdveil import infer
-from crowdveil.data import datasets
+from crowdveil.answers import datasets
 from crowdveil.em.estimate import Estimate
 from crowdveil.evaluation.gold import align_gold, gold_codes, tied_label_weights
 from crowdveil.evaluation.metrics import score

@@ -32,10 +32,10 @@ from crowdveil import (
     Scale,
     WeightedMean,
 )
+from crowdveil.answers.assignment import Assignment
+from crowdveil.answers.datasets import load
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
-from crowdveil.data.assignment import Assignment
-from crowdveil.data.datasets import load
 from crowdveil.demo.crowds_and_trials import every_nth_task
 from crowdveil.estimators import Estimator, WeightedVote
 from crowdveil.estimators.gaussian.discretization import normal_log_prior

@@ -18,7 +18,7 @@ from experiments.methods.comparison import SETS, log_loss
 from experiments.rows import read_rows, write_rows
 
 from crowdveil import HierarchicalDawidSkene, Reports
-from crowdveil.data import datasets
+from crowdveil.answers import datasets
 from crowdveil.em.estimate import Estimate
 from crowdveil.em.worker_history import WorkerHistory
 from crowdveil.evaluation.gold import align_gold

@@ -12,14 +12,14 @@ from crowdveil.registry import PACKAGES, PUBLIC_MODULES
 
 if TYPE_CHECKING:
     from crowdveil.aggregation import aggregate as aggregate
+    from crowdveil.answers.assignment import Assignment as Assignment
+    from crowdveil.answers.reports import Reports as Reports
     from crowdveil.channels.alphabet import Categories as Categories
     from crowdveil.channels.alphabet import Scale as Scale
     from crowdveil.channels.channel import Channel as Channel
     from crowdveil.channels.channel_table import ChannelTable as ChannelTable
     from crowdveil.channels.guarantee import Guarantee as Guarantee
     from crowdveil.comparison import compare as compare
-    from crowdveil.data.assignment import Assignment as Assignment
-    from crowdveil.data.reports import Reports as Reports
     from crowdveil.em.estimate import Estimate as Estimate
     from crowdveil.errors import CrowdveilError as CrowdveilError
     from crowdveil.estimators import DawidSkene as DawidSkene

@@ -6,12 +6,12 @@ from typing import Any, Literal, TypeVar, Unpack, overload
 
 import pyarrow as pa
 
+from crowdveil.answers.assignment import Assignment
+from crowdveil.answers.evidence import Evidence
+from crowdveil.answers.reports import Reports
 from crowdveil.arguments import require_bool
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
-from crowdveil.data.assignment import Assignment
-from crowdveil.data.evidence import Evidence
-from crowdveil.data.reports import Reports
 from crowdveil.em.executor import Engine
 from crowdveil.em.model import Progress
 from crowdveil.hints import advising_own_arguments

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, Protocol, Unpack
 
 import pyarrow as pa
 
+from crowdveil.answers.evidence import Evidence
+from crowdveil.answers.frames import ArrowRows
+from crowdveil.answers.reports import Reports
 from crowdveil.arguments import require_instance, require_list, require_whole_number
 from crowdveil.channels.alphabet import Scale, first_names_and_count_of_others
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.guarantee import Participation
 from crowdveil.channels.rounding import format_bound
-from crowdveil.data.evidence import Evidence
-from crowdveil.data.frames import ArrowRows
-from crowdveil.data.reports import Reports
 from crowdveil.display.html import notebook_card, table
 from crowdveil.display.progress import ProgressDisplay
 from crowdveil.display.svg_pictures import line_chart
@@ -413,7 +413,7 @@ def _answers_and_gold(crowd: Any, gold: Any, options: ColumnKeywords) -> tuple[R
                 "gold names a task once", value=len(truths) - len(known), hint="1 and '1' are one task."
             )
     else:
-        hint = "Give gold= beside a frame; or a simulated Crowd, or a data set (crowdveil.data.datasets.load)."
+        hint = "Give gold= beside a frame; or a simulated Crowd, or a data set (crowdveil.answers.datasets.load)."
         raise SettingsError("a crowd must have answers and gold", value=type(crowd).__name__, hint=hint)
     if answers.alphabet is None:
         hint = "Read them with alphabet=Scale(low, high, step)."

@@ -5,13 +5,13 @@ from typing import Any, Unpack
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from crowdveil.answers.facts.asked import why_missing_lists_void_privacy
+from crowdveil.answers.frames import OriginalColumns, as_same_kind
+from crowdveil.answers.read_options import IdentifierList
+from crowdveil.answers.reports import Reports
+from crowdveil.answers.write_reports import reports_table_in_task_order
 from crowdveil.arguments import require_instance
 from crowdveil.channels.alphabet import Scale
-from crowdveil.data.facts.asked import why_missing_lists_void_privacy
-from crowdveil.data.frames import OriginalColumns, as_same_kind
-from crowdveil.data.read_options import IdentifierList
-from crowdveil.data.reports import Reports
-from crowdveil.data.write_reports import reports_table_in_task_order
 from crowdveil.errors import SettingsError
 from crowdveil.hints import advising_own_arguments
 from crowdveil.inference.answers import PERTURBED, ColumnKeywords, read_answers

@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from crowdveil.answers.facts.prior import Prior
+from crowdveil.answers.reports import Reports
 from crowdveil.arguments import (
     require_instance,
     require_list,
@@ -12,8 +14,6 @@ from crowdveil.arguments import (
 )
 from crowdveil.channels.alphabet import Alphabet, Categories, Scale
 from crowdveil.channels.guarantee import Participation, require_participation
-from crowdveil.data.facts.prior import Prior
-from crowdveil.data.reports import Reports
 from crowdveil.em.gold import as_gold
 from crowdveil.errors import SettingsError
 from crowdveil.hints import advising_own_arguments

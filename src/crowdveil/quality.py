@@ -6,6 +6,11 @@ from typing import Any, Unpack
 
 import pyarrow as pa
 
+from crowdveil.answers.assignment import Assignment
+from crowdveil.answers.evidence import Evidence
+from crowdveil.answers.frames import as_same_kind
+from crowdveil.answers.identifiers import Identifiers, identifiers_as_arrow
+from crowdveil.answers.reports import Reports
 from crowdveil.arguments import require_bool, require_list, require_number, require_whole_number
 from crowdveil.channels.alphabet import Categories
 from crowdveil.channels.channel import Channel
@@ -21,11 +26,6 @@ from crowdveil.crowd_review.conclusions import conclude_from_drawn_gold
 from crowdveil.crowd_review.gold_tasks import draw_tasks_without_known
 from crowdveil.crowd_review.next_answers import choose_next, require_labels_for_next_answers
 from crowdveil.crowd_review.workers import review_columns, review_workers
-from crowdveil.data.assignment import Assignment
-from crowdveil.data.evidence import Evidence
-from crowdveil.data.frames import as_same_kind
-from crowdveil.data.identifiers import Identifiers, identifiers_as_arrow
-from crowdveil.data.reports import Reports
 from crowdveil.em.gold import as_gold, drawn_gold
 from crowdveil.errors import SettingsError
 from crowdveil.evaluation.agreement.alpha import LEVEL

@@ -189,7 +189,7 @@ USUAL_MECHANISMS = (
 )
 """Mechanisms that are public names of the package; `crowdveil.mechanisms` has all."""
 PUBLIC_MODULES: Mapping[str, str] = {
-    "Assignment": "data.assignment",
+    "Assignment": "answers.assignment",
     "Categories": "channels.alphabet",
     "Channel": "channels.channel",
     "ChannelTable": "channels.channel_table",
@@ -197,7 +197,7 @@ PUBLIC_MODULES: Mapping[str, str] = {
     "Estimate": "em.estimate",
     "Guarantee": "channels.guarantee",
     "Inference": "inference.infer",
-    "Reports": "data.reports",
+    "Reports": "answers.reports",
     "Scale": "channels.alphabet",
     "aggregate": "aggregation",
     "agreement": "quality",

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from crowdveil import DawidSkene, RandomizedResponse
-from crowdveil.data.reports import Reports
+from crowdveil.answers.reports import Reports
 from crowdveil.estimators import WeightedVote
 from crowdveil.evaluation import metrics
 from crowdveil.randomness import seeded

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from crowdveil.data.columnar_store import STORE_FILES
-from crowdveil.data.reports import Reports
+from crowdveil.answers.columnar_store import STORE_FILES
+from crowdveil.answers.reports import Reports
 from crowdveil.folder.crowd import read_crowd
 from tests.cli.conftest import LABELS, LISTS, Refusal, Run, RunJson
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from crowdveil.data.facts.collection import GUARANTEE_SCOPE
+from crowdveil.answers.facts.collection import GUARANTEE_SCOPE
 from crowdveil.folder.crowd import read_crowd
 from crowdveil.randomness import Secure
 from tests.cli.conftest import LABELS, LISTS, Refusal, Run, RunJson, write

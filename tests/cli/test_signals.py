@@ -19,7 +19,7 @@ PATIENCE = 60
 SLOW = """
 import sys, time
 from crowdveil.cli import start
-from crowdveil.data import write_reports
+from crowdveil.answers import write_reports
 
 def slow(*_):
     print("begun", file=sys.stderr, flush=True)

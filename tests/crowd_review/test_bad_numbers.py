@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import crowdveil as cv
+from crowdveil.answers.reports import Reports
 from crowdveil.crowd_review.number_patterns import (
     CLOSE,
     NumberPatterns,
@@ -13,7 +14,6 @@ from crowdveil.crowd_review.number_patterns import (
     most_frequent_numbers,
 )
 from crowdveil.crowd_review.workers import Review, review_workers
-from crowdveil.data.reports import Reports
 
 TASKS, WORKERS = 200, 20
 BAD = 6

@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 
 import crowdveil as cv
+from crowdveil.answers.evidence import Evidence
+from crowdveil.answers.facts.collection import Collection
+from crowdveil.answers.ingest.gold_files import DrawnGold, load_gold_with_draw_seed
+from crowdveil.answers.reports import Reports
 from crowdveil.channels.alphabet import Categories
 from crowdveil.channels.guarantee import Guarantee
 from crowdveil.crowd_review.conclusions import conclude_from_drawn_gold
 from crowdveil.crowd_review.workers import review_workers
-from crowdveil.data.evidence import Evidence
-from crowdveil.data.facts.collection import Collection
-from crowdveil.data.ingest.gold_files import DrawnGold, load_gold_with_draw_seed
-from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.inference.given import KnownTruths
 from crowdveil.inference.infer import infer

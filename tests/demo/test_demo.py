@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from crowdveil.answers.datasets import load
+from crowdveil.answers.reports import Reports
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.comparison import Trial, compare_with_unprotected, run_trial
-from crowdveil.data.datasets import load
-from crowdveil.data.reports import Reports
 from crowdveil.demo import Demo, run_demo
 from crowdveil.demo.crowds_and_trials import (
     POINTS_PER_STEP,

@@ -22,7 +22,7 @@ from crowdveil import (
     Reports,
     WeightedMean,
 )
-from crowdveil.data.facts.asked import LISTED
+from crowdveil.answers.facts.asked import LISTED
 from crowdveil.em import loop, memory
 from crowdveil.em.executor import Blocks, BlockWorker, FitTask, Step
 from crowdveil.em.memory import MemoryNeeds, MemoryPlan, PosteriorStore

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from crowdveil import DawidSkene, Gaussian, OneCoin, Reports
-from crowdveil.data.facts.asked import LISTED
+from crowdveil.answers.facts.asked import LISTED
 from crowdveil.em.executor import FitTask, Step
 from crowdveil.engines import worker
 from crowdveil.engines.dask import DaskExecutor, check_versions, require_extra

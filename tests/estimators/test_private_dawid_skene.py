@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from crowdveil.answers.reports import Reports
 from crowdveil.channels.alphabet import NULL, Categories
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.guarantee import Participation
-from crowdveil.data.reports import Reports
 from crowdveil.em.estimator import coded_and_summarized
 from crowdveil.em.model import Summary
 from crowdveil.errors import SettingsError

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 
+from crowdveil.answers.reports import Reports
 from crowdveil.channels.alphabet import Categories
-from crowdveil.data.reports import Reports
 from crowdveil.em.estimator import coded_and_summarized
 from crowdveil.em.gold import NO_GOLD
 from crowdveil.em.kernels.dispatch import encoded_block_for_kernels

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from crowdveil.answers.assignment import Assignment
+from crowdveil.answers.reports import Reports
 from crowdveil.channels.alphabet import Alphabet, Categories, Scale
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.guarantee import Participation
-from crowdveil.data.assignment import Assignment
-from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.evaluation.agreement.alpha import Interval, Metric, agreement
 from crowdveil.evaluation.agreement.corrected_for_channel import agreement_through_channel

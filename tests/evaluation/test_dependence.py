@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 import crowdveil as cv
 from crowdveil import Categories, HierarchicalDawidSkene, Reports
-from crowdveil.data.blocks import Block
+from crowdveil.answers.blocks import Block
 from crowdveil.em.kernels.report_weights import PairShares
 from crowdveil.evaluation import copies
 from crowdveil.evaluation.agreement import beyond_model

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from crowdveil.answers.reports import Reports
 from crowdveil.channels.alphabet import Alphabet, Categories, Scale
-from crowdveil.data.reports import Reports
 from crowdveil.evaluation.agreement.alpha import agreement
 from crowdveil.evaluation.agreement.kappa import kappas
 from tests.evaluation.test_agreement import reports_of

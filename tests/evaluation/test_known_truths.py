@@ -8,9 +8,9 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import t
 
+from crowdveil.answers.reports import Reports
 from crowdveil.channels.alphabet import Categories
 from crowdveil.channels.channel_table import ChannelTable
-from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError
 from crowdveil.evaluation.gold_draw import require_gold_is_start_of_draw, seeded_order_of_tasks, tasks_in_draw_order
 from crowdveil.evaluation.prediction_powered import (

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from crowdveil.data.reports import Reports
+from crowdveil.answers.reports import Reports
 from crowdveil.evaluation.pair_abilities import (
     AnswerNumbers,
     WorkerPairs,

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from crowdveil.answers.reports import Reports
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.channels.guarantee import Guarantee
-from crowdveil.data.reports import Reports
 from crowdveil.em.estimate import Estimate, WorkerTable
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.files.atomic_write import write_atomically
@@ -25,7 +25,7 @@ from crowdveil.folder.estimate_files import write_estimate
 from crowdveil.folder.evidence import EvidenceOptions, read_evidence
 from crowdveil.folder.write_collection import write_reports
 from crowdveil.standalone.checks import visible_form
-from tests.data.test_reports import cells
+from tests.answers.test_reports import cells
 from tests.strategies import small_numeric_reports, small_reports
 
 CERTIFICATE = {"format": "crowdveil-channel/1", "sha256": "ab" * 32}

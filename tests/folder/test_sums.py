@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from crowdveil.answers.reports import Reports
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.channels.guarantee import Guarantee
-from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.folder.crowd import crowd_of_reports, is_sums_file, read_crowd
 from crowdveil.folder.evidence import read_evidence

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from crowdveil import HierarchicalDawidSkene, RandomizedResponse, aggregate
+from crowdveil.answers.evidence import Evidence
+from crowdveil.answers.write_reports import reports_table_in_task_order
 from crowdveil.channels.alphabet import Categories
-from crowdveil.data.evidence import Evidence
-from crowdveil.data.write_reports import reports_table_in_task_order
 from crowdveil.errors import SettingsError
 from crowdveil.estimators import ESTIMATORS
 from crowdveil.folder.evidence import EvidenceOptions, read_evidence

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crowdveil.data.reports import Reports
+from crowdveil.answers.reports import Reports
 from crowdveil.errors import SettingsError
 from crowdveil.planning.next_answers import CrowdState, gain_and_information_per_report, next_answers
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from crowdveil.data.assignment import Assignment
+from crowdveil.answers.assignment import Assignment
 from crowdveil.evaluation.metrics import score
 from crowdveil.mechanisms import RandomizedResponse
 from crowdveil.planning import Campaign, Prediction, predict_campaign_error, prediction

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from crowdveil.answers.reports import Reports
 from crowdveil.channels.alphabet import Alphabet, Categories, Scale
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.channels.rounding import lower_of_binary_and_decimal
-from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.mechanisms import MECHANISMS, MatrixFactorizationPublished, RandomizedResponse, SunTwoLayer, TwoLayer
 from crowdveil.privacy.accounting import Account, account, account_channel_table

@@ -12,6 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from crowdveil.answers.facts.prior import Prior
+from crowdveil.answers.ingest.column_readers import load_prior
 from crowdveil.campaign.document import Campaign
 from crowdveil.channel_design import normal_worker_model, one_coin_answer_given_truth
 from crowdveil.channels.alphabet import Categories, Scale
@@ -20,8 +22,6 @@ from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import table_by_task
 from crowdveil.channels.guarantee import Guarantee, Participation
 from crowdveil.channels.rounding import percent_rounded_up
-from crowdveil.data.facts.prior import Prior
-from crowdveil.data.ingest.column_readers import load_prior
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.mechanisms import Designed, Laplace, QuantizedResponse, RandomizedResponse
 from crowdveil.privacy.largest_posterior import picture_rows_of_largest_posteriors, sentences_on_adversary_certainty

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from crowdveil.answers.write_reports import reports_table_in_task_order, write_table
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.cli import main
-from crowdveil.data.write_reports import reports_table_in_task_order, write_table
 from crowdveil.files.atomic_write import write_outputs
 from crowdveil.folder.campaign.campaign_reports import exported_name_of_slot
 from crowdveil.folder.estimate_files import page_outputs

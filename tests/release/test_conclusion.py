@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from crowdveil.answers.evidence import Evidence
+from crowdveil.answers.facts.asked import Asked
+from crowdveil.answers.reports import Reports
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.channels.guarantee import Guarantee
-from crowdveil.data.evidence import Evidence
-from crowdveil.data.facts.asked import Asked
-from crowdveil.data.reports import Reports
 from crowdveil.em.estimate import Estimate, WorkerTable
 from crowdveil.em.gold import CrossValidation
 from crowdveil.mechanisms import RandomizedResponse

@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from crowdveil.answers.reports import Reports
 from crowdveil.channels.alphabet import Categories
 from crowdveil.crowd_review.gold_tasks import draw_tasks_without_known
-from crowdveil.data.reports import Reports
 from crowdveil.em.gold import CrossValidation
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.evaluation.agreement.alpha import Agreement, Interval, agreement

@@ -27,7 +27,7 @@ from experiments.papers.sun2018.published import send
 from experiments.synthesis.density_error import basic_release
 
 from crowdveil import Gaussian, RandomizedResponse, WeightedMean
-from crowdveil.data.reports import Reports
+from crowdveil.answers.reports import Reports
 from crowdveil.estimators import PrivateDawidSkene
 from crowdveil.matplotlib_plots import INK
 from crowdveil.randomness import seeded

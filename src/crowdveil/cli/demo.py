@@ -19,8 +19,8 @@ WIDE = 70
 """Smallest terminal width, in columns, with full headings."""
 
 if TYPE_CHECKING:
+    from crowdveil.answers.datasets import Dataset
     from crowdveil.comparison import Row
-    from crowdveil.data.datasets import Dataset
     from crowdveil.demo import Demo
 
 
@@ -61,7 +61,7 @@ def demo(data: Path | None, out: Path, seed: int) -> None:
 
 def _data_set_loader(data: Path | None) -> Callable[[str], Dataset] | None:
     """Return the reader of the data sets of a folder; None if no folder is given, and the usual one lacks some."""
-    from crowdveil.data.datasets import available, load
+    from crowdveil.answers.datasets import available, load
     from crowdveil.demo.crowds_and_trials import REAL
 
     if data is None and not REAL.issubset(available()):

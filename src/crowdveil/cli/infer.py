@@ -51,9 +51,9 @@ from crowdveil.cli.verb import Verb
 from crowdveil.registry import METHOD_NAMES
 
 if TYPE_CHECKING:
-    from crowdveil.data.evidence import Evidence
-    from crowdveil.data.read_options import Kind
-    from crowdveil.data.sources.answer_source import AnswerSource
+    from crowdveil.answers.evidence import Evidence
+    from crowdveil.answers.read_options import Kind
+    from crowdveil.answers.sources.answer_source import AnswerSource
     from crowdveil.files.atomic_write import Outputs
     from crowdveil.folder.evidence import EvidenceOptions
     from crowdveil.folder.given_files import Costs
@@ -287,7 +287,7 @@ class _PreparedInference:
 
     def infer_arguments(self, bar: Bar | None) -> dict[str, Any]:
         """Return the keyword arguments of the library's `infer`, with steps counted on a bar if it is shown."""
-        from crowdveil.data.ingest.column_readers import load_prior
+        from crowdveil.answers.ingest.column_readers import load_prior
         from crowdveil.folder.given_files import read_history, read_known_truths, read_saved_fit
 
         asked, kind = self.asked, _kind_of_truths(self.evidence, self.estimator)
@@ -364,7 +364,7 @@ def _refuse_single_question_options(hint: str) -> None:
 
 def _infer_each(sources: dict[str, AnswerSource], options: dict[str, InferOptions], folder: Path) -> None:
     """Read all questions, infer each by itself, write each to a folder of its own, print one table."""
-    from crowdveil.data.facts.label_notes import hint_if_labels_look_like_grades
+    from crowdveil.answers.facts.label_notes import hint_if_labels_look_like_grades
     from crowdveil.folder.answers import default_output_folder
     from crowdveil.folder.estimate_files import warning_of_earlier_truths_kept
     from crowdveil.inference.infer import infer as infer_truths

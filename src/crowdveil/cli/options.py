@@ -343,7 +343,7 @@ def mechanism_settings(
     own: MechanismOptions,
 ) -> MechanismSettings:
     """Return the requested mechanism from `mechanism_options`; a contradiction ends with wrong usage."""
-    from crowdveil.data.ingest.column_readers import load_prior
+    from crowdveil.answers.ingest.column_readers import load_prior
     from crowdveil.privacy.mechanism_from_settings import Expectation, MechanismSettings
 
     expected = {name: getattr(own, name) for name in ("prior", "participation_rate", "ability", "sigmas")}

@@ -38,10 +38,10 @@ from crowdveil.cli.verb import Verb
 from crowdveil.display.counts import crowd_text
 
 if TYPE_CHECKING:
+    from crowdveil.answers.assignment import Assignment
+    from crowdveil.answers.ingest.checked_column_codes import Duplicates
+    from crowdveil.answers.sources.location import Layout
     from crowdveil.channels.alphabet import Alphabet
-    from crowdveil.data.assignment import Assignment
-    from crowdveil.data.ingest.checked_column_codes import Duplicates
-    from crowdveil.data.sources.location import Layout
     from crowdveil.folder.answers import AnswersRead, CampaignLists
     from crowdveil.folder.write_collection import Form
     from crowdveil.privacy.mechanism_from_settings import MechanismSettings
@@ -162,7 +162,7 @@ def perturb(asked: PerturbOptions) -> None:
     --assignment over the most tasks assigned to one worker. With protected participation "no answer" (NULL) is hidden
     like an answer: on every task, or, with --assignment, on the assigned tasks only, at a far smaller total loss.
     """
-    from crowdveil.data.write_reports import warning_of_names_read_as_formulas
+    from crowdveil.answers.write_reports import warning_of_names_read_as_formulas
     from crowdveil.folder.answers import read_public_campaign_lists
     from crowdveil.folder.estimate_files import warning_of_stale_results
     from crowdveil.folder.perturbed_collection import collection_files, read_channel_rows, write_collection
@@ -226,7 +226,7 @@ def _within_budget(asked: PerturbOptions, read: AnswersRead, cells: int) -> Mech
 
 def _rules_that_changed_answers(read: AnswersRead, collection: PerturbedCollection) -> list[str]:
     """Return the rules that changed answers; for runs without privacy also how often they did."""
-    from crowdveil.data.facts.asked import why_missing_lists_void_privacy
+    from crowdveil.answers.facts.asked import why_missing_lists_void_privacy
 
     if not collection.reasons_for_no_privacy:
         return list(read.rules)
@@ -256,8 +256,8 @@ def _composed_losses_as_json(collection: PerturbedCollection, cells: int, delta:
 
 
 def _data(collection: PerturbedCollection) -> dict[str, Any]:
+    from crowdveil.answers.facts.collection import GUARANTEE_SCOPE
     from crowdveil.channels.guarantee import ONE_RUN
-    from crowdveil.data.facts.collection import GUARANTEE_SCOPE
     from crowdveil.privacy.mechanism_from_settings import mechanism_parameters_by_name
 
     answers, mechanism, alphabet = collection.answers, collection.mechanism, collection.answers.alphabet

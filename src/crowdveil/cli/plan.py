@@ -205,8 +205,8 @@ def plan(asked: PlanOptions) -> None:
     if asked.settings is None:
         _print_plan(_checked_plan(asked, None))
         return
+    from crowdveil.answers.spreadsheets.sheets import sheet_or_file_text
     from crowdveil.campaign.settings.settings_file import read_settings
-    from crowdveil.data.spreadsheets.sheets import sheet_or_file_text
 
     sources = read_settings(asked.settings, sheet_or_file_text).by_question
     if len(sources) == 1:
@@ -323,7 +323,7 @@ def _print_plans(questions: Sequence[_CheckedPlan]) -> None:
 
 def _expected(asked: PlanOptions) -> tuple[Expectation, Campaign]:
     """Return what is expected of the answers, and the campaign."""
-    from crowdveil.data.ingest.column_readers import load_prior
+    from crowdveil.answers.ingest.column_readers import load_prior
     from crowdveil.planning.expected_campaign import expected_campaign
     from crowdveil.privacy.mechanism_from_settings import Expectation
 
@@ -356,7 +356,7 @@ def _make_plan(campaign: Campaign, asked: PlanOptions, bar: Bar | None, *, parti
 
 def _pilot(answers: Path | None, gold: Path | None, alphabet: Alphabet) -> Pilot | None:
     """Return the estimates of a pilot from its files; None without one."""
-    from crowdveil.data.reports import Reports
+    from crowdveil.answers.reports import Reports
     from crowdveil.folder.given_files import read_known_truths
     from crowdveil.planning import Pilot
 

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.data.evidence import Evidence
-from crowdveil.data.ingest.gold_files import PROPOSED
+from crowdveil.answers.evidence import Evidence
+from crowdveil.answers.ingest.gold_files import PROPOSED
 from crowdveil.em.estimate import Estimate
 from crowdveil.errors import SettingsError
 from crowdveil.inference.infer import Inference

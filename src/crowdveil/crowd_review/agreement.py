@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdveil.answers.evidence import Evidence, channel_or_raise_if_unknown
+from crowdveil.answers.identifiers import Identifiers
 from crowdveil.channels.alphabet import Categories
 from crowdveil.channels.channel_table import ChannelTable
-from crowdveil.data.evidence import Evidence, channel_or_raise_if_unknown
-from crowdveil.data.identifiers import Identifiers
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.evaluation.agreement.alpha import LEVEL, Agreement, agreement
 from crowdveil.evaluation.agreement.corrected_for_channel import agreement_through_channel

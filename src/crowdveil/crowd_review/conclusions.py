@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.data.identifiers import index_of
-from crowdveil.data.reports import Reports
+from crowdveil.answers.identifiers import index_of
+from crowdveil.answers.reports import Reports
 from crowdveil.em.estimate import Estimate
 from crowdveil.em.gold import align_gold
 from crowdveil.errors import ReportsError, SettingsError

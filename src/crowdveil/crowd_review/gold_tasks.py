@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.data.evidence import Evidence
-from crowdveil.data.identifiers import index_of, no_common_task_error
-from crowdveil.data.reports import Reports
+from crowdveil.answers.evidence import Evidence
+from crowdveil.answers.identifiers import index_of, no_common_task_error
+from crowdveil.answers.reports import Reports
 from crowdveil.errors import SettingsError
 from crowdveil.evaluation.gold_draw import MAX_SEED, new_seed, tasks_in_draw_order
 from crowdveil.inference.given import KnownTruths

@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaincc
 
+from crowdveil.answers.reports import Reports
 from crowdveil.crowd_review.listing import CopyingGroup
 from crowdveil.crowd_review.votes_of_others import VotesOfOthers
-from crowdveil.data.reports import Reports
 from crowdveil.em.kernels.report_weights import PairShares
 from crowdveil.estimators.confusion.dirichlet_multinomial import log_dirichlet_multinomial, log_evidence_of_rows
 from crowdveil.estimators.confusion.independent_workers import (

@@ -5,10 +5,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdveil.answers.reports import Reports
 from crowdveil.channels.alphabet import Categories
 from crowdveil.crowd_review.label_patterns import LabelPatterns, closest_copies
 from crowdveil.crowd_review.listing import Listing
-from crowdveil.data.reports import Reports
 from crowdveil.display.counts import number_of
 from crowdveil.evaluation.copies import has_few_pairs
 

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdveil.answers.evidence import Evidence
+from crowdveil.answers.identifiers import index_of, lazy_or_read_only_identifiers
+from crowdveil.answers.ingest.column_readers import ReportColumns
+from crowdveil.answers.reports import Reports
 from crowdveil.channels.channel import Channel, retained_share
 from crowdveil.channels.channel_table import ChannelTable
-from crowdveil.data.evidence import Evidence
-from crowdveil.data.identifiers import index_of, lazy_or_read_only_identifiers
-from crowdveil.data.ingest.column_readers import ReportColumns
-from crowdveil.data.reports import Reports
 from crowdveil.em.estimate import Estimate
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.estimators.confusion.truth_tables import ERROR_CORRELATION

@@ -23,9 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betainc
 
+from crowdveil.answers.reports import Reports
 from crowdveil.channels.alphabet import Scale
 from crowdveil.crowd_review.listing import CopyingGroup
-from crowdveil.data.reports import Reports
 from crowdveil.em.kernels.report_weights import report_pairs_by_distance
 from crowdveil.evaluation.copies import (
     LISTED_REPORTS,

@@ -2,10 +2,10 @@
 
 import numpy as np
 
+from crowdveil.answers.reports import Reports
 from crowdveil.crowd_review.label_reasons import MANY_PAIRS
 from crowdveil.crowd_review.listing import Listing
 from crowdveil.crowd_review.number_patterns import MIN_ANSWERS, RARE, NumberPatterns
-from crowdveil.data.reports import Reports
 from crowdveil.display.counts import number_of
 from crowdveil.evaluation.copies import MAX_PAIRS, MIN_COMMON
 

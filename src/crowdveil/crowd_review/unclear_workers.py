@@ -3,11 +3,11 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdveil.answers.evidence import Evidence
+from crowdveil.answers.reports import Reports
 from crowdveil.channels.alphabet import Categories
 from crowdveil.crowd_review.label_patterns import LabelPatterns
 from crowdveil.crowd_review.label_reasons import why_repeaters_are_hidden
-from crowdveil.data.evidence import Evidence
-from crowdveil.data.reports import Reports
 from crowdveil.display.counts import number_of, verb_of
 from crowdveil.em.estimate import Estimate
 from crowdveil.inference.gold_stack import MIN_GOLD

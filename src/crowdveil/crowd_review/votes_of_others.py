@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.data.blocks import Block
-from crowdveil.data.reports import Reports
+from crowdveil.answers.blocks import Block
+from crowdveil.answers.reports import Reports
 from crowdveil.em.estimator import validated_input
 from crowdveil.em.kernels.numpy_backend import softmax
 from crowdveil.em.kernels.report_weights import PairShares

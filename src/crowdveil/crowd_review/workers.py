@@ -18,13 +18,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdveil.answers.evidence import Evidence
 from crowdveil.channels.alphabet import Categories
 from crowdveil.crowd_review.label_patterns import LabelPatterns
 from crowdveil.crowd_review.label_reasons import add_label_reasons
 from crowdveil.crowd_review.listing import Kind, Listing
 from crowdveil.crowd_review.number_patterns import NumberPatterns
 from crowdveil.crowd_review.number_reasons import add_equal_answers, add_number_reasons
-from crowdveil.data.evidence import Evidence
 from crowdveil.em.estimate import Estimate
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.inference.infer import Inference

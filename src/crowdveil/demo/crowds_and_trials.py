@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr
 
+from crowdveil.answers.datasets import Dataset
+from crowdveil.answers.reports import Reports
 from crowdveil.channel_design import design_channel, normal_worker_model
 from crowdveil.channels.alphabet import Alphabet, Categories, Scale
 from crowdveil.comparison import GoldCrowd, Trial
-from crowdveil.data.datasets import Dataset
-from crowdveil.data.reports import Reports
 from crowdveil.errors import SettingsError
 from crowdveil.estimators import (
     DawidSkene,

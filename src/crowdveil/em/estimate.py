@@ -11,11 +11,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from crowdveil.answers.frames import OriginalColumns, as_pandas, as_polars, as_same_kind
+from crowdveil.answers.identifiers import Identifiers, LazyIdentifiers, identifiers_as_arrow
+from crowdveil.answers.reports import Reports
 from crowdveil.arguments import did_you_mean
 from crowdveil.channels.alphabet import Alphabet, first_names_and_count_of_others
-from crowdveil.data.frames import OriginalColumns, as_pandas, as_polars, as_same_kind
-from crowdveil.data.identifiers import Identifiers, LazyIdentifiers, identifiers_as_arrow
-from crowdveil.data.reports import Reports
 from crowdveil.display.counts import number_of
 from crowdveil.display.html import Html, notebook_card, table
 from crowdveil.display.svg_pictures import count_bars, interval_chart, share_histogram

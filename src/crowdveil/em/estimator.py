@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdveil.answers.assignment import Assignment
+from crowdveil.answers.facts.prior import Prior
+from crowdveil.answers.reports import Reports
 from crowdveil.arguments import KnownArguments, require_instance, require_known, require_number, require_whole_number
 from crowdveil.channels.alphabet import Alphabet
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
-from crowdveil.data.assignment import Assignment
-from crowdveil.data.facts.prior import Prior
-from crowdveil.data.reports import Reports
 from crowdveil.display.counts import repeated_pairs_text
 from crowdveil.display.progress import ProgressDisplay
 from crowdveil.em.estimate import Estimate

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Generic, Protocol, final
 
 import numpy as np
 
-from crowdveil.data.blocks import Block
+from crowdveil.answers.blocks import Block
 from crowdveil.em.gold import Gold
 from crowdveil.em.kernels.dispatch import encoded_block_for_kernels, parallel_map, thread_count_by_variable_or_load
 from crowdveil.em.kernels.numpy_backend import largest_change

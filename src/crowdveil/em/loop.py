@@ -6,8 +6,8 @@ from functools import reduce
 from itertools import count
 from typing import Any
 
+from crowdveil.answers.reports import BLOCK_REPORTS
 from crowdveil.channels.channel import Channel
-from crowdveil.data.reports import BLOCK_REPORTS
 from crowdveil.em.acceleration import REMAINING_CHANGE, Acceleration
 from crowdveil.em.estimate import StopReason
 from crowdveil.em.executor import Blocks, Engine, FitTask, Step, Threads

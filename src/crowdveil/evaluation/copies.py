@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.data.blocks import Block
-from crowdveil.data.reports import Reports
+from crowdveil.answers.blocks import Block
+from crowdveil.answers.reports import Reports
 from crowdveil.em.kernels.dispatch import use_compiled
 from crowdveil.evaluation.pair_abilities import (
     AnswerNumbers,

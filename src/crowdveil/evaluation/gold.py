@@ -6,8 +6,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdveil.answers.identifiers import index_of, no_common_task_error
 from crowdveil.channels.alphabet import MAGNITUDE_HINT, MAGNITUDE_RULE, Scale, is_zero_or_squares_safely
-from crowdveil.data.identifiers import index_of, no_common_task_error
 from crowdveil.em.estimate import Estimate, winners
 from crowdveil.em.gold import as_gold
 from crowdveil.errors import ReportsError, SettingsError, numpy_scalars_to_python

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.data.identifiers import Identifiers
+from crowdveil.answers.identifiers import Identifiers
 from crowdveil.em.estimate import Estimate
 from crowdveil.errors import ReportsError
 

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betainc
 
-from crowdveil.data.reports import Reports
+from crowdveil.answers.reports import Reports
 from crowdveil.em.kernels.report_weights import PairShares
 from crowdveil.evaluation.copies import (
     AlikePairs,

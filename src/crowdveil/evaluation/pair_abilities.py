@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.data.blocks import Block
+from crowdveil.answers.blocks import Block
 from crowdveil.em.kernels.report_weights import report_pairs_by_distance
 
 MAX_ROUNDS = 1000

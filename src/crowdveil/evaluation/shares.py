@@ -18,13 +18,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdveil.answers.assignment import Assignment
+from crowdveil.answers.identifiers import Identifiers
+from crowdveil.answers.reports import Reports
 from crowdveil.arguments import require_instance
 from crowdveil.channels.alphabet import NULL
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
-from crowdveil.data.assignment import Assignment
-from crowdveil.data.identifiers import Identifiers
-from crowdveil.data.reports import Reports
 from crowdveil.em.deconvolution import estimate_frequencies
 from crowdveil.em.estimator import require_null_reports_countable
 from crowdveil.em.observation_model import observation_model

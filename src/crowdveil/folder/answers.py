@@ -6,30 +6,30 @@ from typing import NamedTuple
 
 import numpy as np
 
-from crowdveil.channels.alphabet import Alphabet, Categories, Scale
-from crowdveil.data import datasets
-from crowdveil.data.assignment import Assignment
-from crowdveil.data.facts.asked import Asked
-from crowdveil.data.facts.label_notes import (
+from crowdveil.answers import datasets
+from crowdveil.answers.assignment import Assignment
+from crowdveil.answers.facts.asked import Asked
+from crowdveil.answers.facts.label_notes import (
     notes_on_unread_columns,
     spelling_notes,
     warnings_of_labels_meaning_no_answer,
 )
-from crowdveil.data.importers.export_file import read_given_columns
-from crowdveil.data.ingest.checked_column_codes import (
+from crowdveil.answers.importers.export_file import read_given_columns
+from crowdveil.answers.ingest.checked_column_codes import (
     EXAMPLES_SHOWN,
     Duplicates,
     refuse_if_rows_empty_or_marked,
     with_sorted_distinct_numbers,
 )
-from crowdveil.data.ingest.column_readers import ReportColumns
-from crowdveil.data.ingest.csv_files import Progress
-from crowdveil.data.ingest.labels import labels_with_counts
-from crowdveil.data.read_options import IdentifierList, ReadOptions
-from crowdveil.data.reports import Reports
-from crowdveil.data.sources.answer_source import AnswerSource, local_source
-from crowdveil.data.sources.location import DATASET
-from crowdveil.data.spreadsheets.sheets import file_and_sheet
+from crowdveil.answers.ingest.column_readers import ReportColumns
+from crowdveil.answers.ingest.csv_files import Progress
+from crowdveil.answers.ingest.labels import labels_with_counts
+from crowdveil.answers.read_options import IdentifierList, ReadOptions
+from crowdveil.answers.reports import Reports
+from crowdveil.answers.sources.answer_source import AnswerSource, local_source
+from crowdveil.answers.sources.location import DATASET
+from crowdveil.answers.spreadsheets.sheets import file_and_sheet
+from crowdveil.channels.alphabet import Alphabet, Categories, Scale
 from crowdveil.display.counts import repeated_pairs_text
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.folder.crowd import report_directory

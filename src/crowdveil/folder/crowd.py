@@ -14,13 +14,13 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from crowdveil.answers.columnar_store import read_seal_of_encoded_blocks
+from crowdveil.answers.facts.asked import LISTS, STATED, Asked
+from crowdveil.answers.facts.collection import Collection
+from crowdveil.answers.ingest.csv_files import content_digest
+from crowdveil.answers.reports import Reports
 from crowdveil.channels.alphabet import Alphabet, alphabet_from_json, alphabet_to_json
 from crowdveil.channels.guarantee import Guarantee, Participation
-from crowdveil.data.columnar_store import read_seal_of_encoded_blocks
-from crowdveil.data.facts.asked import LISTS, STATED, Asked
-from crowdveil.data.facts.collection import Collection
-from crowdveil.data.ingest.csv_files import content_digest
-from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.files.output_record import refuse_if_interrupted_command_left_parts
 from crowdveil.folder.crowd_second_format import (

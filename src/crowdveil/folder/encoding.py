@@ -3,10 +3,10 @@
 from pathlib import Path
 from typing import NamedTuple
 
-from crowdveil.data.columnar_store import STORE_FILES, write_encoded
-from crowdveil.data.ingest.csv_files import Progress
-from crowdveil.data.reports import Reports
-from crowdveil.data.sources.answer_source import AnswerSource
+from crowdveil.answers.columnar_store import STORE_FILES, write_encoded
+from crowdveil.answers.ingest.csv_files import Progress
+from crowdveil.answers.reports import Reports
+from crowdveil.answers.sources.answer_source import AnswerSource
 from crowdveil.errors import SettingsError
 from crowdveil.files.atomic_write import Outputs, staged_outputs
 from crowdveil.folder.crowd import (

@@ -12,8 +12,8 @@ from unicodedata import normalize
 
 import pyarrow as pa
 
-from crowdveil.data.facts.inputs import Input, inputs_to_json
-from crowdveil.data.write_reports import TABLE_FORMS, TableForm, require_form, write_table, write_tables
+from crowdveil.answers.facts.inputs import Input, inputs_to_json
+from crowdveil.answers.write_reports import TABLE_FORMS, TableForm, require_form, write_table, write_tables
 from crowdveil.em.estimate import Estimate
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.files.atomic_write import Outputs, Writer, write_outputs

@@ -9,30 +9,30 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from crowdveil.channels.alphabet import Alphabet, Scale
-from crowdveil.channels.channel import Channel
-from crowdveil.channels.channel_table import ChannelTable, is_channel_table
-from crowdveil.data import datasets
-from crowdveil.data.answer_confidences import confidences_of_answers
-from crowdveil.data.assignment import Assignment
-from crowdveil.data.columnar_store import STORE_FILES, has_repeated_pairs
-from crowdveil.data.evidence import Evidence
-from crowdveil.data.facts.asked import Asked
-from crowdveil.data.facts.collection import Collection
-from crowdveil.data.facts.inputs import Input, Role
-from crowdveil.data.facts.label_notes import (
+from crowdveil.answers import datasets
+from crowdveil.answers.answer_confidences import confidences_of_answers
+from crowdveil.answers.assignment import Assignment
+from crowdveil.answers.columnar_store import STORE_FILES, has_repeated_pairs
+from crowdveil.answers.evidence import Evidence
+from crowdveil.answers.facts.asked import Asked
+from crowdveil.answers.facts.collection import Collection
+from crowdveil.answers.facts.inputs import Input, Role
+from crowdveil.answers.facts.label_notes import (
     notes_on_unread_columns,
     refuse_numbers_outside,
     spelling_notes,
     warnings_of_labels_meaning_no_answer,
 )
-from crowdveil.data.ingest.checked_column_codes import EXAMPLES_SHOWN, Duplicates, Grid
-from crowdveil.data.ingest.column_readers import ReportColumns
-from crowdveil.data.ingest.csv_files import Progress, content_digest
-from crowdveil.data.read_options import Kind, ReadOptions
-from crowdveil.data.reports import Reports
-from crowdveil.data.sources.answer_source import AnswerSource, local_source
-from crowdveil.data.sources.location import DATASET
+from crowdveil.answers.ingest.checked_column_codes import EXAMPLES_SHOWN, Duplicates, Grid
+from crowdveil.answers.ingest.column_readers import ReportColumns
+from crowdveil.answers.ingest.csv_files import Progress, content_digest
+from crowdveil.answers.read_options import Kind, ReadOptions
+from crowdveil.answers.reports import Reports
+from crowdveil.answers.sources.answer_source import AnswerSource, local_source
+from crowdveil.answers.sources.location import DATASET
+from crowdveil.channels.alphabet import Alphabet, Scale
+from crowdveil.channels.channel import Channel
+from crowdveil.channels.channel_table import ChannelTable, is_channel_table
 from crowdveil.errors import CertificateError, ReportsError, SettingsError
 from crowdveil.folder.answers import (
     change_notes,

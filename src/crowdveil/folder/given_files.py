@@ -14,15 +14,15 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from crowdveil.answers import datasets
+from crowdveil.answers.facts.inputs import Input, derived_input, inputs_of_json
+from crowdveil.answers.importers.export_file import ExportFile
+from crowdveil.answers.ingest.column_readers import delimiter_and_roles, match_columns, read_csv_by_role
+from crowdveil.answers.ingest.csv_files import content_digest, text_source
+from crowdveil.answers.ingest.gold_files import load_gold_with_draw_seed
+from crowdveil.answers.read_options import Kind
+from crowdveil.answers.sources.location import DATASET
 from crowdveil.channels.alphabet import Alphabet
-from crowdveil.data import datasets
-from crowdveil.data.facts.inputs import Input, derived_input, inputs_of_json
-from crowdveil.data.importers.export_file import ExportFile
-from crowdveil.data.ingest.column_readers import delimiter_and_roles, match_columns, read_csv_by_role
-from crowdveil.data.ingest.csv_files import content_digest, text_source
-from crowdveil.data.ingest.gold_files import load_gold_with_draw_seed
-from crowdveil.data.read_options import Kind
-from crowdveil.data.sources.location import DATASET
 from crowdveil.em.saved_fit import SavedFit, is_saved_fit, saved_fit_damage_error
 from crowdveil.em.worker_history import WorkerHistory
 from crowdveil.errors import ReportsError, SettingsError

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from crowdveil.data.importers.export_file import ExportFile
-from crowdveil.data.importers.label_studio import PATH_MARK, TAXONOMY, content_of_result
-from crowdveil.data.ingest.choices import CHOICE_MARK, NO, YES, choice_task
+from crowdveil.answers.importers.export_file import ExportFile
+from crowdveil.answers.importers.label_studio import PATH_MARK, TAXONOMY, content_of_result
+from crowdveil.answers.ingest.choices import CHOICE_MARK, NO, YES, choice_task
 from crowdveil.em.estimate import Estimate
 from crowdveil.errors import ReportsError
 from crowdveil.files.atomic_write import Outputs, write_outputs

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
-from crowdveil.data.ingest.column_readers import delimiter_and_roles
-from crowdveil.data.ingest.csv_files import read_csv_table
-from crowdveil.data.reports import Reports
+from crowdveil.answers.ingest.column_readers import delimiter_and_roles
+from crowdveil.answers.ingest.csv_files import read_csv_table
+from crowdveil.answers.reports import Reports
 from crowdveil.errors import ReportsError
 from crowdveil.folder.crowd import ASSIGNMENT_FILE, CERTIFICATE_FILE, CROWD_FILE, SUMS_FILE
 from crowdveil.folder.sums import sums_text

@@ -11,11 +11,11 @@ from glob import glob
 from pathlib import Path
 from typing import Any, Self
 
+from crowdveil.answers.evidence import Evidence
+from crowdveil.answers.ingest.column_readers import ColumnNames
+from crowdveil.answers.sources.answer_source import AnswerSource
+from crowdveil.answers.sources.location import DATASET, STDIN, Layout
 from crowdveil.channels.alphabet import alphabet_from_json, alphabet_to_json
-from crowdveil.data.evidence import Evidence
-from crowdveil.data.ingest.column_readers import ColumnNames
-from crowdveil.data.sources.answer_source import AnswerSource
-from crowdveil.data.sources.location import DATASET, STDIN, Layout
 from crowdveil.errors import CrowdveilError, ReportsError, SettingsError
 from crowdveil.files.output_record import read_record
 from crowdveil.folder.estimate_files import INFER_AGAIN, estimate_names

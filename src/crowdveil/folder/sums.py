@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdveil.answers.evidence import Evidence, SummedReports
+from crowdveil.answers.identifiers import lazy_or_read_only_identifiers
+from crowdveil.answers.ingest.csv_files import content_digest
+from crowdveil.answers.reports import Reports
 from crowdveil.channels.alphabet import Scale
-from crowdveil.data.evidence import Evidence, SummedReports
-from crowdveil.data.identifiers import lazy_or_read_only_identifiers
-from crowdveil.data.ingest.csv_files import content_digest
-from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.folder.crowd import CROWD_FILE, Crowd, crowd_if_digest_matches, find_crowd, read_crowd
 from crowdveil.mechanisms import MatrixFactorization

@@ -12,15 +12,15 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from crowdveil.answers import datasets
+from crowdveil.answers.facts.label_notes import notes_on_unread_columns
+from crowdveil.answers.ingest.checked_column_codes import Duplicates
+from crowdveil.answers.read_options import ReadOptions
+from crowdveil.answers.reports import Reports
+from crowdveil.answers.sources.answer_source import AnswerSource, local_source
+from crowdveil.answers.sources.location import DATASET
+from crowdveil.answers.write_reports import reports_table_in_task_order, write_table
 from crowdveil.channels.guarantee import ONE_RUN, Guarantee, Participation, Unit
-from crowdveil.data import datasets
-from crowdveil.data.facts.label_notes import notes_on_unread_columns
-from crowdveil.data.ingest.checked_column_codes import Duplicates
-from crowdveil.data.read_options import ReadOptions
-from crowdveil.data.reports import Reports
-from crowdveil.data.sources.answer_source import AnswerSource, local_source
-from crowdveil.data.sources.location import DATASET
-from crowdveil.data.write_reports import reports_table_in_task_order, write_table
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.files.atomic_write import Outputs, Writer, write_outputs
 from crowdveil.folder.answers import (

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from crowdveil.data.identifiers import TEXTS, Identifiers, identifiers_as_arrow
-from crowdveil.data.write_reports import (
+from crowdveil.answers.identifiers import TEXTS, Identifiers, identifiers_as_arrow
+from crowdveil.answers.write_reports import (
     NAMES_LOOKED_AT,
     TableForm,
     require_form,

@@ -4,23 +4,23 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from crowdveil.arguments import did_you_mean
-from crowdveil.channels.alphabet import Scale
-from crowdveil.channels.channel import Channel
-from crowdveil.channels.channel_table import ChannelTable
-from crowdveil.data.answer_confidences import confidences_of_answers
-from crowdveil.data.assignment import Assignment
-from crowdveil.data.evidence import Evidence
-from crowdveil.data.facts.label_notes import (
+from crowdveil.answers.answer_confidences import confidences_of_answers
+from crowdveil.answers.assignment import Assignment
+from crowdveil.answers.evidence import Evidence
+from crowdveil.answers.facts.label_notes import (
     notes_on_unread_columns,
     refuse_numbers_outside,
     spelling_notes,
     warnings_of_labels_meaning_no_answer,
 )
-from crowdveil.data.frames import coded_and_original_columns
-from crowdveil.data.ingest.column_readers import ColumnNames
-from crowdveil.data.read_options import Kind, ReadKeywords, ReadOptions
-from crowdveil.data.reports import Reports
+from crowdveil.answers.frames import coded_and_original_columns
+from crowdveil.answers.ingest.column_readers import ColumnNames
+from crowdveil.answers.read_options import Kind, ReadKeywords, ReadOptions
+from crowdveil.answers.reports import Reports
+from crowdveil.arguments import did_you_mean
+from crowdveil.channels.alphabet import Scale
+from crowdveil.channels.channel import Channel
+from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.em.estimator import Estimator, require_channel
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.inference.methods import Method

@@ -13,17 +13,17 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from crowdveil.answers.assignment import Assignment
+from crowdveil.answers.evidence import Evidence, SummedReports
+from crowdveil.answers.facts.collection import Collection
+from crowdveil.answers.facts.inputs import Input
+from crowdveil.answers.facts.notes import NUMBERED_WORKERS, has_code
+from crowdveil.answers.facts.prior import Prior
+from crowdveil.answers.identifiers import index_of, no_common_task_error
+from crowdveil.answers.importers.personal_columns import NUMBERED_NAME
 from crowdveil.arguments import require_bool
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
-from crowdveil.data.assignment import Assignment
-from crowdveil.data.evidence import Evidence, SummedReports
-from crowdveil.data.facts.collection import Collection
-from crowdveil.data.facts.inputs import Input
-from crowdveil.data.facts.notes import NUMBERED_WORKERS, has_code
-from crowdveil.data.facts.prior import Prior
-from crowdveil.data.identifiers import index_of, no_common_task_error
-from crowdveil.data.importers.personal_columns import NUMBERED_NAME
 from crowdveil.display.counts import crowd_text, number_of, verb_of
 from crowdveil.em.estimate import Estimate, Rows, WorkerTable
 from crowdveil.em.estimator import Estimator

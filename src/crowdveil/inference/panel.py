@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdveil.answers.evidence import Evidence
 from crowdveil.arguments import require_list
 from crowdveil.channels.alphabet import Categories
 from crowdveil.channels.channel import Channel
-from crowdveil.data.evidence import Evidence
 from crowdveil.em.estimate import Estimate, WorkerTable
 from crowdveil.em.gold import NO_GOLD, CrossValidation, align_gold, one_hot_gold
 from crowdveil.errors import ReportsError, SettingsError

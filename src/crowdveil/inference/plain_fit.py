@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from crowdveil.data.evidence import Evidence
+from crowdveil.answers.evidence import Evidence
 from crowdveil.em.estimate import Estimate, winners
 from crowdveil.em.estimator import Estimator
 from crowdveil.em.kernels.dispatch import encoded_block_for_kernels, use_compiled

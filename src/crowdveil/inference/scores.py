@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdveil.answers.evidence import Evidence
+from crowdveil.answers.facts.inputs import Input
+from crowdveil.answers.identifiers import index_of, no_common_task_error
 from crowdveil.channels.alphabet import Categories, Scale
-from crowdveil.data.evidence import Evidence
-from crowdveil.data.facts.inputs import Input
-from crowdveil.data.identifiers import index_of, no_common_task_error
 from crowdveil.errors import SettingsError
 from crowdveil.evaluation.decisions import decide, decision_notes
 from crowdveil.evaluation.gold import align_gold, gold_codes

@@ -9,9 +9,9 @@ from typing import Literal
 import numpy as np
 import pyarrow as pa
 
+from crowdveil.answers.frames import ArrowRows
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.rounding import format_bound
-from crowdveil.data.frames import ArrowRows
 from crowdveil.display.html import Html, notebook_card, table
 from crowdveil.display.svg_pictures import line_chart
 from crowdveil.errors import SettingsError

@@ -18,9 +18,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import gammaincinv
 
+from crowdveil.answers.assignment import Assignment
+from crowdveil.answers.reports import Reports
 from crowdveil.channels.channel import Channel
-from crowdveil.data.assignment import Assignment
-from crowdveil.data.reports import Reports
 from crowdveil.em.estimator import fit_without_intervals
 from crowdveil.errors import SettingsError
 from crowdveil.evaluation.metrics import score

@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv, expit, logit, ndtri, stdtrit
 
+from crowdveil.answers.reports import Reports
 from crowdveil.channels.alphabet import Categories
-from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.estimators.dawid_skene import DawidSkene
 from crowdveil.evaluation.metrics import score

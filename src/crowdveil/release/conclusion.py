@@ -16,12 +16,12 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdveil.answers.evidence import Evidence
 from crowdveil.channels.alphabet import Alphabet, Scale
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.channels.rounding import format_bound
 from crowdveil.crowd_review.unclear_workers import sentence_on_unclear_workers
-from crowdveil.data.evidence import Evidence
 from crowdveil.display.counts import number_of
 from crowdveil.display.quotes import quoted
 from crowdveil.em.estimate import Estimate

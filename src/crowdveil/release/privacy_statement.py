@@ -13,15 +13,15 @@ from dataclasses import replace
 
 import numpy as np
 
+from crowdveil.answers.evidence import Evidence
+from crowdveil.answers.facts.asked import why_missing_lists_void_privacy
+from crowdveil.answers.facts.collection import Collection
+from crowdveil.answers.facts.inputs import Input
 from crowdveil.campaign.document import Campaign
 from crowdveil.channels.alphabet import NULL
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.channels.guarantee import Guarantee
-from crowdveil.data.evidence import Evidence
-from crowdveil.data.facts.asked import why_missing_lists_void_privacy
-from crowdveil.data.facts.collection import Collection
-from crowdveil.data.facts.inputs import Input
 from crowdveil.display.quotes import quoted
 from crowdveil.errors import ReportsError
 from crowdveil.folder.campaign.campaign_reports import exported_name_of_slot

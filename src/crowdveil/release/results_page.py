@@ -16,10 +16,10 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 from numpy.typing import NDArray
 
+from crowdveil.answers.evidence import Evidence
 from crowdveil.campaign.document import Campaign
 from crowdveil.channels.alphabet import Scale
 from crowdveil.channels.channel import MAX_DRAWN, Channel
-from crowdveil.data.evidence import Evidence
 from crowdveil.display.html import Html, policy_source
 from crowdveil.display.quotes import quoted
 from crowdveil.display.svg_pictures import bar_chart, count_bars, interval_chart, share_histogram

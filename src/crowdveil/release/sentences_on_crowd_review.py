@@ -4,12 +4,12 @@ from functools import partial
 
 import numpy as np
 
+from crowdveil.answers.evidence import Evidence
 from crowdveil.channels.alphabet import Scale
 from crowdveil.crowd_review.agreement import agreement_corrected_for_channel
 from crowdveil.crowd_review.listing import Kind
 from crowdveil.crowd_review.next_answers import require_labels_for_next_answers
 from crowdveil.crowd_review.workers import ability_bound, listing_of_answers
-from crowdveil.data.evidence import Evidence
 from crowdveil.display.counts import number_of, verb_of
 from crowdveil.display.quotes import quoted
 from crowdveil.em.estimate import Estimate

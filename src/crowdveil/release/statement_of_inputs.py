@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from crowdveil.answers.facts.inputs import Input, Role, joint_guarantee
 from crowdveil.channels.guarantee import Guarantee, Participation
 from crowdveil.channels.rounding import format_bound, sum_rounded_up
-from crowdveil.data.facts.inputs import Input, Role, joint_guarantee
 from crowdveil.privacy.statement import PrivacyStatement
 
 NAMES: Mapping[Role, str] = {

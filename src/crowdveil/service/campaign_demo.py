@@ -21,14 +21,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdveil.answers.facts.inputs import inputs_to_json
+from crowdveil.answers.reports import Reports
 from crowdveil.campaign.assemble import CampaignContent, assemble_campaign
 from crowdveil.campaign.device import Device
 from crowdveil.campaign.document import Campaign, Task
 from crowdveil.campaign.folder import CAMPAIGN_FILE, LINKS_FILE
 from crowdveil.channels.alphabet import Categories
 from crowdveil.channels.certificate import refusals_as
-from crowdveil.data.facts.inputs import inputs_to_json
-from crowdveil.data.reports import Reports
 from crowdveil.errors import DeviceError
 from crowdveil.estimators.dawid_skene import DawidSkene
 from crowdveil.files.atomic_write import Outputs, write_outputs

@@ -6,11 +6,11 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdveil.answers.blocks import InMemoryRows
+from crowdveil.answers.columnar_store import ReportChunk
+from crowdveil.answers.reports import Reports
 from crowdveil.channels.alphabet import NULL
 from crowdveil.channels.channel import Channel
-from crowdveil.data.blocks import InMemoryRows
-from crowdveil.data.columnar_store import ReportChunk
-from crowdveil.data.reports import Reports
 from crowdveil.display.counts import repeated_pairs_text
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.folder.sums import answer_codes_of_each_worker

@@ -4,15 +4,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from crowdveil.answers.facts.asked import ListName, join_words, why_missing_lists_void_privacy
+from crowdveil.answers.reports import Reports
 from crowdveil.channels.certificate import LISTS_MARK, simulation_mark
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
-from crowdveil.data.facts.asked import (
-    ListName,
-    join_words,
-    why_missing_lists_void_privacy,
-)
-from crowdveil.data.reports import Reports
 from crowdveil.errors import SettingsError
 from crowdveil.folder.crowd import Crowd, crowd_of_reports, require_distinguishable
 from crowdveil.folder.sums import Sums, sum_reports_of_all_devices

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import crowdveil as cv
-from crowdveil.data.reports import Reports
+from crowdveil.answers.reports import Reports
 from crowdveil.errors import ReportsError, SettingsError
 from tests.cli.conftest import LABELS, Refusal, Run, RunJson, rows, write_label_studio, written
 

@@ -5,7 +5,7 @@ import pytest
 from numpy.typing import NDArray
 
 from crowdveil import Categories
-from crowdveil.data.reports import Reports
+from crowdveil.answers.reports import Reports
 from crowdveil.estimators import GoldMajorityVote, Kos, Wawa, ZeroBasedSkill
 from crowdveil.evaluation import metrics
 from tests.estimators.dense import LABELS, random_reports

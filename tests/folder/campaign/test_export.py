@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from crowdveil.answers.evidence import Evidence
+from crowdveil.answers.facts.inputs import joint_guarantee
 from crowdveil.campaign.assignment_part import AssignmentPart
 from crowdveil.campaign.document import Campaign, spaced_name_to_compare
 from crowdveil.campaign.folder import CampaignFolder
 from crowdveil.campaign.report import NOT_ANSWERED
 from crowdveil.campaign.token import Link, Token, token_hash
 from crowdveil.channels.channel_table import ChannelTable
-from crowdveil.data.evidence import Evidence
-from crowdveil.data.facts.inputs import joint_guarantee
 from crowdveil.display.html import policy_source
 from crowdveil.errors import CrowdveilError, SettingsError
 from crowdveil.folder.campaign import invitations

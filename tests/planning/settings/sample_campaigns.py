@@ -7,11 +7,11 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from crowdveil import Gaussian, HierarchicalDawidSkene, Scale
+from crowdveil.answers.assignment import Assignment
 from crowdveil.campaign.settings.build import build_campaign
 from crowdveil.campaign.settings.privacy_request import PrivacyRequest
 from crowdveil.campaign.settings.settings_file import CampaignSettings, read_settings
 from crowdveil.channels.channel import Channel
-from crowdveil.data.assignment import Assignment
 from crowdveil.evaluation.metrics import score
 from crowdveil.planning.settings.chosen_mechanism import mechanism_of_campaign_settings
 from crowdveil.planning.settings.creation import write_template

@@ -51,7 +51,7 @@ def assign(
     With --gold each worker has K gold tasks among these; how often a task is assigned may show that it is gold.
     """
     _refuse_conflicting_options(stated_options())
-    from crowdveil.data.assignment import affordable_workers_per_task, assignment_with_gold
+    from crowdveil.answers.assignment import affordable_workers_per_task, assignment_with_gold
     from crowdveil.files.atomic_write import Outputs, write_outputs
     from crowdveil.folder.answers import read_task_or_worker_column
     from crowdveil.privacy.composition import cells_within

@@ -33,9 +33,9 @@ from crowdveil.cli.verb import Verb
 from crowdveil.display.counts import number_of
 
 if TYPE_CHECKING:
+    from crowdveil.answers.ingest.checked_column_codes import Duplicates
+    from crowdveil.answers.sources.location import Layout
     from crowdveil.channels.guarantee import Guarantee, Participation
-    from crowdveil.data.ingest.checked_column_codes import Duplicates
-    from crowdveil.data.sources.location import Layout
     from crowdveil.folder.synthesis import MethodName, SynthesisResult, SynthesisSettings
     from crowdveil.synthesis.original_claims import Outside
 

@@ -59,8 +59,8 @@ def conclude(
     it; gold that looks unlike the other tasks is refused. Behind a channel, and with --truths, there are prevalences
     only.
     """
+    from crowdveil.answers.evidence import channel_or_raise_if_unknown
     from crowdveil.crowd_review.conclusions import conclude_from_drawn_gold
-    from crowdveil.data.evidence import channel_or_raise_if_unknown
     from crowdveil.folder.given_files import read_known_truths
     from crowdveil.inference.infer import infer
 

@@ -22,8 +22,8 @@ from crowdveil.cli.results.reports_argument import (
 from crowdveil.cli.verb import Verb
 
 if TYPE_CHECKING:
+    from crowdveil.answers.sources.answer_source import AnswerSource
     from crowdveil.campaign.document import Campaign
-    from crowdveil.data.sources.answer_source import AnswerSource
     from crowdveil.files.atomic_write import Outputs
     from crowdveil.folder.evidence import EvidenceOptions
     from crowdveil.folder.recorded_reading_options import NamedReports

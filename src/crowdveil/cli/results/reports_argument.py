@@ -33,13 +33,13 @@ from crowdveil.cli.options import (
 )
 
 if TYPE_CHECKING:
+    from crowdveil.answers.evidence import Evidence
+    from crowdveil.answers.identifiers import Identifiers
+    from crowdveil.answers.ingest.checked_column_codes import Duplicates
+    from crowdveil.answers.read_options import Kind
+    from crowdveil.answers.sources.answer_source import AnswerSource
+    from crowdveil.answers.sources.location import Layout
     from crowdveil.channels.alphabet import Alphabet, Categories
-    from crowdveil.data.evidence import Evidence
-    from crowdveil.data.identifiers import Identifiers
-    from crowdveil.data.ingest.checked_column_codes import Duplicates
-    from crowdveil.data.read_options import Kind
-    from crowdveil.data.sources.answer_source import AnswerSource
-    from crowdveil.data.sources.location import Layout
     from crowdveil.files.atomic_write import Outputs
     from crowdveil.folder.evidence import EvidenceOptions
     from crowdveil.folder.recorded_reading_options import NamedReports

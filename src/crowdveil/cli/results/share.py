@@ -45,7 +45,7 @@ def share(reports: NamedReports, out: Path | None) -> None:
     those of the profile likelihood; file and JSON have no share where the reports do not determine it (labels of one
     block), only an interval. Reports without a certificate are read as answers; protected ones are refused.
     """
-    from crowdveil.data.evidence import channel_or_raise_if_unknown
+    from crowdveil.answers.evidence import channel_or_raise_if_unknown
     from crowdveil.evaluation.shares import label_shares
 
     with open_reports(reports, out, "shares") as read, progress_bar("estimating") as bar:

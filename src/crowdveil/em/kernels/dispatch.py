@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.data.reports import BLOCK_REPORTS, Block
+from crowdveil.answers.reports import BLOCK_REPORTS, Block
 from crowdveil.em.kernels.numpy_backend import EncodedBlock
 from crowdveil.errors import SettingsError
 from crowdveil.jit import KERNELS_VARIABLE as KERNELS_VARIABLE

@@ -10,8 +10,8 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.data.blocks import Block
-from crowdveil.data.reports import Reports
+from crowdveil.answers.blocks import Block
+from crowdveil.answers.reports import Reports
 from crowdveil.em.kernels.dispatch import encoded_block_for_kernels
 from crowdveil.em.kernels.report_weights import PairShares
 from crowdveil.em.model import FitInput, Summary

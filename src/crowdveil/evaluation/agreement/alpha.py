@@ -23,9 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from crowdveil.answers.identifiers import Identifiers
+from crowdveil.answers.reports import Reports
 from crowdveil.channels.alphabet import Alphabet, Categories
-from crowdveil.data.identifiers import Identifiers
-from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError
 from crowdveil.hints import advice
 

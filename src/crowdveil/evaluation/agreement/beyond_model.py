@@ -15,7 +15,7 @@ from itertools import takewhile
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.data.reports import Block, Reports
+from crowdveil.answers.reports import Block, Reports
 from crowdveil.em.kernels.dispatch import parallel_map, thread_count_by_variable_or_load, use_compiled
 
 MAX_TASKS, MAX_NUMBERS, CHUNK_NUMBERS = 100_000, 1 << 24, 1 << 20

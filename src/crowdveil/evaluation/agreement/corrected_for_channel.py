@@ -19,10 +19,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdveil.answers.assignment import Assignment
+from crowdveil.answers.reports import Reports
 from crowdveil.channels.alphabet import Alphabet, Categories
 from crowdveil.channels.channel import Channel
-from crowdveil.data.assignment import Assignment
-from crowdveil.data.reports import Reports
 from crowdveil.em.estimator import require_null_reports_countable
 from crowdveil.em.observation_model import ObservationModel, observation_model
 from crowdveil.errors import ReportsError, SettingsError

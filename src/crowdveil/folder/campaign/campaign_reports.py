@@ -14,17 +14,17 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdveil.answers.assignment import Assignment
+from crowdveil.answers.evidence import Evidence
+from crowdveil.answers.facts.asked import STATED
+from crowdveil.answers.reports import Reports
+from crowdveil.answers.write_reports import warning_of_names_read_as_formulas
 from crowdveil.campaign.document import Campaign
 from crowdveil.campaign.folder import CAMPAIGN_FILE, read_campaign
 from crowdveil.campaign.report import decode_body, level_in_body
 from crowdveil.channels.alphabet import NULL
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
-from crowdveil.data.assignment import Assignment
-from crowdveil.data.evidence import Evidence
-from crowdveil.data.facts.asked import STATED
-from crowdveil.data.reports import Reports
-from crowdveil.data.write_reports import warning_of_names_read_as_formulas
 from crowdveil.errors import SettingsError
 from crowdveil.files.atomic_write import write_outputs
 from crowdveil.folder.crowd import (

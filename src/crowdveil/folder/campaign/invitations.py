@@ -15,6 +15,7 @@ import segno
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from crowdveil.answers.write_reports import warning_of_names_read_as_formulas
 from crowdveil.campaign.document import Campaign, spaced_name_to_compare
 from crowdveil.campaign.folder import (
     LINKS_FILE,
@@ -27,7 +28,6 @@ from crowdveil.campaign.folder import (
 )
 from crowdveil.campaign.settings.task_and_worker_files import read_rows
 from crowdveil.campaign.token import Link, Token, token_hash
-from crowdveil.data.write_reports import warning_of_names_read_as_formulas
 from crowdveil.display.html import policy_source
 from crowdveil.errors import SettingsError
 from crowdveil.files.atomic_write import Outputs, write_outputs

@@ -14,12 +14,12 @@ from os import PathLike
 from pathlib import Path
 from typing import Self
 
+from crowdveil.answers.ingest.csv_files import UTF8_MARK
 from crowdveil.campaign.canonical_json import canonical_bytes, parse_canonical
 from crowdveil.campaign.document import Campaign
 from crowdveil.campaign.folder import CampaignFolder
 from crowdveil.campaign.report import MAX_OVERHEAD, ReportFile
 from crowdveil.campaign.token import token_hash
-from crowdveil.data.ingest.csv_files import UTF8_MARK
 from crowdveil.errors import CampaignError, ReportsError, SettingsError
 from crowdveil.files.atomic_write import Outputs, write_files, write_outputs
 from crowdveil.files.csv_rows import csv_row

@@ -13,11 +13,11 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from crowdveil.answers.facts.inputs import Input
+from crowdveil.answers.identifiers import lazy_or_read_only_identifiers
+from crowdveil.answers.importers.export_file import ExportFile
+from crowdveil.answers.ingest.csv_files import open_as_utf8, read_header
 from crowdveil.channels.alphabet import Categories
-from crowdveil.data.facts.inputs import Input
-from crowdveil.data.identifiers import lazy_or_read_only_identifiers
-from crowdveil.data.importers.export_file import ExportFile
-from crowdveil.data.ingest.csv_files import open_as_utf8, read_header
 from crowdveil.em.estimate import Estimate, WorkerTable
 from crowdveil.em.gold import CrossValidation
 from crowdveil.errors import ReportsError, SettingsError

@@ -5,16 +5,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
+from crowdveil.answers.evidence import Evidence
+from crowdveil.answers.facts.collection import Collection
+from crowdveil.answers.facts.inputs import Input
+from crowdveil.answers.ingest.csv_files import content_digest
+from crowdveil.answers.sources.answer_source import AnswerSource, local_source, open_source
 from crowdveil.campaign.document import Campaign
 from crowdveil.campaign.folder import PLAN_FILE, find_campaign, read_campaign
 from crowdveil.channels.certificate import has_format, require_certificate_or_campaign
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable, is_channel_table
-from crowdveil.data.evidence import Evidence
-from crowdveil.data.facts.collection import Collection
-from crowdveil.data.facts.inputs import Input
-from crowdveil.data.ingest.csv_files import content_digest
-from crowdveil.data.sources.answer_source import AnswerSource, local_source, open_source
 from crowdveil.errors import ClaimError, CrowdveilError, ReportsError, SettingsError
 from crowdveil.folder.campaign.campaign_reports import FIRST_QUESTION, existing_question_folders
 from crowdveil.folder.crowd import SUMS_FILE, find_crowd, is_sums_file, read_crowd, report_directory

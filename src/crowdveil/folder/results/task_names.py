@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from crowdveil.data.spreadsheets.sheets import file_and_sheet, is_named_as_workbook, sheet_or_file_text
+from crowdveil.answers.spreadsheets.sheets import file_and_sheet, is_named_as_workbook, sheet_or_file_text
 from crowdveil.errors import ReportsError
 from crowdveil.standalone.checks import BadTable, read_table, visible_form
 

@@ -11,6 +11,8 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
+from crowdveil.answers.spreadsheets.sheets import sheet_or_file_text
+from crowdveil.answers.write_reports import warning_of_names_read_as_formulas
 from crowdveil.campaign.assignment_part import AssignmentPart
 from crowdveil.campaign.document import Campaign
 from crowdveil.campaign.folder import (
@@ -25,8 +27,6 @@ from crowdveil.campaign.settings.build import build_campaign
 from crowdveil.campaign.settings.settings_file import CampaignSettings, read_settings
 from crowdveil.channels.guarantee import Guarantee
 from crowdveil.channels.rounding import CERTAIN, percent_rounded_up
-from crowdveil.data.spreadsheets.sheets import sheet_or_file_text
-from crowdveil.data.write_reports import warning_of_names_read_as_formulas
 from crowdveil.errors import SettingsError
 from crowdveil.files.atomic_write import PRIVATE_FILE, PRIVATE_FOLDER, folder_errors
 from crowdveil.files.csv_rows import csv_text

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from crowdveil.answers.ingest.column_readers import load_prior
 from crowdveil.campaign.settings.settings_file import CampaignSettings
 from crowdveil.channels.alphabet import Alphabet
-from crowdveil.data.ingest.column_readers import load_prior
 from crowdveil.inference.methods import LABEL_METHOD, channel_method
 from crowdveil.mechanisms import ChannelMechanism, Designed, Laplace
 from crowdveil.planning import Campaign, NumberCrowd, Prediction, predict_campaign_error

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 
+from crowdveil.answers.facts.inputs import Input
 from crowdveil.campaign.document import Campaign
 from crowdveil.campaign.folder import CAMPAIGN_FILE
-from crowdveil.data.facts.inputs import Input
 from crowdveil.folder.campaign.campaign_reports import (
     CollectedQuestion,
     export_folder_per_question,
