@@ -77,7 +77,6 @@ MOVING = {
     "release": "pages",
     "release.campaign_facts": "campaign.statement.facts",
     "release.privacy_statement": "campaign.statement.collection",
-    "release.statement_of_inputs": "privacy.statement_of_inputs",
     "sealing": "campaign.relay.sealing",
     "service": "campaign.service",
     "service.curator": "campaign.pages",

@@ -45,9 +45,9 @@ from crowdveil.privacy.statement import (
     question_guarantees_if_several,
     uncovered_sentences,
 )
+from crowdveil.privacy.statement_of_inputs import statement_of_inputs
 from crowdveil.registry import MECHANISM_NAMES
 from crowdveil.release.campaign_facts import YARDSTICK, Facts, facts_for_ethics_board
-from crowdveil.release.statement_of_inputs import statement_of_inputs
 
 NOTHING_STATED = "No collection of protected reports was given with these results."
 PLAIN = "The answers were read as they are: they have no certificate of a mechanism."
