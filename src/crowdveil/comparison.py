@@ -17,6 +17,7 @@ from crowdveil.channels.alphabet import Scale, first_names_and_count_of_others
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.guarantee import Participation
 from crowdveil.channels.rounding import format_bound
+from crowdveil.design.mechanism_from_settings import MechanismSettings, build_mechanism
 from crowdveil.display.html import notebook_card, table
 from crowdveil.display.progress import ProgressDisplay
 from crowdveil.display.svg_pictures import line_chart
@@ -33,7 +34,6 @@ from crowdveil.inference.methods import AnyEstimator, Method, estimator_of_metho
 from crowdveil.matplotlib_plots import line_plot
 from crowdveil.mechanisms import MatrixFactorization, MatrixFactorizationPublished, Mechanism
 from crowdveil.privacy.accounting import account
-from crowdveil.privacy.mechanism_from_settings import MechanismSettings, build_mechanism
 from crowdveil.randomness import seeded
 from crowdveil.simulate import perturb
 from crowdveil.simulate.perturbation import dense_reports

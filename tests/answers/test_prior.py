@@ -10,10 +10,10 @@ from crowdveil.answers.facts.prior import Prior
 from crowdveil.answers.ingest.column_readers import load_prior
 from crowdveil.answers.reports import Reports
 from crowdveil.channels.alphabet import Categories
+from crowdveil.design.mechanism_from_settings import Expectation
 from crowdveil.errors import CrowdveilError, ReportsError, SettingsError
 from crowdveil.estimators import DawidSkene
 from crowdveil.inference.infer import infer
-from crowdveil.privacy.mechanism_from_settings import Expectation
 
 LABELS = Categories(("no", "yes"))
 VOTES = Reports.from_arrays(["a", "a", "b"], ["u", "v", "u"], ["no", "yes", "no"])

@@ -239,7 +239,7 @@ SPARED = {
     "jinja2",
     "crowdveil.mechanisms",
     "crowdveil.simulate",
-    "crowdveil.channel_design",
+    "crowdveil.design.channel_design",
     "numba",
 }
 

@@ -15,6 +15,7 @@ from crowdveil.answers.reports import Reports
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable, table_by_task
+from crowdveil.design.mechanism_from_settings import MechanismSettings
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.folder.perturbed_collection import read_channel_rows
 from crowdveil.mechanisms.laplace import Laplace
@@ -22,7 +23,6 @@ from crowdveil.mechanisms.matrix_factorization import MatrixFactorization
 from crowdveil.mechanisms.randomized_response import RandomizedResponse
 from crowdveil.mechanisms.two_layer import TwoLayer
 from crowdveil.privacy.accounting import account_channel_table
-from crowdveil.privacy.mechanism_from_settings import MechanismSettings
 from crowdveil.randomness import secure, seeded
 from crowdveil.simulate import (
     bernoulli,

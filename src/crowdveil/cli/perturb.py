@@ -42,9 +42,9 @@ if TYPE_CHECKING:
     from crowdveil.answers.ingest.checked_column_codes import Duplicates
     from crowdveil.answers.sources.location import Layout
     from crowdveil.channels.alphabet import Alphabet
+    from crowdveil.design.mechanism_from_settings import MechanismSettings
     from crowdveil.folder.answers import AnswersRead, CampaignLists
     from crowdveil.folder.write_collection import Form
-    from crowdveil.privacy.mechanism_from_settings import MechanismSettings
     from crowdveil.simulate.channel_assignment import ChannelRows
     from crowdveil.simulate.perturbed_collection import PerturbedCollection
 
@@ -163,11 +163,11 @@ def perturb(asked: PerturbOptions) -> None:
     like an answer: on every task, or, with --assignment, on the assigned tasks only, at a far smaller total loss.
     """
     from crowdveil.answers.write_reports import warning_of_names_read_as_formulas
+    from crowdveil.design.mechanism_from_settings import warnings_of_unused_budget
     from crowdveil.folder.answers import read_public_campaign_lists
     from crowdveil.folder.estimate_files import warning_of_stale_results
     from crowdveil.folder.perturbed_collection import collection_files, read_channel_rows, write_collection
     from crowdveil.folder.write_collection import collection_outputs
-    from crowdveil.privacy.mechanism_from_settings import warnings_of_unused_budget
     from crowdveil.simulate.channel_assignment import assign_channels
     from crowdveil.simulate.perturbed_collection import perturb_collection
 
@@ -218,7 +218,7 @@ def _read(asked: PerturbOptions, lists: CampaignLists) -> tuple[AnswersRead, Seq
 
 def _within_budget(asked: PerturbOptions, read: AnswersRead, cells: int) -> MechanismSettings:
     """Return the settings, with the epsilon of a cell that a budget allows."""
-    from crowdveil.privacy.mechanism_from_settings import settings_within_budget
+    from crowdveil.design.mechanism_from_settings import settings_within_budget
 
     tasks = len(read.answers.tasks)
     return settings_within_budget(asked.requested, read.alphabet, tasks=tasks, cells=cells, delta=asked.delta)
@@ -258,7 +258,7 @@ def _composed_losses_as_json(collection: PerturbedCollection, cells: int, delta:
 def _data(collection: PerturbedCollection) -> dict[str, Any]:
     from crowdveil.answers.facts.collection import GUARANTEE_SCOPE
     from crowdveil.channels.guarantee import ONE_RUN
-    from crowdveil.privacy.mechanism_from_settings import mechanism_parameters_by_name
+    from crowdveil.design.mechanism_from_settings import mechanism_parameters_by_name
 
     answers, mechanism, alphabet = collection.answers, collection.mechanism, collection.answers.alphabet
     public = mechanism.participation == "public"
@@ -288,7 +288,7 @@ def _data(collection: PerturbedCollection) -> dict[str, Any]:
 
 def _mechanism_and_settings_text(collection: PerturbedCollection, channels: ChannelRows | None) -> str:
     """Return the mechanism with the settings in use; settings that a file gives are named by the file."""
-    from crowdveil.privacy.mechanism_from_settings import short_description
+    from crowdveil.design.mechanism_from_settings import short_description
 
     table, mechanism = collection.setup.table, collection.mechanism
     if channels is not None:

@@ -42,9 +42,9 @@ if TYPE_CHECKING:
     from crowdveil.channels.alphabet import Alphabet
     from crowdveil.channels.guarantee import Participation
     from crowdveil.cli.display import Bar
+    from crowdveil.design.mechanism_from_settings import Expectation
     from crowdveil.files.atomic_write import Outputs
     from crowdveil.planning import Campaign, Pilot, Plan
-    from crowdveil.privacy.mechanism_from_settings import Expectation
 
 EXAMPLE = """crowdveil plan --labels no,yes --tasks 500 --workers 100
           --participation-rate 0.3 --target-error 0.05"""
@@ -324,8 +324,8 @@ def _print_plans(questions: Sequence[_CheckedPlan]) -> None:
 def _expected(asked: PlanOptions) -> tuple[Expectation, Campaign]:
     """Return what is expected of the answers, and the campaign."""
     from crowdveil.answers.ingest.column_readers import load_prior
+    from crowdveil.design.mechanism_from_settings import Expectation
     from crowdveil.planning.expected_campaign import expected_campaign
-    from crowdveil.privacy.mechanism_from_settings import Expectation
 
     rate = 1.0 if asked.participation_rate is None else asked.participation_rate
     prior = None if asked.prior is None else load_prior(asked.prior)

@@ -9,9 +9,9 @@ from scipy.special import ndtr
 
 from crowdveil.answers.datasets import Dataset
 from crowdveil.answers.reports import Reports
-from crowdveil.channel_design import design_channel, normal_worker_model
 from crowdveil.channels.alphabet import Alphabet, Categories, Scale
 from crowdveil.comparison import GoldCrowd, Trial
+from crowdveil.design.channel_design import design_channel, normal_worker_model
 from crowdveil.errors import SettingsError
 from crowdveil.estimators import (
     DawidSkene,

@@ -17,10 +17,10 @@ from crowdveil.answers.identifiers import lazy_or_read_only_identifiers
 from crowdveil.answers.ingest.csv_files import content_digest
 from crowdveil.answers.reports import Reports
 from crowdveil.channels.alphabet import Scale
+from crowdveil.design.mechanism_from_settings import description_with_parameters, mechanism_parameters_by_name
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.folder.crowd import CROWD_FILE, Crowd, crowd_if_digest_matches, find_crowd, read_crowd
 from crowdveil.mechanisms import MatrixFactorization
-from crowdveil.privacy.mechanism_from_settings import description_with_parameters, mechanism_parameters_by_name
 from crowdveil.randomness import Seeded, Source
 from crowdveil.standalone.checks import fits
 from crowdveil.standalone.verification import parse_json

@@ -2,9 +2,10 @@
 
 from dataclasses import replace
 
-from crowdveil.channel_design import normal_worker_model
 from crowdveil.channels.alphabet import Alphabet, Scale
 from crowdveil.channels.guarantee import Participation
+from crowdveil.design.channel_design import normal_worker_model
+from crowdveil.design.mechanism_from_settings import USUAL_ABILITY, Expectation
 from crowdveil.errors import SettingsError
 from crowdveil.hints import advice
 from crowdveil.mechanisms import DesignObjective
@@ -12,7 +13,6 @@ from crowdveil.planning.campaign import Campaign
 from crowdveil.planning.population import LabelCrowd, NumberCrowd, beta_abilities, coarsen_prior, coarsen_scale
 from crowdveil.planning.prediction import with_crowd_of_pilot
 from crowdveil.planning.shared_mistakes import Pilot
-from crowdveil.privacy.mechanism_from_settings import USUAL_ABILITY, Expectation
 
 DEFAULT_SIGMAS = (0.1, 0.5)
 """Default standard deviations of two halves of the workers, as shares of the range of a scale."""

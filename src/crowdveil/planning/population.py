@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from scipy.special import betaincinv, softmax
 
 from crowdveil.answers.reports import Reports
-from crowdveil.channel_design import normal_worker_model, one_coin_answer_given_truth
 from crowdveil.channels.alphabet import Categories, Scale
+from crowdveil.design.channel_design import normal_worker_model, one_coin_answer_given_truth
 from crowdveil.errors import SettingsError
 from crowdveil.estimators.gaussian.discretization import quantiles
 from crowdveil.evaluation.metrics import ErrorName

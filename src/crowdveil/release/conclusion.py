@@ -22,6 +22,7 @@ from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.channels.rounding import format_bound
 from crowdveil.crowd_review.unclear_workers import sentence_on_unclear_workers
+from crowdveil.design.mechanism_from_settings import Expectation
 from crowdveil.display.counts import number_of
 from crowdveil.display.quotes import quoted
 from crowdveil.em.estimate import Estimate
@@ -34,7 +35,6 @@ from crowdveil.planning.prediction import predict_from_bayes_errors
 from crowdveil.planning.settings.alternatives import WORTH_ASKING
 from crowdveil.planning.settings.expected_error import mechanism_on_plan_scale
 from crowdveil.planning.worker_budget import LARGEST_CELL_EPSILON, RANKING_EXCESS
-from crowdveil.privacy.mechanism_from_settings import Expectation
 from crowdveil.privacy.statement import PrivacyStatement
 from crowdveil.release.truth_facts import (
     expected_error_without_gold,

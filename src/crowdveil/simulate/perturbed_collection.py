@@ -9,13 +9,13 @@ from crowdveil.answers.reports import Reports
 from crowdveil.channels.certificate import LISTS_MARK, simulation_mark
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
+from crowdveil.design.mechanism_from_settings import description_with_parameters
 from crowdveil.errors import SettingsError
 from crowdveil.folder.crowd import Crowd, crowd_of_reports, require_distinguishable
 from crowdveil.folder.sums import Sums, sum_reports_of_all_devices
 from crowdveil.hints import advice
 from crowdveil.mechanisms import MatrixFactorization, MatrixFactorizationPublished, Mechanism
 from crowdveil.privacy.accounting import Account, account, account_channel_table
-from crowdveil.privacy.mechanism_from_settings import description_with_parameters
 from crowdveil.randomness import Source, secure, seeded
 from crowdveil.simulate import MAX_REPORTS, perturb, perturb_cells, report_count_from_public_information
 from crowdveil.simulate.channel_assignment import ChannelAssignment

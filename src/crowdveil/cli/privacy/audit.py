@@ -158,8 +158,8 @@ def _audit_mechanism(name: str, asked: AuditOptions, progress: Progress | None) 
     if asked.alphabet is None:
         raise click.UsageError("--labels or --scale is needed: it states the possible answers.")
     _refuse_options("inputs", "others", "delta")
+    from crowdveil.design.mechanism_from_settings import build_mechanism
     from crowdveil.privacy.audit.stated_claims import audit_mechanism
-    from crowdveil.privacy.mechanism_from_settings import build_mechanism
 
     tasks = asked.tasks or 1
     mechanism = build_mechanism(requested, asked.alphabet, tasks=tasks)

@@ -10,8 +10,8 @@ import numpy as np
 from crowdveil.campaign.settings.build import BuildMechanism, mechanism_of_requested_epsilon_or_budget
 from crowdveil.campaign.settings.privacy_request import PLAN
 from crowdveil.campaign.settings.settings_file import CampaignSettings
-from crowdveil.channel_design import design_channel
 from crowdveil.channels.alphabet import Alphabet
+from crowdveil.design.channel_design import design_channel
 from crowdveil.mechanisms import ChannelMechanism, Designed, QuantizedResponse, RandomizedResponse
 from crowdveil.planning import Campaign, candidates
 from crowdveil.planning.expected_campaign import expected_objective

@@ -10,13 +10,13 @@ import numpy as np
 from crowdveil.answers.ingest.column_readers import load_prior
 from crowdveil.campaign.settings.settings_file import CampaignSettings
 from crowdveil.channels.alphabet import Alphabet
+from crowdveil.design.mechanism_from_settings import Expectation
 from crowdveil.inference.methods import LABEL_METHOD, channel_method
 from crowdveil.mechanisms import ChannelMechanism, Designed, Laplace
 from crowdveil.planning import Campaign, NumberCrowd, Prediction, predict_campaign_error
 from crowdveil.planning.expected_campaign import expected_campaign
 from crowdveil.planning.plan_document import prediction_data_with_printed_texts
 from crowdveil.planning.prediction import default_simulation_count
-from crowdveil.privacy.mechanism_from_settings import Expectation
 
 OnSimulation = Callable[[float, float | None], None]
 """Callback with the number of finished simulations and the expected total."""

@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 from crowdveil.answers.facts.prior import Prior
 from crowdveil.arguments import did_you_mean
-from crowdveil.channel_design import design_channel, normal_worker_model, one_coin_answer_given_truth
 from crowdveil.channels.alphabet import Alphabet, Scale
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.guarantee import MAX_EPSILON, Participation
 from crowdveil.channels.rounding import format_bound
+from crowdveil.design.channel_design import design_channel, normal_worker_model, one_coin_answer_given_truth
 from crowdveil.errors import SettingsError
 from crowdveil.hints import advice
 from crowdveil.mechanisms import MECHANISMS, ChannelMechanism, DesignObjective, Mechanism

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from crowdveil import channel_design as design_file
-from crowdveil.channel_design import design_channel, normal_worker_model, one_coin_answer_given_truth
 from crowdveil.channels.alphabet import NULL, Categories, Scale
 from crowdveil.channels.channel import DENOMINATOR
+from crowdveil.design import channel_design as design_file
+from crowdveil.design.channel_design import design_channel, normal_worker_model, one_coin_answer_given_truth
 from crowdveil.errors import SettingsError
 from crowdveil.mechanisms import DesignObjective
 from tests.comparators import comparators
