@@ -4,7 +4,7 @@ import pytest
 
 import crowdveil
 from crowdveil import estimators, mechanisms
-from crowdveil.engines import ENGINES
+from crowdveil.em.engines import ENGINES
 from crowdveil.estimators import ESTIMATORS
 from crowdveil.mechanisms import MECHANISMS
 from crowdveil.registry import (

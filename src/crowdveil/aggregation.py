@@ -12,7 +12,7 @@ from crowdveil.answers.reports import Reports
 from crowdveil.arguments import require_bool
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
-from crowdveil.em.executor import Engine
+from crowdveil.em.engines.executor import Engine
 from crowdveil.em.model import Progress
 from crowdveil.hints import advising_own_arguments
 from crowdveil.inference.answers import ColumnKeywords, MethodChoice, evidence_of_answers

@@ -24,6 +24,7 @@ from crowdveil.display.svg_pictures import line_chart
 from crowdveil.em.estimate import Estimate
 from crowdveil.em.estimator import Estimator
 from crowdveil.em.gold import as_gold
+from crowdveil.em.plots import line_plot
 from crowdveil.errors import SettingsError
 from crowdveil.estimators.factorization_mean import FactorizationMean
 from crowdveil.estimators.weighted_mean import WeightedMean
@@ -31,7 +32,6 @@ from crowdveil.evaluation.metrics import ErrorName, score
 from crowdveil.hints import advising_own_arguments
 from crowdveil.inference.answers import ColumnKeywords, read_answers
 from crowdveil.inference.methods import AnyEstimator, Method, estimator_of_method_or_default
-from crowdveil.matplotlib_plots import line_plot
 from crowdveil.mechanisms import MatrixFactorization, MatrixFactorizationPublished, Mechanism
 from crowdveil.privacy.accounting import account
 from crowdveil.randomness import seeded

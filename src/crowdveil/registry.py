@@ -171,8 +171,8 @@ MECHANISM_ENTRIES: Mapping[str, MechanismEntry] = entries_by_command_line_name(
 """Mechanisms, in the order of help texts."""
 
 ENGINE_ENTRIES: Mapping[str, Entry] = entries_by_command_line_name(
-    Entry("threads", "em.executor", "Threads"),
-    Entry("dask", "engines.dask", "Dask"),
+    Entry("threads", "em.engines.executor", "Threads"),
+    Entry("dask", "em.engines.dask", "Dask"),
 )
 """Engines; the first one is the default."""
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 import crowdveil as cv
 from crowdveil import Categories, HierarchicalDawidSkene, Reports
 from crowdveil.answers.blocks import Block
+from crowdveil.em.kernels.jit import KERNELS_VARIABLE
 from crowdveil.em.kernels.report_weights import PairShares
 from crowdveil.evaluation import copies
 from crowdveil.evaluation.agreement import beyond_model
@@ -17,7 +18,6 @@ from crowdveil.evaluation.agreement.beyond_model import LAGS, measure_dependence
 from crowdveil.evaluation.copies import ComparedAnswers
 from crowdveil.evaluation.near_copies import find_near_copies
 from crowdveil.evaluation.pair_abilities import report_pairs_by_task
-from crowdveil.jit import KERNELS_VARIABLE
 
 LABELS = Categories(("a", "b", "c"))
 PRIOR = np.array([0.5, 0.3, 0.2])

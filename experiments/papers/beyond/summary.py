@@ -28,8 +28,8 @@ from experiments.synthesis.density_error import basic_release
 
 from crowdveil import Gaussian, RandomizedResponse, WeightedMean
 from crowdveil.answers.reports import Reports
+from crowdveil.em.plots import INK
 from crowdveil.estimators import PrivateDawidSkene
-from crowdveil.matplotlib_plots import INK
 from crowdveil.randomness import seeded
 from crowdveil.simulate import categorical_crowd
 from crowdveil.synthesis.expected_error import first_unless_second_clearly_better

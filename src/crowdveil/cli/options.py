@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from crowdveil.channels.alphabet import Alphabet
     from crowdveil.channels.guarantee import Participation
     from crowdveil.design.mechanism_from_settings import MechanismSettings
-    from crowdveil.em.executor import Engine
+    from crowdveil.em.engines.executor import Engine
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 MAX_COUNT = 10**12

@@ -22,8 +22,8 @@ from crowdveil.display.svg_pictures import count_bars, interval_chart, share_his
 from crowdveil.em.fit_state import FitState
 from crowdveil.em.gold import CrossValidation
 from crowdveil.em.kernels.numpy_backend import row_maxima
+from crowdveil.em.plots import bar_plot, confusion_plot, histogram_of_shares, interval_plot
 from crowdveil.errors import SettingsError
-from crowdveil.matplotlib_plots import bar_plot, confusion_plot, histogram_of_shares, interval_plot
 
 if TYPE_CHECKING:
     import pandas

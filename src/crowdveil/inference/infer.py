@@ -25,9 +25,9 @@ from crowdveil.arguments import require_bool
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.display.counts import crowd_text, number_of, verb_of
+from crowdveil.em.engines.executor import Engine
 from crowdveil.em.estimate import Estimate, Rows, WorkerTable
 from crowdveil.em.estimator import Estimator
-from crowdveil.em.executor import Engine
 from crowdveil.em.model import Progress
 from crowdveil.em.saved_fit import SavedFit
 from crowdveil.em.worker_history import MAX_ANSWERS

@@ -19,8 +19,8 @@ from crowdveil.answers.ingest.gold_files import load_gold_with_draw_seed
 from crowdveil.answers.read_options import ReadOptions
 from crowdveil.answers.reports import Reports
 from crowdveil.channels.alphabet import Categories, Scale
+from crowdveil.em.kernels.jit import KERNELS_VARIABLE
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.jit import KERNELS_VARIABLE
 from tests.answers.test_reports import cells
 
 HEAD = b"task,worker,label\n"

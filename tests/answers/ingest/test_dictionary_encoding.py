@@ -19,7 +19,7 @@ from crowdveil.answers.ingest.dictionary_encoding import (
     least_bytes_for_compiled_code,
 )
 from crowdveil.answers.ingest.hash_table import HASH_MULTIPLIER, MAX_WORDS, TextTable
-from crowdveil.jit import KERNELS_VARIABLE
+from crowdveil.em.kernels.jit import KERNELS_VARIABLE
 
 LONGEST = 8 * MAX_WORDS
 """Bytes of the longest name of the compiled table."""

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from crowdveil.answers.ingest.checked_column_codes import MISSING, CodedColumn
-from crowdveil.jit import use_compiled_by_environment_or_size
+from crowdveil.em.kernels.jit import use_compiled_by_environment_or_size
 
 if TYPE_CHECKING:
     from crowdveil.answers.ingest.hash_table import TextTable

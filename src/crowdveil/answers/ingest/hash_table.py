@@ -20,7 +20,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from crowdveil.answers.ingest.checked_column_codes import CodedColumn
-from crowdveil.jit import compile_with_numba, prefetch_and_load_word_intrinsics
+from crowdveil.em.kernels.jit import compile_with_numba, prefetch_and_load_word_intrinsics
 
 prefetch, load_word = prefetch_and_load_word_intrinsics()
 BATCH = 256

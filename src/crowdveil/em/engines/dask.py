@@ -9,11 +9,8 @@ from importlib.metadata import version
 from typing import Any, ClassVar, TypeAlias, final
 from uuid import uuid4
 
-from crowdveil.em.executor import ActiveExecutor, FitTask, Step
-from crowdveil.em.kernels.dispatch import thread_count_by_variable_or_load
-from crowdveil.em.memory import MemoryPlan, PosteriorStore
-from crowdveil.em.model import EStep, GoldBlock
-from crowdveil.engines.worker import (
+from crowdveil.em.engines.executor import ActiveExecutor, FitTask, Step
+from crowdveil.em.engines.worker import (
     BlockStep,
     StoredFolder,
     drop_cache,
@@ -23,6 +20,9 @@ from crowdveil.engines.worker import (
     shared_parts,
     statistics_and_largest_change_of_block,
 )
+from crowdveil.em.kernels.dispatch import thread_count_by_variable_or_load
+from crowdveil.em.memory import MemoryPlan, PosteriorStore
+from crowdveil.em.model import EStep, GoldBlock
 from crowdveil.errors import EngineError, SettingsError
 
 # Types of Dask, an optional dependency.

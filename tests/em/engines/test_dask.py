@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 from crowdveil import DawidSkene, Gaussian, HierarchicalDawidSkene, OneCoin, Reports, Scale, infer, seeded
-from crowdveil.engines import Dask, dask
+from crowdveil.em.engines import Dask, dask
 from crowdveil.errors import EngineError, SettingsError
 from crowdveil.registry import ESTIMATOR_ENTRIES
 from crowdveil.simulate import categorical_crowd, numeric_crowd
-from tests.engines.crowds import GOLD, LABELS, REPORTS, assert_damage_is_refused, assert_same, in_blocks, stored
+from tests.em.engines.crowds import GOLD, LABELS, REPORTS, assert_damage_is_refused, assert_same, in_blocks, stored
 from tests.estimators.test_bad_minorities import near_copies, repeaters
 
 distributed = pytest.importorskip("distributed", reason="Dask is not installed (crowdveil[dask])")
@@ -167,7 +167,7 @@ def test_a_lost_scheduler_ends_the_fit(cluster: Any, monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize("address", ["tcp://127.0.0.1:9", "nonsense://"])
 def test_an_unreachable_scheduler_is_named(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """An address without a scheduler is refused with a remedy."""
-    monkeypatch.setattr("crowdveil.engines.dask.CONNECT_SECONDS", 1.0)
+    monkeypatch.setattr("crowdveil.em.engines.dask.CONNECT_SECONDS", 1.0)
 
     with pytest.raises(EngineError, match=r"No Dask scheduler answers at .*Start one"):
         OneCoin().fit(stored(), engine=Dask(address=address))

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from crowdveil.answers.columnar_store import MappedRows, open_encoded
-from crowdveil.em.executor import BlockWorker, FitTask, Source, Step
+from crowdveil.em.engines.executor import BlockWorker, FitTask, Source, Step
 from crowdveil.em.memory import MemoryPlan
 from crowdveil.em.model import EStep
 from crowdveil.errors import EngineError, ReportsError

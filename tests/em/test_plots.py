@@ -5,8 +5,8 @@ import sys
 import pytest
 from experiments.figure_files import drawn_svg, has_matplotlib
 
+from crowdveil.em.plots import bar_plot
 from crowdveil.errors import SettingsError
-from crowdveil.matplotlib_plots import bar_plot
 
 
 def test_a_plot_names_the_missing_package(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,10 +13,10 @@ import pytest
 
 from crowdveil import DawidSkene, Gaussian, OneCoin, Reports
 from crowdveil.answers.facts.asked import LISTED
-from crowdveil.em.executor import FitTask, Step
-from crowdveil.engines import worker
-from crowdveil.engines.dask import DaskExecutor, check_versions, require_extra
-from crowdveil.engines.worker import (
+from crowdveil.em.engines import worker
+from crowdveil.em.engines.dask import DaskExecutor, check_versions, require_extra
+from crowdveil.em.engines.executor import FitTask, Step
+from crowdveil.em.engines.worker import (
     StoredFolder,
     drop_cache,
     dump,
@@ -26,7 +26,7 @@ from crowdveil.engines.worker import (
 )
 from crowdveil.errors import EngineError, ReportsError
 from crowdveil.estimators import ESTIMATORS
-from tests.engines.crowds import GOLD, REPORTS, assert_same, in_blocks, stored
+from tests.em.engines.crowds import GOLD, REPORTS, assert_same, in_blocks, stored
 from tests.estimators.dense import blocks_channel, random_reports, sent_alphabet
 
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from crowdveil import jit
+from crowdveil.em.kernels import jit
+from crowdveil.em.kernels.jit import KERNELS_VARIABLE, use_compiled_by_environment_or_size
 from crowdveil.errors import SettingsError
-from crowdveil.jit import KERNELS_VARIABLE, use_compiled_by_environment_or_size
 
 PROGRAM = """
 import sys

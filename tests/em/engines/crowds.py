@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from crowdveil import Categories, Estimate, OneCoin, Reports
-from crowdveil.em.executor import Engine
+from crowdveil.em.engines.executor import Engine
 from crowdveil.errors import ReportsError
 from tests.estimators.dense import random_reports
 
