@@ -12,12 +12,12 @@ from crowdveil import Categories, HierarchicalDawidSkene, Reports
 from crowdveil.answers.blocks import Block
 from crowdveil.em.kernels.jit import KERNELS_VARIABLE
 from crowdveil.em.kernels.report_weights import PairShares
-from crowdveil.evaluation import copies
+from crowdveil.estimators.copies import compared_answers as copies
+from crowdveil.estimators.copies.compared_answers import ComparedAnswers
+from crowdveil.estimators.copies.near_copies import find_near_copies
+from crowdveil.estimators.copies.pair_abilities import report_pairs_by_task
 from crowdveil.evaluation.agreement import beyond_model
 from crowdveil.evaluation.agreement.beyond_model import LAGS, measure_dependence
-from crowdveil.evaluation.copies import ComparedAnswers
-from crowdveil.evaluation.near_copies import find_near_copies
-from crowdveil.evaluation.pair_abilities import report_pairs_by_task
 
 LABELS = Categories(("a", "b", "c"))
 PRIOR = np.array([0.5, 0.3, 0.2])

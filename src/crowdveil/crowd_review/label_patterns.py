@@ -28,9 +28,14 @@ from crowdveil.estimators.confusion.independent_workers import (
     OTHERS_STRENGTH,
     total_answers,
 )
+from crowdveil.estimators.copies.compared_answers import (
+    AlikePairs,
+    ComparedAnswers,
+    first_worker_per_group,
+    pairs_alike,
+)
+from crowdveil.estimators.copies.near_copies import AGREEMENTS
 from crowdveil.evaluation.agreement.alpha import NORMAL_QUANTILE
-from crowdveil.evaluation.copies import AlikePairs, ComparedAnswers, first_worker_per_group, pairs_alike
-from crowdveil.evaluation.near_copies import AGREEMENTS
 
 CLEAR, SOME = 3.0, 2.0
 """Log Bayes factors: 20 and 7 to 1 for answers that do not depend on the task."""

@@ -10,7 +10,7 @@ from crowdveil.channels.alphabet import Categories
 from crowdveil.crowd_review.label_patterns import LabelPatterns, closest_copies
 from crowdveil.crowd_review.listing import Listing
 from crowdveil.display.counts import number_of
-from crowdveil.evaluation.copies import has_few_pairs
+from crowdveil.estimators.copies.compared_answers import has_few_pairs
 
 MOST_ANSWERS, NAMED_LABELS = 0.9, 3
 """Share of a worker's answers whose labels are named, and the largest number of them."""

@@ -7,7 +7,7 @@ from crowdveil.crowd_review.label_reasons import MANY_PAIRS
 from crowdveil.crowd_review.listing import Listing
 from crowdveil.crowd_review.number_patterns import MIN_ANSWERS, RARE, NumberPatterns
 from crowdveil.display.counts import number_of
-from crowdveil.evaluation.copies import MAX_PAIRS, MIN_COMMON
+from crowdveil.estimators.copies.compared_answers import MAX_PAIRS, MIN_COMMON
 
 
 def add_number_reasons(listing: Listing, reports: Reports, patterns: NumberPatterns) -> None:

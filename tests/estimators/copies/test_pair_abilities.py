@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from crowdveil.answers.reports import Reports
-from crowdveil.evaluation.pair_abilities import (
+from crowdveil.estimators.copies.pair_abilities import (
     AnswerNumbers,
     WorkerPairs,
     abilities_from_pair_agreements,

@@ -22,7 +22,7 @@ from scipy.special import betainc
 
 from crowdveil.answers.reports import Reports
 from crowdveil.em.kernels.report_weights import PairShares
-from crowdveil.evaluation.copies import (
+from crowdveil.estimators.copies.compared_answers import (
     AlikePairs,
     ComparedAnswers,
     ability_upper_bounds,
@@ -30,7 +30,7 @@ from crowdveil.evaluation.copies import (
     has_few_pairs,
     pairs_alike,
 )
-from crowdveil.evaluation.pair_abilities import report_pairs_by_task
+from crowdveil.estimators.copies.pair_abilities import report_pairs_by_task
 
 AGREEMENTS = (0.97, 0.9, 0.8, 0.7, 0.6)
 """Least agreements of linked pairs."""

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from crowdveil.answers.blocks import Block
 from crowdveil.answers.reports import Reports
 from crowdveil.em.kernels.dispatch import use_compiled
-from crowdveil.evaluation.pair_abilities import (
+from crowdveil.estimators.copies.pair_abilities import (
     AnswerNumbers,
     WorkerPairs,
     abilities_from_pair_agreements,
