@@ -122,7 +122,7 @@ ESTIMATOR_ENTRIES: Mapping[str, EstimatorEntry] = entries_by_command_line_name(
     ),
     EstimatorEntry(
         "private-dawid-skene",
-        "estimators.private_dawid_skene",
+        "published.private_dawid_skene",
         "PrivateDawidSkene",
         replace(LABELS, reads_channel=True),
     ),
@@ -155,11 +155,11 @@ MECHANISM_ENTRIES: Mapping[str, MechanismEntry] = entries_by_command_line_name(
     MechanismEntry("randomized-response", "mechanisms.randomized_response", "RandomizedResponse"),
     MechanismEntry("one-layer", "mechanisms.randomized_response", "OneLayer"),
     MechanismEntry("two-layer", "mechanisms.two_layer", "TwoLayer", ("low", "high", "answers")),
-    MechanismEntry("sun-two-layer", "mechanisms.sun_two_layer", "SunTwoLayer", ("low", "answers")),
+    MechanismEntry("sun-two-layer", "published.sun_two_layer", "SunTwoLayer", ("low", "answers")),
     MechanismEntry("matrix-factorization", "mechanisms.matrix_factorization", "MatrixFactorization", ("dimensions",)),
     MechanismEntry(
         "matrix-factorization-published",
-        "mechanisms.matrix_factorization_published",
+        "published.matrix_factorization",
         "MatrixFactorizationPublished",
         ("dimensions", "ridge"),
     ),

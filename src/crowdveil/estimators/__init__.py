@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from crowdveil.estimators.numeric.student_t import StudentT as StudentT
     from crowdveil.estimators.one_coin import OneCoin as OneCoin
     from crowdveil.estimators.ordinal_dawid_skene import OrdinalDawidSkene as OrdinalDawidSkene
-    from crowdveil.estimators.private_dawid_skene import PrivateDawidSkene as PrivateDawidSkene
     from crowdveil.estimators.weighted_mean import WeightedMean as WeightedMean
     from crowdveil.estimators.weighted_vote import WeightedVote as WeightedVote
+    from crowdveil.published.private_dawid_skene import PrivateDawidSkene as PrivateDawidSkene
 
 
 class _Estimators(Mapping[str, type[Any]]):

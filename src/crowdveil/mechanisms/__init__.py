@@ -6,14 +6,12 @@ from crowdveil.mechanisms.design_objective import DesignObjective as DesignObjec
 from crowdveil.mechanisms.designed import Designed as Designed
 from crowdveil.mechanisms.laplace import Laplace as Laplace
 from crowdveil.mechanisms.matrix_factorization import MatrixFactorization as MatrixFactorization
-from crowdveil.mechanisms.matrix_factorization_published import (
-    MatrixFactorizationPublished as MatrixFactorizationPublished,
-)
 from crowdveil.mechanisms.quantized_response import QuantizedResponse as QuantizedResponse
 from crowdveil.mechanisms.randomized_response import OneLayer as OneLayer
 from crowdveil.mechanisms.randomized_response import RandomizedResponse as RandomizedResponse
-from crowdveil.mechanisms.sun_two_layer import SunTwoLayer as SunTwoLayer
 from crowdveil.mechanisms.two_layer import TwoLayer as TwoLayer
+from crowdveil.published.matrix_factorization import MatrixFactorizationPublished as MatrixFactorizationPublished
+from crowdveil.published.sun_two_layer import SunTwoLayer as SunTwoLayer
 from crowdveil.registry import MECHANISM_ENTRIES
 
 MECHANISMS: dict[str, type[Mechanism]] = {name: entry.import_class() for name, entry in MECHANISM_ENTRIES.items()}

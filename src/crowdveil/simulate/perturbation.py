@@ -17,7 +17,7 @@ from crowdveil.folder.sums import answer_codes_of_each_worker
 from crowdveil.hints import advice, one_of
 from crowdveil.mechanisms.base import Mechanism
 from crowdveil.mechanisms.matrix_factorization import MatrixFactorization
-from crowdveil.mechanisms.matrix_factorization_published import MatrixFactorizationPublished
+from crowdveil.published.matrix_factorization import MatrixFactorizationPublished
 from crowdveil.randomness import Seeded, Source
 from crowdveil.simulate.bernoulli import successful_cells_by_chunk
 

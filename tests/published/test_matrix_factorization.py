@@ -8,7 +8,7 @@ from scipy.integrate import quad
 
 from crowdveil.channels.alphabet import Scale
 from crowdveil.errors import NoMinimiserError, SettingsError
-from crowdveil.mechanisms.matrix_factorization_published import MatrixFactorizationPublished
+from crowdveil.published.matrix_factorization import MatrixFactorizationPublished
 from crowdveil.randomness import seeded
 
 SCALE = Scale(0, 9)

@@ -13,8 +13,8 @@ from crowdveil.channels.guarantee import Participation
 from crowdveil.em.estimator import coded_and_summarized
 from crowdveil.em.model import Summary
 from crowdveil.errors import SettingsError
-from crowdveil.estimators.private_dawid_skene import PrivateDawidSkene, symmetric_entries
 from crowdveil.mechanisms.randomized_response import RandomizedResponse
+from crowdveil.published.private_dawid_skene import PrivateDawidSkene, symmetric_entries
 
 BINARY = Categories(("0", "1"))
 
