@@ -55,7 +55,6 @@ MOVING = {
     "inference.panel": "inference.panel.fit",
     "inference.scores": "inference.scores.score",
     "inference.stacked_answers": "inference.panel.stacked_answers",
-    "perturbation": "simulate.frames",
     "plan_function": "planning.plan_function",
     "planning.next_answers": "quality.answer_selection",
     "planning.settings": "campaign.planning",

@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from crowdveil.mechanisms import QuantizedResponse as QuantizedResponse
     from crowdveil.mechanisms import RandomizedResponse as RandomizedResponse
     from crowdveil.mechanisms import TwoLayer as TwoLayer
-    from crowdveil.perturbation import perturb as perturb
     from crowdveil.plan_function import plan as plan
     from crowdveil.quality import agreement as agreement
     from crowdveil.quality import conclude as conclude
@@ -46,6 +45,7 @@ if TYPE_CHECKING:
     from crowdveil.quality import next_answers as next_answers
     from crowdveil.quality import review as review
     from crowdveil.randomness import seeded as seeded
+    from crowdveil.simulate.frames import perturb as perturb
 
     __version__: str
 else:

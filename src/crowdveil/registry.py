@@ -206,7 +206,7 @@ PUBLIC_MODULES: Mapping[str, str] = {
     "draw_gold": "quality",
     "infer": "inference.infer",
     "next_answers": "quality",
-    "perturb": "perturbation",
+    "perturb": "simulate.frames",
     "plan": "plan_function",
     "review": "quality",
     "seeded": "randomness",
