@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from crowdveil import Categories, DawidSkene, HierarchicalDawidSkene, MajorityVote, Reports, Scale, compare
 from crowdveil.comparison import Comparison
 from crowdveil.errors import SettingsError
-from crowdveil.evaluation.metrics import score
+from crowdveil.inference.scores.metrics import score
 from crowdveil.mechanisms import RandomizedResponse
 from crowdveil.randomness import seeded
 from crowdveil.simulate import Crowd, categorical_crowd, numeric_crowd, perturb

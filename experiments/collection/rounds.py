@@ -26,7 +26,7 @@ from crowdveil import Categories, ChannelTable, HierarchicalDawidSkene, Randomiz
 from crowdveil.channels.alphabet import Alphabet
 from crowdveil.channels.channel import Channel
 from crowdveil.design.channel_design import design_channel, normal_worker_model, one_coin_answer_given_truth
-from crowdveil.evaluation import metrics
+from crowdveil.inference.scores import metrics
 from crowdveil.mechanisms import DesignObjective
 from crowdveil.randomness import seeded
 

@@ -24,8 +24,8 @@ from crowdveil import HierarchicalDawidSkene, Reports
 from crowdveil.answers import datasets
 from crowdveil.answers.evidence import Evidence
 from crowdveil.crowd_review.conclusions import conclude_from_drawn_gold
-from crowdveil.evaluation.gold_draw import tasks_in_draw_order
 from crowdveil.inference.given import KnownTruths
+from crowdveil.inference.gold_draw import tasks_in_draw_order
 from crowdveil.inference.infer import Inference
 
 RESULTS = Path(__file__).parent / "results" / "conclusions.csv"

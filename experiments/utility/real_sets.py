@@ -20,7 +20,7 @@ from crowdveil.answers.datasets import Dataset, load
 from crowdveil.channels.guarantee import Participation
 from crowdveil.demo.crowds_and_trials import every_nth_task
 from crowdveil.design.channel_design import normal_worker_model, one_coin_answer_given_truth
-from crowdveil.evaluation.metrics import score
+from crowdveil.inference.scores.metrics import score
 from crowdveil.mechanisms import DesignObjective
 from crowdveil.planning import Campaign, LabelCrowd, NumberCrowd, beta_abilities, predict_campaign_error
 from crowdveil.planning.population import AssumedCrowd

@@ -39,7 +39,7 @@ from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.demo.crowds_and_trials import every_nth_task
 from crowdveil.estimators import Estimator, WeightedVote
 from crowdveil.estimators.gaussian.discretization import normal_log_prior
-from crowdveil.evaluation.metrics import score
+from crowdveil.inference.scores.metrics import score
 from crowdveil.privacy.accounting import account_channel_table
 from crowdveil.randomness import seeded
 from crowdveil.simulate import perturb_cells, simulated_assignment_covering_answers

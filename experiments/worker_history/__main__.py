@@ -21,8 +21,8 @@ from crowdveil import HierarchicalDawidSkene, Reports
 from crowdveil.answers import datasets
 from crowdveil.em.estimate import Estimate
 from crowdveil.em.worker_history import WorkerHistory
-from crowdveil.evaluation.gold import align_gold
-from crowdveil.evaluation.metrics import score
+from crowdveil.inference.scores.gold_errors import align_gold
+from crowdveil.inference.scores.metrics import score
 
 RESULTS = Path(__file__).parent / "results" / "worker_history.csv"
 ANSWERS, SPLITS = (1, 2, 3, 5), 5

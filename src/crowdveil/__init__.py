@@ -11,7 +11,6 @@ from crowdveil.arguments import did_you_mean
 from crowdveil.registry import PACKAGES, PUBLIC_MODULES
 
 if TYPE_CHECKING:
-    from crowdveil.aggregation import aggregate as aggregate
     from crowdveil.answers.assignment import Assignment as Assignment
     from crowdveil.answers.reports import Reports as Reports
     from crowdveil.channels.alphabet import Categories as Categories
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from crowdveil.estimators import OrdinalDawidSkene as OrdinalDawidSkene
     from crowdveil.estimators import StudentT as StudentT
     from crowdveil.estimators import WeightedMean as WeightedMean
+    from crowdveil.inference.aggregation import aggregate as aggregate
     from crowdveil.inference.infer import Inference as Inference
     from crowdveil.inference.infer import infer as infer
     from crowdveil.mechanisms import Designed as Designed

@@ -28,10 +28,10 @@ from crowdveil.em.plots import line_plot
 from crowdveil.errors import SettingsError
 from crowdveil.estimators.factorization_mean import FactorizationMean
 from crowdveil.estimators.weighted_mean import WeightedMean
-from crowdveil.evaluation.metrics import ErrorName, score
 from crowdveil.hints import advising_own_arguments
 from crowdveil.inference.answers import ColumnKeywords, read_answers
 from crowdveil.inference.methods import AnyEstimator, Method, estimator_of_method_or_default
+from crowdveil.inference.scores.metrics import ErrorName, score
 from crowdveil.mechanisms import MatrixFactorization, MatrixFactorizationPublished, Mechanism
 from crowdveil.privacy.accounting import account
 from crowdveil.randomness import seeded

@@ -199,7 +199,7 @@ PUBLIC_MODULES: Mapping[str, str] = {
     "Inference": "inference.infer",
     "Reports": "answers.reports",
     "Scale": "channels.alphabet",
-    "aggregate": "aggregation",
+    "aggregate": "inference.aggregation",
     "agreement": "quality",
     "compare": "comparison",
     "conclude": "quality",

@@ -13,7 +13,7 @@ import pytest
 from crowdveil import DawidSkene, RandomizedResponse
 from crowdveil.answers.reports import Reports
 from crowdveil.estimators import WeightedVote
-from crowdveil.evaluation import metrics
+from crowdveil.inference.scores import metrics
 from crowdveil.randomness import seeded
 from crowdveil.simulate import perturb
 from tests.real_data import load_or_skip

@@ -34,7 +34,7 @@ from crowdveil.demo.page import (
 )
 from crowdveil.errors import SettingsError
 from crowdveil.estimators import DawidSkene, Gaussian
-from crowdveil.evaluation.metrics import score
+from crowdveil.inference.scores.metrics import score
 from crowdveil.mechanisms import MECHANISMS, Mechanism, RandomizedResponse
 from crowdveil.randomness import seeded
 from crowdveil.simulate import categorical_crowd, numeric_crowd, perturb

@@ -13,7 +13,7 @@ import pytest
 from crowdveil import DawidSkene, MajorityVote, OneCoin, RandomizedResponse
 from crowdveil.channels.alphabet import Categories
 from crowdveil.estimators import Estimator, PrivateDawidSkene
-from crowdveil.evaluation import metrics
+from crowdveil.inference.scores import metrics
 from crowdveil.randomness import seeded
 from crowdveil.simulate import categorical_crowd, perturb
 

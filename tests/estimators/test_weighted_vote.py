@@ -13,7 +13,7 @@ from crowdveil.em.gold import NO_GOLD
 from crowdveil.em.kernels.dispatch import encoded_block_for_kernels
 from crowdveil.em.model import GoldBlock
 from crowdveil.estimators.weighted_vote import VoteParameters, WeightedVote
-from crowdveil.evaluation import metrics
+from crowdveil.inference.scores import metrics
 from tests import strategies
 
 

@@ -439,7 +439,7 @@ def _read_evidence_and_check_files(source: AnswerSource, asked: InferOptions) ->
         warning_if_channel_unread,
         warning_if_fit_is_slow,
     )
-    from crowdveil.inference.scores import refuse_unless_scorable
+    from crowdveil.inference.scores.score import refuse_unless_scorable
 
     folder, reading = default_output_folder(source) if asked.out is None else asked.out, asked.reports.options
     with progress_bar("reading", unit="bytes") as bar:
@@ -515,7 +515,7 @@ def _score_decide_and_write(
     """Write the truths, and return the inference with its score; what is written does not depend on the score."""
     from crowdveil.folder.estimate_files import outdated_output_notes, write_estimate
     from crowdveil.folder.given_files import write_saved_fit
-    from crowdveil.inference.scores import with_decisions, with_gold_score
+    from crowdveil.inference.scores.score import with_decisions, with_gold_score
 
     costs = _costs(inference, asked)
     decide: dict[str, Any] = {"abstain_below": asked.abstain_below}

@@ -16,11 +16,6 @@ from crowdveil.answers.reports import Reports
 from crowdveil.em.estimate import Estimate
 from crowdveil.em.gold import align_gold
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.evaluation.gold_draw import (
-    require_gold_is_start_of_draw,
-    tasks_in_draw_order,
-    warnings_if_gold_not_random,
-)
 from crowdveil.evaluation.prediction_powered import (
     IntervalEstimate,
     SampledValues,
@@ -32,8 +27,13 @@ from crowdveil.evaluation.prediction_powered import (
 )
 from crowdveil.hints import advice
 from crowdveil.inference.given import KnownTruths, errors_naming_gold_source
+from crowdveil.inference.gold_draw import (
+    require_gold_is_start_of_draw,
+    tasks_in_draw_order,
+    warnings_if_gold_not_random,
+)
 from crowdveil.inference.infer import Inference
-from crowdveil.inference.panel import warning_if_order_contradicts_gold
+from crowdveil.inference.panel.fit import warning_if_order_contradicts_gold
 
 MIN_GOLD, MIN_GOLD_ANSWERS = 10, 5
 """Fewest gold tasks for prevalences, and fewest gold tasks that a worker has answered for the worker's accuracy."""

@@ -10,8 +10,8 @@ from crowdveil.answers.evidence import Evidence
 from crowdveil.answers.identifiers import index_of, no_common_task_error
 from crowdveil.answers.reports import Reports
 from crowdveil.errors import SettingsError
-from crowdveil.evaluation.gold_draw import MAX_SEED, new_seed, tasks_in_draw_order
 from crowdveil.inference.given import KnownTruths
+from crowdveil.inference.gold_draw import MAX_SEED, new_seed, tasks_in_draw_order
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,7 +19,7 @@ from crowdveil.estimators.confusion.truth_tables import ERROR_CORRELATION
 from crowdveil.estimators.hierarchical_dawid_skene import HierarchicalDawidSkene
 from crowdveil.hints import advice
 from crowdveil.inference.infer import Inference
-from crowdveil.inference.panel import refuse_if_gold_cannot_map_answers
+from crowdveil.inference.panel.fit import refuse_if_gold_cannot_map_answers
 from crowdveil.planning.next_answers import FIRST_REPORTS, CrowdState, NextAnswers, next_answers
 
 EVEN_SHARES = 3

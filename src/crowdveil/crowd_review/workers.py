@@ -28,7 +28,7 @@ from crowdveil.crowd_review.number_reasons import add_equal_answers, add_number_
 from crowdveil.em.estimate import Estimate
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.inference.infer import Inference
-from crowdveil.inference.panel import PanelFit
+from crowdveil.inference.panel.fit import PanelFit
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,7 +24,7 @@ from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.em.estimator import Estimator, require_channel
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.inference.methods import Method
-from crowdveil.inference.panel import truths_as_ordered_labels
+from crowdveil.inference.panel.fit import truths_as_ordered_labels
 from crowdveil.registry import ESTIMATOR_ENTRIES
 
 MethodChoice = str | Estimator[Any, Any] | None

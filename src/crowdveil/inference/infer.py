@@ -33,9 +33,6 @@ from crowdveil.em.saved_fit import SavedFit
 from crowdveil.em.worker_history import MAX_ANSWERS
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.estimators import ESTIMATORS
-from crowdveil.evaluation.gold_draw import require_gold_is_start_of_draw, tasks_in_draw_order
-from crowdveil.evaluation.metrics import Score
-from crowdveil.evaluation.panel import Panel
 from crowdveil.hints import advice, command_advice
 from crowdveil.inference.answer_confidence import (
     fit_with_informing_confidence,
@@ -54,6 +51,7 @@ from crowdveil.inference.given import (
     as_worker_history,
     errors_naming_gold_source,
 )
+from crowdveil.inference.gold_draw import require_gold_is_start_of_draw, tasks_in_draw_order
 from crowdveil.inference.methods import (
     AnyEstimator,
     Method,
@@ -62,8 +60,10 @@ from crowdveil.inference.methods import (
     refuse_method_of_sums,
     warning_if_channel_unread,
 )
-from crowdveil.inference.panel import PanelFit, fit_panel
+from crowdveil.inference.panel.fit import PanelFit, fit_panel
+from crowdveil.inference.panel.members import Panel
 from crowdveil.inference.plain_fit import Fit, assumption_behind_confidence, fit, warning_if_unlike_votes
+from crowdveil.inference.scores.metrics import Score
 
 if TYPE_CHECKING:
     import pandas

@@ -11,8 +11,8 @@ from crowdveil.em.estimator import Estimator
 from crowdveil.em.kernels.dispatch import encoded_block_for_kernels, use_compiled
 from crowdveil.em.kernels.numpy_backend import row_maxima
 from crowdveil.estimators.hierarchical_dawid_skene import HierarchicalDawidSkene
-from crowdveil.evaluation.agreement.beyond_model import Dependence, measure_dependence
 from crowdveil.hints import command_advice
+from crowdveil.inference.dependence import Dependence, measure_dependence
 from crowdveil.inference.gold_stack import MIN_GOLD, estimate_stacked_with_gold
 
 COMPARED_TASKS = 100_000

@@ -24,7 +24,7 @@ from crowdveil.answers.reports import Reports
 from crowdveil.channels.alphabet import Categories
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.estimators.dawid_skene import DawidSkene
-from crowdveil.evaluation.metrics import score
+from crowdveil.inference.scores.metrics import score
 
 LEVEL = 0.95
 """Nominal probability of an interval after a pilot; it was chosen to hold nine of ten errors of left-out sets."""

@@ -12,12 +12,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from crowdveil.aggregation import aggregate
 from crowdveil.answers.ingest.choices import parsed_cell
 from crowdveil.answers.reports import Reports
 from crowdveil.answers.sources.answer_source import open_source
 from crowdveil.answers.sources.location import Layout
 from crowdveil.errors import ReportsError, SettingsError
+from crowdveil.inference.aggregation import aggregate
 
 TICKED = [
     ("1", "a", ["spam", "ad"]),

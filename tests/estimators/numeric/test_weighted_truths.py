@@ -6,7 +6,7 @@ from scipy.stats import chi2
 
 from crowdveil.answers.reports import Reports
 from crowdveil.estimators import Catd, Crh
-from crowdveil.evaluation import metrics
+from crowdveil.inference.scores import metrics
 from tests.real_data import load_or_skip
 
 TASKS, WORKERS = 15, 6

@@ -12,7 +12,7 @@ from crowdveil.campaign.settings.build import build_campaign
 from crowdveil.campaign.settings.privacy_request import PrivacyRequest
 from crowdveil.campaign.settings.settings_file import CampaignSettings, read_settings
 from crowdveil.channels.channel import Channel
-from crowdveil.evaluation.metrics import score
+from crowdveil.inference.scores.metrics import score
 from crowdveil.planning.settings.chosen_mechanism import mechanism_of_campaign_settings
 from crowdveil.planning.settings.creation import write_template
 from crowdveil.planning.settings.expected_error import planned_campaign

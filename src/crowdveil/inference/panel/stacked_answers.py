@@ -23,8 +23,8 @@ from crowdveil.estimators.confusion.truth_tables import (
     first_posterior_from_gold_tables,
     fit_truth_tables,
 )
-from crowdveil.evaluation.panel import FOLDS, MAX_WORKERS, error_probability_by_truth_and_answer
-from crowdveil.evaluation.stacking import clause_on_further_gold_needed, features_with_weights_by_label, fit_regression
+from crowdveil.inference.panel.members import FOLDS, MAX_WORKERS, error_probability_by_truth_and_answer
+from crowdveil.inference.stacking import clause_on_further_gold_needed, features_with_weights_by_label, fit_regression
 
 MIN_STACKED = 20
 """Smallest number of gold tasks with answers that the answers are stacked with."""

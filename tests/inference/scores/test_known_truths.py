@@ -12,7 +12,6 @@ from crowdveil.answers.reports import Reports
 from crowdveil.channels.alphabet import Categories
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.errors import ReportsError
-from crowdveil.evaluation.gold_draw import require_gold_is_start_of_draw, seeded_order_of_tasks, tasks_in_draw_order
 from crowdveil.evaluation.prediction_powered import (
     SQUARE,
     SampledValues,
@@ -23,7 +22,8 @@ from crowdveil.evaluation.prediction_powered import (
     wilson_interval_of_binary_sample,
 )
 from crowdveil.evaluation.shares import label_shares, shares_and_interval_ends
-from crowdveil.evaluation.stacking import (
+from crowdveil.inference.gold_draw import require_gold_is_start_of_draw, seeded_order_of_tasks, tasks_in_draw_order
+from crowdveil.inference.stacking import (
     Regression,
     features_with_weights_by_label,
     fit_regression,

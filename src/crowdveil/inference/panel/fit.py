@@ -25,7 +25,8 @@ from crowdveil.estimators.confusion.truth_tables import (
     fit_truth_tables,
     tables_and_class_prior_of_posterior,
 )
-from crowdveil.evaluation.panel import (
+from crowdveil.hints import advice, command_advice
+from crowdveil.inference.panel.members import (
     MAX_TASKS,
     MAX_WORKERS,
     SHOWN_PAIRS,
@@ -38,13 +39,8 @@ from crowdveil.evaluation.panel import (
     error_correlations,
     error_probability_by_truth_and_answer,
 )
-from crowdveil.evaluation.stacking import cross_validation_and_gain_text, warning_if_gold_worsens_log_loss
-from crowdveil.hints import advice, command_advice
-from crowdveil.inference.stacked_answers import (
-    fit_stacked,
-    fold_of_each_task,
-    posterior_with_single_answers,
-)
+from crowdveil.inference.panel.stacked_answers import fit_stacked, fold_of_each_task, posterior_with_single_answers
+from crowdveil.inference.stacking import cross_validation_and_gain_text, warning_if_gold_worsens_log_loss
 
 MAX_GRADES, BINS = 24, 10
 """Largest number of different answers with a column each in the tables, and equal parts of more numbers."""

@@ -16,8 +16,8 @@ from crowdveil.estimators.copies import compared_answers as copies
 from crowdveil.estimators.copies.compared_answers import ComparedAnswers
 from crowdveil.estimators.copies.near_copies import find_near_copies
 from crowdveil.estimators.copies.pair_abilities import report_pairs_by_task
-from crowdveil.evaluation.agreement import beyond_model
-from crowdveil.evaluation.agreement.beyond_model import LAGS, measure_dependence
+from crowdveil.inference import dependence as beyond_model
+from crowdveil.inference.dependence import LAGS, measure_dependence
 
 LABELS = Categories(("a", "b", "c"))
 PRIOR = np.array([0.5, 0.3, 0.2])

@@ -23,8 +23,8 @@ from crowdveil import (
 )
 from crowdveil.answers.write_reports import reports_table_in_task_order
 from crowdveil.errors import ReportsError
-from crowdveil.evaluation.metrics import score
 from crowdveil.inference.methods import SLOW_WORK
+from crowdveil.inference.scores.metrics import score
 from crowdveil.randomness import seeded
 from crowdveil.simulate import Crowd, categorical_crowd, perturb
 

@@ -10,12 +10,12 @@ from crowdveil.answers.facts.inputs import Input
 from crowdveil.answers.identifiers import index_of, no_common_task_error
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.errors import SettingsError
-from crowdveil.evaluation.decisions import decide, decision_notes
-from crowdveil.evaluation.gold import align_gold, gold_codes
-from crowdveil.evaluation.metrics import score
 from crowdveil.inference.given import KnownTruths, errors_naming_gold_source
 from crowdveil.inference.infer import Inference, warning_on_unknown_tasks
-from crowdveil.inference.panel import warning_if_order_contradicts_gold
+from crowdveil.inference.panel.fit import warning_if_order_contradicts_gold
+from crowdveil.inference.scores.decisions import decide, decision_notes
+from crowdveil.inference.scores.gold_errors import align_gold, gold_codes
+from crowdveil.inference.scores.metrics import score
 
 
 def refuse_unless_scorable(evidence: Evidence, known: KnownTruths) -> None:

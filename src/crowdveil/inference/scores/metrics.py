@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from crowdveil.display.counts import number_of
 from crowdveil.em.estimate import Estimate, error_text
 from crowdveil.errors import SettingsError
-from crowdveil.evaluation.gold import (
+from crowdveil.inference.scores.gold_errors import (
     AlignedGold,
     align_gold,
     count_outside_scale,
@@ -27,7 +27,7 @@ from crowdveil.evaluation.gold import (
     pearson_correlation,
     tied_label_weights,
 )
-from crowdveil.evaluation.gold import ErrorName as ErrorName
+from crowdveil.inference.scores.gold_errors import ErrorName as ErrorName
 
 BINS = 10
 """Bins of equal width of the confidence, in the expected calibration error (Guo et al., ICML 2017)."""
