@@ -12,8 +12,8 @@ import pytest
 import crowdveil as cv
 from crowdveil import Categories, DawidSkene, RandomizedResponse, Reports, Scale, seeded
 from crowdveil.errors import CrowdveilError, SettingsError
-from crowdveil.evaluation.shares import label_shares
 from crowdveil.mechanisms import TwoLayer
+from crowdveil.quality.shares import label_shares
 
 LABELS: Any = Categories(("no", "yes"))
 GRADES: Any = Scale(0, 10, 1)

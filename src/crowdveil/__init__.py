@@ -39,11 +39,11 @@ if TYPE_CHECKING:
     from crowdveil.mechanisms import RandomizedResponse as RandomizedResponse
     from crowdveil.mechanisms import TwoLayer as TwoLayer
     from crowdveil.plan_function import plan as plan
-    from crowdveil.quality import agreement as agreement
-    from crowdveil.quality import conclude as conclude
-    from crowdveil.quality import draw_gold as draw_gold
-    from crowdveil.quality import next_answers as next_answers
-    from crowdveil.quality import review as review
+    from crowdveil.quality.frames import agreement as agreement
+    from crowdveil.quality.frames import conclude as conclude
+    from crowdveil.quality.frames import draw_gold as draw_gold
+    from crowdveil.quality.frames import next_answers as next_answers
+    from crowdveil.quality.frames import review as review
     from crowdveil.randomness import seeded as seeded
     from crowdveil.simulate.frames import perturb as perturb
 

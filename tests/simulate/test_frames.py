@@ -12,7 +12,7 @@ import crowdveil
 from crowdveil import Categories, Laplace, RandomizedResponse, Reports, Scale, seeded
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.simulate import categorical_crowd
-from tests.test_quality import MAKERS, columns
+from tests.quality.test_frames import MAKERS, columns
 
 LABELS = Categories(("no", "yes"))
 VOTES = {"task": [3, 1, 1, 2], "worker": ["w", "v", "w", "v"], "label": ["no", "no", "yes", "yes"]}

@@ -503,7 +503,7 @@ def _score_write_and_print_inference(
 
 def _warnings_of_unclear_workers(inference: Inference) -> list[str]:
     """Return the warning of workers who may have decided the truths, though they may answer without looking."""
-    from crowdveil.crowd_review.unclear_workers import sentence_on_unclear_workers
+    from crowdveil.quality.review.unclear_workers import sentence_on_unclear_workers
 
     sentence = sentence_on_unclear_workers(inference.estimate, inference.evidence)
     return [] if sentence is None else [sentence]

@@ -21,12 +21,10 @@ from crowdveil.channels.alphabet import Alphabet, Scale
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.channels.rounding import format_bound
-from crowdveil.crowd_review.unclear_workers import sentence_on_unclear_workers
 from crowdveil.design.mechanism_from_settings import Expectation
 from crowdveil.display.counts import number_of
 from crowdveil.display.quotes import quoted
 from crowdveil.em.estimate import Estimate
-from crowdveil.evaluation.prediction_powered import wilson_interval_of_binary_sample
 from crowdveil.mechanisms import Designed, RandomizedResponse
 from crowdveil.planning import Campaign
 from crowdveil.planning.bayes_error import SEARCH_CROWDS
@@ -36,6 +34,8 @@ from crowdveil.planning.settings.alternatives import WORTH_ASKING
 from crowdveil.planning.settings.expected_error import mechanism_on_plan_scale
 from crowdveil.planning.worker_budget import LARGEST_CELL_EPSILON, RANKING_EXCESS
 from crowdveil.privacy.statement import PrivacyStatement
+from crowdveil.quality.prediction_powered import wilson_interval_of_binary_sample
+from crowdveil.quality.review.unclear_workers import sentence_on_unclear_workers
 from crowdveil.release.truth_facts import (
     expected_error_without_gold,
     has_truth,

@@ -6,15 +6,15 @@ import numpy as np
 
 from crowdveil.answers.evidence import Evidence
 from crowdveil.channels.alphabet import Scale
-from crowdveil.crowd_review.agreement import agreement_corrected_for_channel
-from crowdveil.crowd_review.listing import Kind
-from crowdveil.crowd_review.next_answers import require_labels_for_next_answers
-from crowdveil.crowd_review.workers import ability_bound, listing_of_answers
 from crowdveil.display.counts import number_of, verb_of
 from crowdveil.display.quotes import quoted
 from crowdveil.em.estimate import Estimate
 from crowdveil.errors import CrowdveilError
-from crowdveil.evaluation.agreement.alpha import NOT_KNOWN, Agreement, Interval
+from crowdveil.quality.agreement.alpha import NOT_KNOWN, Agreement, Interval
+from crowdveil.quality.agreement.measured import agreement_corrected_for_channel
+from crowdveil.quality.next_answers import require_labels_for_next_answers
+from crowdveil.quality.review.listing import Kind
+from crowdveil.quality.review.workers import ability_bound, listing_of_answers
 from crowdveil.release.truth_facts import tasks_without_gold_text
 
 UNSURE = 0.8

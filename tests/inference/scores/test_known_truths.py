@@ -12,16 +12,6 @@ from crowdveil.answers.reports import Reports
 from crowdveil.channels.alphabet import Categories
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.errors import ReportsError
-from crowdveil.evaluation.prediction_powered import (
-    SQUARE,
-    SampledValues,
-    interval_of_mean_difference,
-    regression_coefficient,
-    rogan_gladen,
-    share_interval,
-    wilson_interval_of_binary_sample,
-)
-from crowdveil.evaluation.shares import label_shares, shares_and_interval_ends
 from crowdveil.inference.gold_draw import require_gold_is_start_of_draw, seeded_order_of_tasks, tasks_in_draw_order
 from crowdveil.inference.stacking import (
     Regression,
@@ -31,6 +21,16 @@ from crowdveil.inference.stacking import (
     warning_if_gold_worsens_log_loss,
 )
 from crowdveil.mechanisms import RandomizedResponse
+from crowdveil.quality.prediction_powered import (
+    SQUARE,
+    SampledValues,
+    interval_of_mean_difference,
+    regression_coefficient,
+    rogan_gladen,
+    share_interval,
+    wilson_interval_of_binary_sample,
+)
+from crowdveil.quality.shares import label_shares, shares_and_interval_ends
 from crowdveil.randomness import seeded
 
 TASKS = [f"t{number}" for number in range(40)]

@@ -14,8 +14,8 @@ from crowdveil.cli.verb import Verb
 from crowdveil.display.counts import number_of, verb_of
 
 if TYPE_CHECKING:
-    from crowdveil.evaluation.agreement.alpha import Agreement
     from crowdveil.folder.recorded_reading_options import NamedReports
+    from crowdveil.quality.agreement.alpha import Agreement
 
 SHOWN_WORKERS = 5
 NAMES = {"agreement": "equal answers", "difference": "difference"}
@@ -56,7 +56,7 @@ def agreement(reports: NamedReports, out: Path | None, level: float) -> None:
     Reports with a certificate are corrected for the noise of their channel; workers are then not compared, and there is
     no kappa. Protected reports without a certificate are refused.
     """
-    from crowdveil.crowd_review.agreement import agreement_corrected_for_channel, agreement_notes, worker_columns
+    from crowdveil.quality.agreement.measured import agreement_corrected_for_channel, agreement_notes, worker_columns
 
     with open_reports(reports, out, "agreement", any_labels=True) as read:
         found = agreement_corrected_for_channel(read.evidence, level)

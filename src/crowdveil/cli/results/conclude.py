@@ -60,9 +60,9 @@ def conclude(
     only.
     """
     from crowdveil.answers.evidence import channel_or_raise_if_unknown
-    from crowdveil.crowd_review.conclusions import conclude_from_drawn_gold
     from crowdveil.folder.given_files import read_known_truths
     from crowdveil.inference.infer import infer
+    from crowdveil.quality.conclusions import conclude_from_drawn_gold
 
     pairs = [_two_worker_names(text) for text in compare]
     with open_reports(reports, out, "conclusions", [Path(gold)]) as read:

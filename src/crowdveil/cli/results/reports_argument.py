@@ -218,8 +218,8 @@ def open_reports(
 
 
 def _evidence(source: AnswerSource, options: EvidenceOptions, bar: Bar | None, *, any_labels: bool) -> Evidence:
-    from crowdveil.crowd_review.agreement import evidence_of_any_labels
     from crowdveil.folder.evidence import read_evidence
+    from crowdveil.quality.agreement.measured import evidence_of_any_labels
 
     def read(alphabet: Categories | None) -> Evidence:
         return read_evidence(source, options if alphabet is None else replace(options, alphabet=alphabet), progress=bar)

@@ -14,8 +14,8 @@ from crowdveil.cli.verb import Verb
 from crowdveil.display.counts import number_of
 
 if TYPE_CHECKING:
-    from crowdveil.evaluation.shares import Shares
     from crowdveil.folder.recorded_reading_options import NamedReports
+    from crowdveil.quality.shares import Shares
 
 SHOWN_TASKS = 20
 
@@ -46,7 +46,7 @@ def share(reports: NamedReports, out: Path | None) -> None:
     block), only an interval. Reports without a certificate are read as answers; protected ones are refused.
     """
     from crowdveil.answers.evidence import channel_or_raise_if_unknown
-    from crowdveil.evaluation.shares import label_shares
+    from crowdveil.quality.shares import label_shares
 
     with open_reports(reports, out, "shares") as read, progress_bar("estimating") as bar:
         channel = channel_or_raise_if_unknown(read.evidence, "share")

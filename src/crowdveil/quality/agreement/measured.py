@@ -12,9 +12,9 @@ from crowdveil.answers.identifiers import Identifiers
 from crowdveil.channels.alphabet import Categories
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.evaluation.agreement.alpha import LEVEL, Agreement, agreement
-from crowdveil.evaluation.agreement.corrected_for_channel import agreement_through_channel
-from crowdveil.evaluation.agreement.kappa import kappas
+from crowdveil.quality.agreement.alpha import LEVEL, Agreement, agreement
+from crowdveil.quality.agreement.corrected_for_channel import agreement_through_channel
+from crowdveil.quality.agreement.kappa import kappas
 
 ANOTHER_LABEL = "(another label)"
 """Label that nobody gave, where all answers are one label."""

@@ -18,8 +18,6 @@ from numpy.typing import NDArray
 from scipy.special import gammaincc
 
 from crowdveil.answers.reports import Reports
-from crowdveil.crowd_review.listing import CopyingGroup
-from crowdveil.crowd_review.votes_of_others import VotesOfOthers
 from crowdveil.em.kernels.report_weights import PairShares
 from crowdveil.estimators.confusion.dirichlet_multinomial import log_dirichlet_multinomial, log_evidence_of_rows
 from crowdveil.estimators.confusion.independent_workers import (
@@ -35,7 +33,9 @@ from crowdveil.estimators.copies.compared_answers import (
     pairs_alike,
 )
 from crowdveil.estimators.copies.near_copies import AGREEMENTS
-from crowdveil.evaluation.agreement.alpha import NORMAL_QUANTILE
+from crowdveil.quality.agreement.alpha import NORMAL_QUANTILE
+from crowdveil.quality.review.listing import CopyingGroup
+from crowdveil.quality.review.votes_of_others import VotesOfOthers
 
 CLEAR, SOME = 3.0, 2.0
 """Log Bayes factors: 20 and 7 to 1 for answers that do not depend on the task."""

@@ -15,25 +15,25 @@ from crowdveil.arguments import require_bool, require_list, require_number, requ
 from crowdveil.channels.alphabet import Categories
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
-from crowdveil.crowd_review.agreement import (
+from crowdveil.em.gold import as_gold, drawn_gold
+from crowdveil.errors import SettingsError
+from crowdveil.hints import advising_own_arguments
+from crowdveil.inference.answers import ColumnKeywords, evidence_of_answers
+from crowdveil.inference.given import KnownTruths
+from crowdveil.inference.infer import infer
+from crowdveil.inference.methods import AnyEstimator
+from crowdveil.quality.agreement.alpha import LEVEL
+from crowdveil.quality.agreement.measured import (
     agreement_columns,
     agreement_corrected_for_channel,
     agreement_notes,
     evidence_of_any_labels,
     worker_columns,
 )
-from crowdveil.crowd_review.conclusions import conclude_from_drawn_gold
-from crowdveil.crowd_review.gold_tasks import draw_tasks_without_known
-from crowdveil.crowd_review.next_answers import choose_next, require_labels_for_next_answers
-from crowdveil.crowd_review.workers import review_columns, review_workers
-from crowdveil.em.gold import as_gold, drawn_gold
-from crowdveil.errors import SettingsError
-from crowdveil.evaluation.agreement.alpha import LEVEL
-from crowdveil.hints import advising_own_arguments
-from crowdveil.inference.answers import ColumnKeywords, evidence_of_answers
-from crowdveil.inference.given import KnownTruths
-from crowdveil.inference.infer import infer
-from crowdveil.inference.methods import AnyEstimator
+from crowdveil.quality.conclusions import conclude_from_drawn_gold
+from crowdveil.quality.gold_tasks import draw_tasks_without_known
+from crowdveil.quality.next_answers import choose_next, require_labels_for_next_answers
+from crowdveil.quality.review.workers import review_columns, review_workers
 
 
 @advising_own_arguments
@@ -247,7 +247,7 @@ def conclude(
 
     Columns: quantity (prevalence, accuracy, difference), name, other (the worker whose accuracy is subtracted),
     estimate, low, high (a 90 % interval), gold_estimate, gold_low, gold_high (of gold alone), gold (tasks), tasks (that
-    it is about), rogan_gladen (a prevalence by another way). Formulas: `crowdveil.evaluation.prediction_powered`.
+    it is about), rogan_gladen (a prevalence by another way). Formulas: `crowdveil.quality.prediction_powered`.
 
     Args:
         answers, truths, channel, assignment: as in `aggregate`; with truths, and behind a channel, there are only

@@ -20,7 +20,7 @@ from crowdveil.estimators.hierarchical_dawid_skene import HierarchicalDawidSkene
 from crowdveil.hints import advice
 from crowdveil.inference.infer import Inference
 from crowdveil.inference.panel.fit import refuse_if_gold_cannot_map_answers
-from crowdveil.planning.next_answers import FIRST_REPORTS, CrowdState, NextAnswers, next_answers
+from crowdveil.quality.answer_selection import FIRST_REPORTS, CrowdState, NextAnswers, next_answers
 
 EVEN_SHARES = 3
 """Default bound on the answers of a worker, in even shares of the budget."""

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from crowdveil.answers.reports import Reports
 from crowdveil.errors import SettingsError
-from crowdveil.planning.next_answers import CrowdState, gain_and_information_per_report, next_answers
+from crowdveil.quality.answer_selection import CrowdState, gain_and_information_per_report, next_answers
 
 NOBODY = np.zeros(0, dtype=np.int32)
 
@@ -102,7 +102,7 @@ def greedy_by_loops(state: CrowdState, reports: Reports, budget: int, per_worker
 @pytest.mark.parametrize("chunk", [1, 10**6])
 def test_the_choice_is_greedy(chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """With bounds on unseen tasks and on workers, the choice is that of a search of all pairs."""
-    monkeypatch.setattr("crowdveil.planning.next_answers.CHUNK_NUMBERS", chunk)
+    monkeypatch.setattr("crowdveil.quality.answer_selection.CHUNK_NUMBERS", chunk)
     for seed in range(20):
         source = np.random.default_rng(seed)
         state = state_of(seed, tasks=12, workers=5)
@@ -139,7 +139,7 @@ def test_nothing_to_choose_is_refused(wrong: dict[str, int]) -> None:
 
 def test_tables_of_few_pairs_give_a_whole_batch(monkeypatch: pytest.MonkeyPatch) -> None:
     """Searched in parts, the batch is as large, keeps the bound of every worker, and asks no task twice."""
-    monkeypatch.setattr("crowdveil.planning.next_answers.TABLE_PAIRS", 15)
+    monkeypatch.setattr("crowdveil.quality.answer_selection.TABLE_PAIRS", 15)
     state, reports = state_of(3, tasks=40, workers=5), reports_of([(0, 0)], 40, 5)
     found = next_answers(state, reports, budget=20, per_worker=4)
 

@@ -25,7 +25,6 @@ from scipy.special import betainc
 
 from crowdveil.answers.reports import Reports
 from crowdveil.channels.alphabet import Scale
-from crowdveil.crowd_review.listing import CopyingGroup
 from crowdveil.em.kernels.report_weights import report_pairs_by_distance
 from crowdveil.estimators.copies.compared_answers import (
     LISTED_REPORTS,
@@ -35,6 +34,7 @@ from crowdveil.estimators.copies.compared_answers import (
     first_worker_per_group,
 )
 from crowdveil.estimators.copies.pair_abilities import WorkerPairs
+from crowdveil.quality.review.listing import CopyingGroup
 
 MOST, RARE, MIN_WRONG, WRONG_SHARE, FROM_TRUTH = 0.8, 1e-3, 4, 0.25, 1.5
 CLOSE, COPIED, LEAST_CLOSE, LINKED = 0.1, 1e-9, 0.3, 0.7

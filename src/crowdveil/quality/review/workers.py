@@ -20,15 +20,15 @@ from numpy.typing import NDArray
 
 from crowdveil.answers.evidence import Evidence
 from crowdveil.channels.alphabet import Categories
-from crowdveil.crowd_review.label_patterns import LabelPatterns
-from crowdveil.crowd_review.label_reasons import add_label_reasons
-from crowdveil.crowd_review.listing import Kind, Listing
-from crowdveil.crowd_review.number_patterns import NumberPatterns
-from crowdveil.crowd_review.number_reasons import add_equal_answers, add_number_reasons
 from crowdveil.em.estimate import Estimate
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.inference.infer import Inference
 from crowdveil.inference.panel.fit import PanelFit
+from crowdveil.quality.review.label_patterns import LabelPatterns
+from crowdveil.quality.review.label_reasons import add_label_reasons
+from crowdveil.quality.review.listing import Kind, Listing
+from crowdveil.quality.review.number_patterns import NumberPatterns
+from crowdveil.quality.review.number_reasons import add_equal_answers, add_number_reasons
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,9 +9,9 @@ import pytest
 
 from crowdveil.answers.reports import Reports
 from crowdveil.channels.alphabet import Alphabet, Categories, Scale
-from crowdveil.evaluation.agreement.alpha import agreement
-from crowdveil.evaluation.agreement.kappa import kappas
-from tests.evaluation.test_agreement import reports_of
+from crowdveil.quality.agreement.alpha import agreement
+from crowdveil.quality.agreement.kappa import kappas
+from tests.quality.agreement.test_agreement import reports_of
 from tests.real_data import load_or_skip
 
 WEIGHTS = {

@@ -7,10 +7,10 @@ from numpy.typing import NDArray
 
 from crowdveil.answers.reports import Reports
 from crowdveil.channels.alphabet import Categories
-from crowdveil.crowd_review.label_patterns import LabelPatterns, closest_copies
-from crowdveil.crowd_review.listing import Listing
 from crowdveil.display.counts import number_of
 from crowdveil.estimators.copies.compared_answers import has_few_pairs
+from crowdveil.quality.review.label_patterns import LabelPatterns, closest_copies
+from crowdveil.quality.review.listing import Listing
 
 MOST_ANSWERS, NAMED_LABELS = 0.9, 3
 """Share of a worker's answers whose labels are named, and the largest number of them."""

@@ -14,9 +14,9 @@ from crowdveil.channels.alphabet import Alphabet, Categories, Scale
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.guarantee import Participation
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.evaluation.agreement.alpha import Interval, Metric, agreement
-from crowdveil.evaluation.agreement.corrected_for_channel import agreement_through_channel
 from crowdveil.mechanisms import RandomizedResponse
+from crowdveil.quality.agreement.alpha import Interval, Metric, agreement
+from crowdveil.quality.agreement.corrected_for_channel import agreement_through_channel
 from crowdveil.randomness import seeded
 from crowdveil.simulate.perturbation import perturb
 

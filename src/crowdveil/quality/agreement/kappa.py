@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from crowdveil.answers.reports import Reports
 from crowdveil.channels.alphabet import Categories
-from crowdveil.evaluation.agreement.alpha import (
+from crowdveil.quality.agreement.alpha import (
     LEVEL,
     MIN_TASKS,
     NOT_KNOWN,

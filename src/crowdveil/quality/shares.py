@@ -29,9 +29,9 @@ from crowdveil.em.deconvolution import estimate_frequencies
 from crowdveil.em.estimator import require_null_reports_countable
 from crowdveil.em.observation_model import observation_model
 from crowdveil.errors import ReportsError
-from crowdveil.evaluation.agreement.alpha import NORMAL_QUANTILE, refuse_repeats
-from crowdveil.evaluation.agreement.corrected_for_channel import symbol_and_null_counts_by_range
 from crowdveil.hints import advice
+from crowdveil.quality.agreement.alpha import NORMAL_QUANTILE, refuse_repeats
+from crowdveil.quality.agreement.corrected_for_channel import symbol_and_null_counts_by_range
 
 PSEUDO_COUNT = 1e-6
 """Pseudo-reports of each input symbol, with which the solver stays inside the simplex."""

@@ -3,11 +3,11 @@
 import numpy as np
 
 from crowdveil.answers.reports import Reports
-from crowdveil.crowd_review.label_reasons import MANY_PAIRS
-from crowdveil.crowd_review.listing import Listing
-from crowdveil.crowd_review.number_patterns import MIN_ANSWERS, RARE, NumberPatterns
 from crowdveil.display.counts import number_of
 from crowdveil.estimators.copies.compared_answers import MAX_PAIRS, MIN_COMMON
+from crowdveil.quality.review.label_reasons import MANY_PAIRS
+from crowdveil.quality.review.listing import Listing
+from crowdveil.quality.review.number_patterns import MIN_ANSWERS, RARE, NumberPatterns
 
 
 def add_number_reasons(listing: Listing, reports: Reports, patterns: NumberPatterns) -> None:

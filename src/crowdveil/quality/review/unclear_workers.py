@@ -6,11 +6,11 @@ from numpy.typing import NDArray
 from crowdveil.answers.evidence import Evidence
 from crowdveil.answers.reports import Reports
 from crowdveil.channels.alphabet import Categories
-from crowdveil.crowd_review.label_patterns import LabelPatterns
-from crowdveil.crowd_review.label_reasons import why_repeaters_are_hidden
 from crowdveil.display.counts import number_of, verb_of
 from crowdveil.em.estimate import Estimate
 from crowdveil.inference.gold_stack import MIN_GOLD
+from crowdveil.quality.review.label_patterns import LabelPatterns
+from crowdveil.quality.review.label_reasons import why_repeaters_are_hidden
 
 DECIDING_SHARE = 1 / 3
 """Share of all answers from which workers with one label each may decide the truths."""

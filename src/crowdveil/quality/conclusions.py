@@ -16,15 +16,6 @@ from crowdveil.answers.reports import Reports
 from crowdveil.em.estimate import Estimate
 from crowdveil.em.gold import align_gold
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.evaluation.prediction_powered import (
-    IntervalEstimate,
-    SampledValues,
-    interval_of_mean_difference,
-    regression_coefficient,
-    rogan_gladen,
-    share_interval,
-    wilson_interval_of_binary_sample,
-)
 from crowdveil.hints import advice
 from crowdveil.inference.given import KnownTruths, errors_naming_gold_source
 from crowdveil.inference.gold_draw import (
@@ -34,6 +25,15 @@ from crowdveil.inference.gold_draw import (
 )
 from crowdveil.inference.infer import Inference
 from crowdveil.inference.panel.fit import warning_if_order_contradicts_gold
+from crowdveil.quality.prediction_powered import (
+    IntervalEstimate,
+    SampledValues,
+    interval_of_mean_difference,
+    regression_coefficient,
+    rogan_gladen,
+    share_interval,
+    wilson_interval_of_binary_sample,
+)
 
 MIN_GOLD, MIN_GOLD_ANSWERS = 10, 5
 """Fewest gold tasks for prevalences, and fewest gold tasks that a worker has answered for the worker's accuracy."""

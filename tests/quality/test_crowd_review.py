@@ -13,13 +13,13 @@ from crowdveil.answers.ingest.gold_files import DrawnGold, load_gold_with_draw_s
 from crowdveil.answers.reports import Reports
 from crowdveil.channels.alphabet import Categories
 from crowdveil.channels.guarantee import Guarantee
-from crowdveil.crowd_review.conclusions import conclude_from_drawn_gold
-from crowdveil.crowd_review.workers import review_workers
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.inference.given import KnownTruths
 from crowdveil.inference.infer import infer
 from crowdveil.inference.methods import Method
 from crowdveil.mechanisms import RandomizedResponse
+from crowdveil.quality.conclusions import conclude_from_drawn_gold
+from crowdveil.quality.review.workers import review_workers
 from crowdveil.randomness import seeded
 from crowdveil.simulate import categorical_crowd
 from crowdveil.simulate.perturbation import perturb

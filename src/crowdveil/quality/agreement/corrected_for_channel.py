@@ -26,7 +26,7 @@ from crowdveil.channels.channel import Channel
 from crowdveil.em.estimator import require_null_reports_countable
 from crowdveil.em.observation_model import ObservationModel, observation_model
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.evaluation.agreement.alpha import (
+from crowdveil.quality.agreement.alpha import (
     LEVEL,
     MIN_TASKS,
     Agreement,

@@ -7,13 +7,8 @@ import pytest
 
 import crowdveil as cv
 from crowdveil.answers.reports import Reports
-from crowdveil.crowd_review.number_patterns import (
-    CLOSE,
-    NumberPatterns,
-    medians_of_others,
-    most_frequent_numbers,
-)
-from crowdveil.crowd_review.workers import Review, review_workers
+from crowdveil.quality.review.number_patterns import CLOSE, NumberPatterns, medians_of_others, most_frequent_numbers
+from crowdveil.quality.review.workers import Review, review_workers
 
 TASKS, WORKERS = 200, 20
 BAD = 6
