@@ -32,7 +32,6 @@ MOVING = {
     "folder": "storage",
     "folder.campaign": "campaign.files",
     "folder.results.stated_source": "campaign.statement.source",
-    "plan_function": "planning.plan_function",
     "planning.settings": "campaign.planning",
     "privacy.audit.stated_claims": "campaign.statement.claims",
     "privacy.campaign_sentences": "campaign.statement.sentences",

@@ -207,7 +207,7 @@ PUBLIC_MODULES: Mapping[str, str] = {
     "infer": "inference.infer",
     "next_answers": "quality.frames",
     "perturb": "simulate.frames",
-    "plan": "plan_function",
+    "plan": "planning.plan_function",
     "review": "quality.frames",
     "seeded": "randomness",
 } | {
