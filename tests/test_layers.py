@@ -29,7 +29,6 @@ MOVING = {
     "campaign.token": "campaign.rules.token",
     "comparison": "comparison.compare",
     "demo": "comparison.demo",
-    "folder": "storage",
     "folder.campaign": "campaign.files",
     "folder.results.stated_source": "campaign.statement.source",
     "planning.settings": "campaign.planning",

@@ -15,7 +15,7 @@ from unittest.mock import patch
 from experiments.audit import campaigns, readers, relays
 from experiments.audit.bounds import Row, row_of
 
-import crowdveil.folder.synthesis
+import crowdveil.storage.synthesis
 from crowdveil.cli import main
 from crowdveil.cli.privacy.audit import runner_of_own_commands
 from crowdveil.privacy.audit.black_box import Pair
@@ -158,7 +158,7 @@ def command_pairs(case: Case) -> Iterator[list[Pair]]:
     with _folder() as work:
         box = _box(case.commands, work)
         with patch.object(
-            crowdveil.folder.synthesis, "expected_errors_of_release", lambda *_, **__: ReleaseErrors(None, None)
+            crowdveil.storage.synthesis, "expected_errors_of_release", lambda *_, **__: ReleaseErrors(None, None)
         ):
             yield [box.pair_of_inputs(Path(one), Path(two)) for one, two in case.pairs]
 

@@ -20,15 +20,15 @@ from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.channels.guarantee import Guarantee
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.folder.crowd import Crowd, crowd_of_reports, read_crowd
-from crowdveil.folder.perturbed_collection import write_collection
-from crowdveil.folder.write_collection import write_reports
 from crowdveil.inference.infer import infer
 from crowdveil.mechanisms import RandomizedResponse
 from crowdveil.randomness import secure, seeded
 from crowdveil.simulate import categorical_crowd, perturb, perturb_cells
 from crowdveil.simulate.channel_assignment import ChannelAssignment
 from crowdveil.simulate.perturbed_collection import perturb_collection
+from crowdveil.storage.crowd import Crowd, crowd_of_reports, read_crowd
+from crowdveil.storage.perturbed_collection import write_collection
+from crowdveil.storage.write_collection import write_reports
 
 LABELS = Categories(("no", "yes"))
 NAMES = {"tasks": ["a", "b"], "workers": ["u", "v"]}

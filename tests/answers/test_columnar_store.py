@@ -25,7 +25,7 @@ from crowdveil.randomness import seeded
 from crowdveil.simulate import categorical_crowd
 from crowdveil.standalone.checks import digest
 from tests.answers.test_reports import cells
-from tests.folder.test_files import assert_same
+from tests.storage.test_files import assert_same
 from tests.strategies import small_numeric_reports, small_reports
 
 CODES = ("pointers.i64", "worker.i32", "value.bin")

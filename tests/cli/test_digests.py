@@ -12,7 +12,7 @@ import pytest
 
 from crowdveil.answers.columnar_store import STORE_FILES
 from crowdveil.answers.reports import Reports
-from crowdveil.folder.crowd import read_crowd
+from crowdveil.storage.crowd import read_crowd
 from tests.cli.conftest import LABELS, LISTS, Refusal, Run, RunJson
 
 RESPONSE = ("perturb", "labels.csv", "--mechanism", "randomized-response", "--labels", ",".join(LABELS), *LISTS)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from crowdveil.folder.results.result_files import read_results
+from crowdveil.storage.results.result_files import read_results
 from tests.cli.conftest import LABELS, LISTS, Refusal, Run, RunJson, written
 
 RECORD = ".crowdveil.json"

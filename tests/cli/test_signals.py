@@ -77,7 +77,7 @@ def test_an_interrupted_command_exits_with_130(run: Run, monkeypatch: pytest.Mon
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("crowdveil.folder.evidence.read_evidence", interrupted)
+    monkeypatch.setattr("crowdveil.storage.evidence.read_evidence", interrupted)
     for words in ((), ("--json",)):
         result = run("infer", "labels.csv", *words, code=130)
         assert ("", "Interrupted.\n") == (result.stdout, result.stderr)

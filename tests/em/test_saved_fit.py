@@ -22,10 +22,10 @@ from crowdveil.em.estimator import Estimator
 from crowdveil.em.saved_fit import MANIFEST, SavedFit
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.estimators import ESTIMATORS, DawidSkene, OneCoin, PrivateDawidSkene, WeightedMean
-from crowdveil.folder.given_files import read_saved_fit, write_saved_fit
 from crowdveil.mechanisms.randomized_response import RandomizedResponse
 from crowdveil.randomness import seeded
 from crowdveil.standalone.checks import digest
+from crowdveil.storage.given_files import read_saved_fit, write_saved_fit
 from tests.crowds_that_grow import LABELS, crowd, part
 
 

@@ -17,7 +17,6 @@ from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable, table_by_task
 from crowdveil.design.mechanism_from_settings import MechanismSettings
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.folder.perturbed_collection import read_channel_rows
 from crowdveil.mechanisms.laplace import Laplace
 from crowdveil.mechanisms.matrix_factorization import MatrixFactorization
 from crowdveil.mechanisms.randomized_response import RandomizedResponse
@@ -33,6 +32,7 @@ from crowdveil.simulate import (
     perturbation,
 )
 from crowdveil.simulate.channel_assignment import channel_table_of_settings
+from crowdveil.storage.perturbed_collection import read_channel_rows
 from tests.mechanisms.examples import FACTORS
 
 LABELS = Categories(("G", "P", "R", "X"), ordered=True)

@@ -43,10 +43,10 @@ if TYPE_CHECKING:
     from crowdveil.answers.sources.location import Layout
     from crowdveil.channels.alphabet import Alphabet
     from crowdveil.design.mechanism_from_settings import MechanismSettings
-    from crowdveil.folder.answers import AnswersRead, CampaignLists
-    from crowdveil.folder.write_collection import Form
     from crowdveil.simulate.channel_assignment import ChannelRows
     from crowdveil.simulate.perturbed_collection import PerturbedCollection
+    from crowdveil.storage.answers import AnswersRead, CampaignLists
+    from crowdveil.storage.write_collection import Form
 
 SHOWN_DIGITS = 4
 """Significant digits of the epsilon that a simulation does not give."""
@@ -164,12 +164,12 @@ def perturb(asked: PerturbOptions) -> None:
     """
     from crowdveil.answers.write_reports import warning_of_names_read_as_formulas
     from crowdveil.design.mechanism_from_settings import warnings_of_unused_budget
-    from crowdveil.folder.answers import read_public_campaign_lists
-    from crowdveil.folder.estimate_files import warning_of_stale_results
-    from crowdveil.folder.perturbed_collection import collection_files, read_channel_rows, write_collection
-    from crowdveil.folder.write_collection import collection_outputs
     from crowdveil.simulate.channel_assignment import assign_channels
     from crowdveil.simulate.perturbed_collection import perturb_collection
+    from crowdveil.storage.answers import read_public_campaign_lists
+    from crowdveil.storage.estimate_files import warning_of_stale_results
+    from crowdveil.storage.perturbed_collection import collection_files, read_channel_rows, write_collection
+    from crowdveil.storage.write_collection import collection_outputs
 
     lists = read_public_campaign_lists(tasks=asked.tasks, workers=asked.workers, assignment=asked.assignment)
     read, inputs = _read(asked, lists)
@@ -199,7 +199,7 @@ def perturb(asked: PerturbOptions) -> None:
 
 def _read(asked: PerturbOptions, lists: CampaignLists) -> tuple[AnswersRead, Sequence[Path]]:
     """Return the answers, and the files that hold them."""
-    from crowdveil.folder.answers import read_answers
+    from crowdveil.storage.answers import read_answers
 
     simulated = asked.seed is not None or asked.lists_from_answers
     with open_sources(asked.answers, asked.layout) as source, progress_bar("reading", unit="bytes") as reading:

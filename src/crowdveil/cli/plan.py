@@ -357,8 +357,8 @@ def _make_plan(campaign: Campaign, asked: PlanOptions, bar: Bar | None, *, parti
 def _pilot(answers: Path | None, gold: Path | None, alphabet: Alphabet) -> Pilot | None:
     """Return the estimates of a pilot from its files; None without one."""
     from crowdveil.answers.reports import Reports
-    from crowdveil.folder.given_files import read_known_truths
     from crowdveil.planning import Pilot
+    from crowdveil.storage.given_files import read_known_truths
 
     if answers is None:
         if gold is not None:

@@ -24,7 +24,6 @@ from crowdveil.display.html import Html, policy_source
 from crowdveil.display.quotes import quoted
 from crowdveil.display.svg_pictures import bar_chart, count_bars, interval_chart, share_histogram
 from crowdveil.em.estimate import Estimate, error_text
-from crowdveil.folder.results.result_files import Results
 from crowdveil.privacy.largest_posterior import picture_rows_of_largest_posteriors, sentences_on_adversary_certainty
 from crowdveil.privacy.statement import PrivacyStatement, statement_sentences
 from crowdveil.release.campaign_facts import campaign_facts
@@ -38,6 +37,7 @@ from crowdveil.release.truth_facts import (
     tasks_without_gold_text,
     truth_texts,
 )
+from crowdveil.storage.results.result_files import Results
 
 MAX_TASKS = 2_000
 """Largest number of tasks and of workers in the tables; the files have all."""

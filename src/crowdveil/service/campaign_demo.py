@@ -34,13 +34,13 @@ from crowdveil.estimators.dawid_skene import DawidSkene
 from crowdveil.files.atomic_write import Outputs, write_outputs
 from crowdveil.files.filesystem import temporary_folder
 from crowdveil.folder.campaign.invitations import write_first_link_of_each_worker
-from crowdveil.folder.estimate_files import DEMO, estimate_outputs, page_outputs
 from crowdveil.mechanisms.randomized_response import RandomizedResponse
 from crowdveil.planning.settings.creation import write_new_campaign_folder
 from crowdveil.service.campaign_registration import register_campaign_in_database
 from crowdveil.service.curator.results import DOWNLOADS, PAGE_FILE, CampaignResult, Results
 from crowdveil.service.server import ServerSettings, address_of, open_listening_socket, run
 from crowdveil.service.store import Store, today_utc
+from crowdveil.storage.estimate_files import DEMO, estimate_outputs, page_outputs
 
 WORKERS, TASKS_PER_WORKER = 72, 5
 BUDGET_PER_WORKER = 5.0

@@ -13,13 +13,13 @@ from crowdveil.channels.alphabet import NULL
 from crowdveil.channels.channel import Channel
 from crowdveil.display.counts import repeated_pairs_text
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.folder.sums import answer_codes_of_each_worker
 from crowdveil.hints import advice, one_of
 from crowdveil.mechanisms.base import Mechanism
 from crowdveil.mechanisms.matrix_factorization import MatrixFactorization
 from crowdveil.published.matrix_factorization import MatrixFactorizationPublished
 from crowdveil.randomness import Seeded, Source
 from crowdveil.simulate.bernoulli import successful_cells_by_chunk
+from crowdveil.storage.sums import answer_codes_of_each_worker
 
 Progress = Callable[[int, int], None]
 """Function of the work done and the whole work: workers on the device path, cells on the vectorised path."""

@@ -11,8 +11,6 @@ from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.design.mechanism_from_settings import description_with_parameters
 from crowdveil.errors import SettingsError
-from crowdveil.folder.crowd import Crowd, crowd_of_reports, require_distinguishable
-from crowdveil.folder.sums import Sums, sum_reports_of_all_devices
 from crowdveil.hints import advice
 from crowdveil.mechanisms import MatrixFactorization, MatrixFactorizationPublished, Mechanism
 from crowdveil.privacy.accounting import Account, account, account_channel_table
@@ -20,6 +18,8 @@ from crowdveil.randomness import Source, secure, seeded
 from crowdveil.simulate import MAX_REPORTS, perturb, perturb_cells, report_count_from_public_information
 from crowdveil.simulate.channel_assignment import ChannelAssignment
 from crowdveil.simulate.perturbation import dense_reports, require_one_answer_per_cell
+from crowdveil.storage.crowd import Crowd, crowd_of_reports, require_distinguishable
+from crowdveil.storage.sums import Sums, sum_reports_of_all_devices
 
 Progress = Callable[[int, int], None]
 SIMULATION = "the reports follow from the seed: a simulation carries no privacy"

@@ -319,7 +319,7 @@ def test_errors_name_the_row_of_the_file(tmp_path: Path) -> None:
 
 def test_private_answers_are_of_one_choice(tmp_path: Path) -> None:
     """What the choices are would follow from the answers: with public lists a separator is refused."""
-    from crowdveil.folder.answers import read_answers
+    from crowdveil.storage.answers import read_answers
 
     path = tmp_path / "answers.csv"
     path.write_text("task,worker,label\n1,a,x;y\n1,b,y\n", "utf-8")

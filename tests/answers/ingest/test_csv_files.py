@@ -19,7 +19,7 @@ from crowdveil.answers.reports import Reports
 from crowdveil.cli.options import parse_words
 from crowdveil.errors import ReportsError
 from crowdveil.files.csv_rows import csv_row
-from crowdveil.folder.write_collection import write_report_files
+from crowdveil.storage.write_collection import write_report_files
 from tests.answers.test_reports import cells
 
 PIECES = ['"', '""', ",", "\n", "\r\n", "a", "b", '"a"', '"a""b",', '5" disc']

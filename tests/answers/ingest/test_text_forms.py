@@ -22,9 +22,9 @@ from crowdveil.answers.sources.answer_source import open_source
 from crowdveil.answers.sources.location import Layout
 from crowdveil.channels.alphabet import Categories
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.folder.answers import read_task_or_worker_column
-from crowdveil.folder.given_files import read_costs, read_history
-from crowdveil.folder.perturbed_collection import read_channel_rows
+from crowdveil.storage.answers import read_task_or_worker_column
+from crowdveil.storage.given_files import read_costs, read_history
+from crowdveil.storage.perturbed_collection import read_channel_rows
 from tests.answers.test_reports import cells
 
 ROWS = [("a", "wör", "ja"), ("b", "v", "nein")]

@@ -27,9 +27,9 @@ from crowdveil.answers.spreadsheets.parts import column_letters
 from crowdveil.answers.spreadsheets.sheets import sheet_or_file_text
 from crowdveil.campaign.settings.settings_file import read_settings
 from crowdveil.errors import ReportsError
-from crowdveil.folder.answers import read_task_or_worker_column
-from crowdveil.folder.given_files import read_costs, read_history
-from crowdveil.folder.results.task_names import read_names_of_tasks
+from crowdveil.storage.answers import read_task_or_worker_column
+from crowdveil.storage.given_files import read_costs, read_history
+from crowdveil.storage.results.task_names import read_names_of_tasks
 
 NAMES = tuple(f"person {number}" for number in range(8))
 SAMPLES = Path(__file__).parents[3] / "docs" / "samples"

@@ -12,8 +12,8 @@ from crowdveil.answers.spreadsheets import write
 from crowdveil.answers.spreadsheets.write import write_workbook
 from crowdveil.cli import main
 from crowdveil.errors import SettingsError
-from crowdveil.folder.given_files import read_history, read_known_truths
-from crowdveil.folder.results.result_files import read_results
+from crowdveil.storage.given_files import read_history, read_known_truths
+from crowdveil.storage.results.result_files import read_results
 
 NAMES = ["=1+1", "+q", "-1", "@a", "\tt", "007", "http://example.org", "a\nb", "é", ""]
 

@@ -14,9 +14,9 @@ from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.em.estimate import Baseline, Estimate, WorkerTable
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.estimators import DawidSkene, MajorityVote, StudentT
-from crowdveil.folder.given_files import read_costs
 from crowdveil.inference.scores import metrics
 from crowdveil.inference.scores.decisions import decide, decision_notes
+from crowdveil.storage.given_files import read_costs
 
 RATINGS = Categories(("G", "P", "R", "X"), ordered=True)
 

@@ -38,8 +38,8 @@ def export(file: Path, database: str | None, out: Path, replace: bool) -> None:
             export_folder_per_question,
             warning_of_formulas,
         )
-        from crowdveil.folder.write_collection import collection_outputs
         from crowdveil.service.export_and_purge import export_closed_campaign
+        from crowdveil.storage.write_collection import collection_outputs
 
         folders = export_folder_per_question(out, campaign)
         outputs = [collection_outputs(folder, EXPORT_FILES, replace=replace) for folder in folders]

@@ -53,9 +53,9 @@ def assign(
     _refuse_conflicting_options(stated_options())
     from crowdveil.answers.assignment import affordable_workers_per_task, assignment_with_gold
     from crowdveil.files.atomic_write import Outputs, write_outputs
-    from crowdveil.folder.answers import read_task_or_worker_column
     from crowdveil.privacy.composition import cells_within
     from crowdveil.randomness import secure
+    from crowdveil.storage.answers import read_task_or_worker_column
 
     outputs = Outputs(folder=out.parent, names=(out.name,), kind="assignment")
     replaced = outputs.check_and_list_replaced_files(inputs=[tasks, workers, gold])

@@ -14,8 +14,8 @@ from crowdveil.cli.verb import Verb
 from crowdveil.display.counts import number_of
 
 if TYPE_CHECKING:
-    from crowdveil.folder.recorded_reading_options import NamedReports
     from crowdveil.quality.gold_tasks import GoldDraw
+    from crowdveil.storage.recorded_reading_options import NamedReports
 
 SHOWN_TASKS = 5
 KIND = "gold"
@@ -54,8 +54,8 @@ def draw_gold(reports: NamedReports, number: int, seed: int | None, out: Path) -
 
 def more_gold(reports: NamedReports, number: int, gold: str, out: Path | None) -> None:
     """Read, draw the next tasks after those of a file of gold, write, print."""
-    from crowdveil.folder.given_files import read_known_truths
     from crowdveil.quality.gold_tasks import draw_more
+    from crowdveil.storage.given_files import read_known_truths
 
     with open_reports(reports, out, KIND, [Path(gold)]) as read:
         drawn = draw_more(read.evidence, number, read_known_truths(gold, "categorical"))

@@ -173,8 +173,8 @@ def _audit_file(path: Path, asked: AuditOptions) -> Audit:
     if not file.is_file():
         known = ", ".join(MECHANISM_NAMES)
         raise click.BadParameter(f"{str(path)!r} is no file and no mechanism ({known}).")
-    from crowdveil.folder.evidence import is_certificate_of_question
     from crowdveil.privacy.audit.stated_claims import audit_file
+    from crowdveil.storage.evidence import is_certificate_of_question
 
     apart, tasks = is_certificate_of_question(file), asked.tasks or 1
     return audit_file(

@@ -14,8 +14,8 @@ from crowdveil.cli.verb import Verb
 from crowdveil.display.counts import number_of, verb_of
 
 if TYPE_CHECKING:
-    from crowdveil.folder.recorded_reading_options import NamedReports
     from crowdveil.quality.agreement.alpha import Agreement
+    from crowdveil.storage.recorded_reading_options import NamedReports
 
 SHOWN_WORKERS = 5
 NAMES = {"agreement": "equal answers", "difference": "difference"}

@@ -14,7 +14,7 @@ from crowdveil.cli.verb import Verb
 from crowdveil.display.counts import number_of
 
 if TYPE_CHECKING:
-    from crowdveil.folder.recorded_reading_options import NamedReports
+    from crowdveil.storage.recorded_reading_options import NamedReports
 
 SHOWN_ROWS = 20
 
@@ -60,9 +60,9 @@ def conclude(
     only.
     """
     from crowdveil.answers.evidence import channel_or_raise_if_unknown
-    from crowdveil.folder.given_files import read_known_truths
     from crowdveil.inference.infer import infer
     from crowdveil.quality.conclusions import conclude_from_drawn_gold
+    from crowdveil.storage.given_files import read_known_truths
 
     pairs = [_two_worker_names(text) for text in compare]
     with open_reports(reports, out, "conclusions", [Path(gold)]) as read:

@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from crowdveil.answers.sources.answer_source import AnswerSource
     from crowdveil.campaign.document import Campaign
     from crowdveil.files.atomic_write import Outputs
-    from crowdveil.folder.evidence import EvidenceOptions
-    from crowdveil.folder.recorded_reading_options import NamedReports
     from crowdveil.privacy.statement import PrivacyStatement
     from crowdveil.release.conclusion import Conclusion
     from crowdveil.release.results_page import PageText, QuestionResults
+    from crowdveil.storage.evidence import EvidenceOptions
+    from crowdveil.storage.recorded_reading_options import NamedReports
 
 WORSE = ("use", "care", "unknown", "not enough")
 """Verdicts, the best first."""
@@ -85,11 +85,11 @@ def report(
     task together, and the name that --names has for each task.
     """
     from crowdveil.files.atomic_write import write_outputs
-    from crowdveil.folder.estimate_files import page_outputs
     from crowdveil.folder.results.stated_source import find_campaign_file
     from crowdveil.privacy.statement import statement_sentences
     from crowdveil.release.privacy_statement import joint_statement_of_questions
     from crowdveil.release.results_page import results_page
+    from crowdveil.storage.estimate_files import page_outputs
 
     path = out or folder / "report.html"
     outputs = page_outputs(path)
@@ -138,7 +138,7 @@ class _GradeTable:
 
     def write(self, columns: dict[str, Any]) -> tuple[str, ...]:
         """Write the table; return a warning of formulas."""
-        from crowdveil.folder.tables import write_columns
+        from crowdveil.storage.tables import write_columns
 
         return write_columns(self.outputs, columns)
 
@@ -146,7 +146,7 @@ class _GradeTable:
 def _checked_table_of_grades(grades: Path | None, names: Path | None) -> _GradeTable | None:
     """Return the table of grades that will be written; None for none."""
     from crowdveil.files.atomic_write import Outputs
-    from crowdveil.folder.results.task_names import read_names_of_tasks
+    from crowdveil.storage.results.task_names import read_names_of_tasks
 
     if grades is None:
         if names is not None:
@@ -202,10 +202,10 @@ def _results_with_statement(
     folder: Path, reports: NamedReports, campaign: Campaign | None, text: PageText
 ) -> QuestionResults:
     """Return the results in a folder, with the statement of their reports; `text` is that of the whole page."""
-    from crowdveil.folder.results.result_files import read_results
     from crowdveil.folder.results.stated_source import find_reports_with_recorded_crowd, read_stated_reports
     from crowdveil.release.privacy_statement import question_that_reports_answer, statement_of_results
     from crowdveil.release.results_page import QuestionResults, campaign_text
+    from crowdveil.storage.results.result_files import read_results
 
     results = read_results(folder)
     with _opened_reports(folder, reports) as (source, reading):
@@ -222,7 +222,7 @@ def _opened_reports(
     folder: Path, reports: NamedReports
 ) -> Iterator[tuple[AnswerSource | Path | None, EvidenceOptions]]:
     """Yield the source of reports, or the file of sums, None without any; and the options with which it is read."""
-    from crowdveil.folder.crowd import is_sums_file
+    from crowdveil.storage.crowd import is_sums_file
 
     used = reports
     if not reports.sources and not stated_options().intersection(READING_OPTIONS):

@@ -24,9 +24,9 @@ from crowdveil.display.counts import number_of
 from crowdveil.registry import METHOD_NAMES
 
 if TYPE_CHECKING:
-    from crowdveil.folder.recorded_reading_options import NamedReports
     from crowdveil.quality.review.listing import Kind
     from crowdveil.quality.review.workers import GroupOfCopies
+    from crowdveil.storage.recorded_reading_options import NamedReports
 
 SHOWN_WORKERS, SHOWN_GROUPS = 10, 5
 RULE = ": who is below it by the whole 90 % interval is listed (default: halfway from 1 / labels to the median ability)"
@@ -88,9 +88,9 @@ def review(
     reports without a certificate are refused. With --truths, workers with equal answers are listed, and pairs whose
     errors are alike.
     """
-    from crowdveil.folder.given_files import read_history
     from crowdveil.inference.infer import infer
     from crowdveil.quality.review.workers import refuse_reports_without_channel, review_columns, review_workers
+    from crowdveil.storage.given_files import read_history
 
     with open_reports(reports, out, "review", [history]) as read:
         refuse_reports_without_channel(read.evidence)

@@ -14,8 +14,8 @@ from crowdveil.cli.verb import Verb
 from crowdveil.display.counts import number_of
 
 if TYPE_CHECKING:
-    from crowdveil.folder.recorded_reading_options import NamedReports
     from crowdveil.quality.shares import Shares
+    from crowdveil.storage.recorded_reading_options import NamedReports
 
 SHOWN_TASKS = 20
 

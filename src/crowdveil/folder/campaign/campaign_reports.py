@@ -27,7 +27,7 @@ from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.errors import SettingsError
 from crowdveil.files.atomic_write import write_outputs
-from crowdveil.folder.crowd import (
+from crowdveil.storage.crowd import (
     ASSIGNMENT_FILE,
     CERTIFICATE_FILE,
     CROWD_FILE,
@@ -35,8 +35,8 @@ from crowdveil.folder.crowd import (
     crowd_of_reports,
     json_bytes,
 )
-from crowdveil.folder.evidence import public_inputs_of_collection
-from crowdveil.folder.write_collection import collection_outputs, report_files_in_memory
+from crowdveil.storage.evidence import public_inputs_of_collection
+from crowdveil.storage.write_collection import collection_outputs, report_files_in_memory
 
 FIRST_QUESTION = "question-1"
 EXPORT_FILES = (CERTIFICATE_FILE, ASSIGNMENT_FILE, CAMPAIGN_FILE, CROWD_FILE, REPORTS_FILE)

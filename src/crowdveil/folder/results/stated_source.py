@@ -17,15 +17,15 @@ from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable, is_channel_table
 from crowdveil.errors import ClaimError, CrowdveilError, ReportsError, SettingsError
 from crowdveil.folder.campaign.campaign_reports import FIRST_QUESTION, existing_question_folders
-from crowdveil.folder.crowd import SUMS_FILE, find_crowd, is_sums_file, read_crowd, report_directory
-from crowdveil.folder.estimate_files import estimate_names
-from crowdveil.folder.evidence import NO_OPTIONS, EvidenceOptions, is_certificate_of_question, read_evidence
-from crowdveil.folder.recorded_reading_options import recorded_reports
-from crowdveil.folder.results.result_files import read_results
-from crowdveil.folder.write_collection import REPORTS_FILES
 from crowdveil.hints import advice, command_advice, one_of
 from crowdveil.standalone.checks import CAMPAIGN_FORMAT
 from crowdveil.standalone.verification import parse_json, read_bounded, read_parts, read_prior, verify
+from crowdveil.storage.crowd import SUMS_FILE, find_crowd, is_sums_file, read_crowd, report_directory
+from crowdveil.storage.estimate_files import estimate_names
+from crowdveil.storage.evidence import NO_OPTIONS, EvidenceOptions, is_certificate_of_question, read_evidence
+from crowdveil.storage.recorded_reading_options import recorded_reports
+from crowdveil.storage.results.result_files import read_results
+from crowdveil.storage.write_collection import REPORTS_FILES
 
 
 class StatedReports(NamedTuple):

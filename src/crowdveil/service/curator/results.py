@@ -19,15 +19,15 @@ from crowdveil.folder.campaign.campaign_reports import (
     export_folder_per_question,
     warning_of_formulas,
 )
-from crowdveil.folder.crowd import ASSIGNMENT_FILE, CERTIFICATE_FILE, CROWD_FILE, REPORTS_FILE
-from crowdveil.folder.estimate_files import estimate_files_in_memory
-from crowdveil.folder.results.result_files import Results as InferredResults
 from crowdveil.inference.infer import infer
 from crowdveil.privacy.statement import PrivacyStatement, statement_text
 from crowdveil.release.privacy_statement import joint_statement_of_questions, statement_of_evidence
 from crowdveil.release.results_page import QuestionResults, campaign_text, results_page
 from crowdveil.service.export_and_purge import collect_closed_campaign
 from crowdveil.service.store import Store
+from crowdveil.storage.crowd import ASSIGNMENT_FILE, CERTIFICATE_FILE, CROWD_FILE, REPORTS_FILE
+from crowdveil.storage.estimate_files import estimate_files_in_memory
+from crowdveil.storage.results.result_files import Results as InferredResults
 
 PAGE_FILE, STATEMENT_FILE, TRUTHS_FILE = "report.html", "statement.txt", "truths.csv"
 DOWNLOADS = {

@@ -17,7 +17,6 @@ from crowdveil.cli import main
 from crowdveil.errors import CrowdveilError, ReportsError, SettingsError
 from crowdveil.files.filesystem import temporary_folder
 from crowdveil.folder.campaign.campaign_reports import AcceptedReport, read_accepted_report, write_questions
-from crowdveil.folder.evidence import read_evidence
 from crowdveil.folder.results.stated_source import read_stated_source
 from crowdveil.mechanisms import Laplace
 from crowdveil.privacy.audit.stated_claims import audit_file
@@ -26,6 +25,7 @@ from crowdveil.privacy.statement import campaign_statement, statement_sentences
 from crowdveil.release.privacy_statement import joint_statement_of_questions, statement_of_evidence, statement_of_source
 from crowdveil.standalone.checks import epsilon
 from crowdveil.standalone.device import Device
+from crowdveil.storage.evidence import read_evidence
 from tests.campaign.builders import BuiltCampaign, build_questions, response
 
 YES, GRADES = Categories(("no", "yes")), Scale(0, 4)

@@ -15,8 +15,8 @@ from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.folder.campaign.campaign_reports import EXPORT_FILES
 from crowdveil.folder.campaign.relay_batches import read_batches
 from crowdveil.folder.campaign.report_files import write_collections_and_file_states
-from crowdveil.folder.crowd import ASSIGNMENT_FILE
 from crowdveil.sealing import new_key, seal_body
+from crowdveil.storage.crowd import ASSIGNMENT_FILE
 from tests.campaign.builders import build_campaign, relay_of_key
 
 BODIES = [bytes((0, 1, 2)), bytes((2, 2, 0)), bytes((1, 3, 1)), bytes((0, 0, 0))]

@@ -19,7 +19,8 @@ from crowdveil.campaign.folder import CAMPAIGN_FILE
 from crowdveil.channels.certificate import mechanism_of_each_protected_channel
 from crowdveil.errors import SettingsError
 from crowdveil.files.atomic_write import Outputs, staged_outputs, write_outputs
-from crowdveil.folder.crowd import (
+from crowdveil.standalone.checks import is_marked
+from crowdveil.storage.crowd import (
     ASSIGNMENT_FILE,
     CERTIFICATE_FILE,
     CROWD_FILE,
@@ -31,7 +32,6 @@ from crowdveil.folder.crowd import (
     json_bytes,
     sha256_hex,
 )
-from crowdveil.standalone.checks import is_marked
 
 Form = Literal["csv", "parquet", "blocks"]
 REPORTS_FILES: dict[Form, tuple[str, ...]] = {

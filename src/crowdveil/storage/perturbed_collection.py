@@ -8,12 +8,12 @@ from crowdveil.answers.ingest.column_readers import delimiter_and_roles
 from crowdveil.answers.ingest.csv_files import read_csv_table
 from crowdveil.answers.reports import Reports
 from crowdveil.errors import ReportsError
-from crowdveil.folder.crowd import ASSIGNMENT_FILE, CERTIFICATE_FILE, CROWD_FILE, SUMS_FILE
-from crowdveil.folder.sums import sums_text
-from crowdveil.folder.write_collection import REPORTS_FILES, Form, write_reports, write_sums
 from crowdveil.mechanisms import MatrixFactorization
 from crowdveil.simulate.channel_assignment import ChannelAssignment, ChannelRows
 from crowdveil.simulate.perturbed_collection import PerturbedCollection
+from crowdveil.storage.crowd import ASSIGNMENT_FILE, CERTIFICATE_FILE, CROWD_FILE, SUMS_FILE
+from crowdveil.storage.sums import sums_text
+from crowdveil.storage.write_collection import REPORTS_FILES, Form, write_reports, write_sums
 
 KNOWN_COLUMNS = ("worker", "task", "epsilon", "cuts")
 

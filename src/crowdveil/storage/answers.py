@@ -32,8 +32,8 @@ from crowdveil.answers.spreadsheets.sheets import file_and_sheet
 from crowdveil.channels.alphabet import Alphabet, Categories, Scale
 from crowdveil.display.counts import repeated_pairs_text
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.folder.crowd import report_directory
 from crowdveil.hints import advice, command_advice
+from crowdveil.storage.crowd import report_directory
 
 PROBABILITY = "probability_"
 """Start of the names of the columns of probabilities."""

@@ -23,12 +23,8 @@ from crowdveil.answers.write_reports import reports_table_in_task_order, write_t
 from crowdveil.channels.guarantee import ONE_RUN, Guarantee, Participation, Unit
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.files.atomic_write import Outputs, Writer, write_outputs
-from crowdveil.folder.answers import (
-    is_named_dataset_source,
-    read_task_or_worker_column,
-    refuse_rows_without_answer,
-)
 from crowdveil.randomness import secure, seeded
+from crowdveil.storage.answers import is_named_dataset_source, read_task_or_worker_column, refuse_rows_without_answer
 from crowdveil.synthesis.expected_error import (
     ReleaseErrors,
     expected_errors_of_release,

@@ -19,11 +19,11 @@ from crowdveil.answers.reports import Reports
 from crowdveil.channels.alphabet import Scale
 from crowdveil.design.mechanism_from_settings import description_with_parameters, mechanism_parameters_by_name
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.folder.crowd import CROWD_FILE, Crowd, crowd_if_digest_matches, find_crowd, read_crowd
 from crowdveil.mechanisms import MatrixFactorization
 from crowdveil.randomness import Seeded, Source
 from crowdveil.standalone.checks import fits
 from crowdveil.standalone.verification import parse_json
+from crowdveil.storage.crowd import CROWD_FILE, Crowd, crowd_if_digest_matches, find_crowd, read_crowd
 
 SUMS_FORMAT = "crowdveil-sums/1"
 MAX_SUM = 1 << 62

@@ -34,7 +34,10 @@ from crowdveil.channels.alphabet import Alphabet, Scale
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable, is_channel_table
 from crowdveil.errors import CertificateError, ReportsError, SettingsError
-from crowdveil.folder.answers import (
+from crowdveil.hints import advice, command_advice
+from crowdveil.standalone.checks import MAX_CERTIFICATE_BYTES
+from crowdveil.standalone.verification import parse_json
+from crowdveil.storage.answers import (
     change_notes,
     is_named_dataset_source,
     numbers_put_on_scale,
@@ -42,7 +45,7 @@ from crowdveil.folder.answers import (
     read_task_or_worker_column,
     repeated_notes,
 )
-from crowdveil.folder.crowd import (
+from crowdveil.storage.crowd import (
     ASSIGNMENT_FILE,
     CERTIFICATE_FILE,
     CROWD_FILE,
@@ -53,9 +56,6 @@ from crowdveil.folder.crowd import (
     report_directory,
     sha256_hex,
 )
-from crowdveil.hints import advice, command_advice
-from crowdveil.standalone.checks import MAX_CERTIFICATE_BYTES
-from crowdveil.standalone.verification import parse_json
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,18 +15,6 @@ from crowdveil.answers.reports import Reports
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.channels.guarantee import Guarantee
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.folder.crowd import crowd_of_reports, is_sums_file, read_crowd
-from crowdveil.folder.evidence import read_evidence
-from crowdveil.folder.perturbed_collection import write_collection
-from crowdveil.folder.sums import answer_codes_of_each_worker, evidence_of_sums, read_sums, sum_reports_of_all_devices
-from crowdveil.folder.synthesis import (
-    GUARANTEE_FILE,
-    SYNTHETIC_FILE,
-    SynthesisSettings,
-    read_claims,
-    synthesize,
-    write_synthesis,
-)
 from crowdveil.inference.infer import infer
 from crowdveil.inference.methods import Method
 from crowdveil.mechanisms import MatrixFactorization
@@ -34,6 +22,18 @@ from crowdveil.randomness import Secure, seeded
 from crowdveil.simulate import numeric_crowd
 from crowdveil.simulate.channel_assignment import ChannelAssignment
 from crowdveil.simulate.perturbed_collection import perturb_collection
+from crowdveil.storage.crowd import crowd_of_reports, is_sums_file, read_crowd
+from crowdveil.storage.evidence import read_evidence
+from crowdveil.storage.perturbed_collection import write_collection
+from crowdveil.storage.sums import answer_codes_of_each_worker, evidence_of_sums, read_sums, sum_reports_of_all_devices
+from crowdveil.storage.synthesis import (
+    GUARANTEE_FILE,
+    SYNTHETIC_FILE,
+    SynthesisSettings,
+    read_claims,
+    synthesize,
+    write_synthesis,
+)
 from crowdveil.synthesis.original_claims import Claims
 from crowdveil.synthesis.private.histogram import Histogram
 from crowdveil.synthesis.private.pooled_shape import PooledShape

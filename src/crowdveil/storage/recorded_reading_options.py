@@ -18,9 +18,9 @@ from crowdveil.answers.sources.location import DATASET, STDIN, Layout
 from crowdveil.channels.alphabet import alphabet_from_json, alphabet_to_json
 from crowdveil.errors import CrowdveilError, ReportsError, SettingsError
 from crowdveil.files.output_record import read_record
-from crowdveil.folder.estimate_files import INFER_AGAIN, estimate_names
-from crowdveil.folder.evidence import NO_OPTIONS, EvidenceOptions
 from crowdveil.standalone.verification import parse_json
+from crowdveil.storage.estimate_files import INFER_AGAIN, estimate_names
+from crowdveil.storage.evidence import NO_OPTIONS, EvidenceOptions
 
 PATHS = ("certificate", "tasks", "workers")
 """Options that name a file."""

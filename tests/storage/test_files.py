@@ -19,12 +19,12 @@ from crowdveil.em.estimate import Estimate, WorkerTable
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.files.atomic_write import write_atomically
 from crowdveil.files.output_record import RECORD_FILE
-from crowdveil.folder.answers import read_answers
-from crowdveil.folder.crowd import Crowd, crowd_of_reports, find_crowd, read_crowd
-from crowdveil.folder.estimate_files import write_estimate
-from crowdveil.folder.evidence import EvidenceOptions, read_evidence
-from crowdveil.folder.write_collection import write_reports
 from crowdveil.standalone.checks import visible_form
+from crowdveil.storage.answers import read_answers
+from crowdveil.storage.crowd import Crowd, crowd_of_reports, find_crowd, read_crowd
+from crowdveil.storage.estimate_files import write_estimate
+from crowdveil.storage.evidence import EvidenceOptions, read_evidence
+from crowdveil.storage.write_collection import write_reports
 from tests.answers.test_reports import cells
 from tests.strategies import small_numeric_reports, small_reports
 

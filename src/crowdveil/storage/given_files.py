@@ -29,10 +29,10 @@ from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.files.atomic_write import Outputs, write_outputs
 from crowdveil.files.filesystem import open_regular
 from crowdveil.files.output_record import OutputEntry
-from crowdveil.folder.answers import PROBABILITY, read_task_or_worker_column
-from crowdveil.folder.estimate_files import ESTIMATE_FILES, INFER_AGAIN, entry_of_unchanged_file, estimate_names
 from crowdveil.hints import command_advice
 from crowdveil.inference.given import History, KnownTruths, Start, as_known_truths
+from crowdveil.storage.answers import PROBABILITY, read_task_or_worker_column
+from crowdveil.storage.estimate_files import ESTIMATE_FILES, INFER_AGAIN, entry_of_unchanged_file, estimate_names
 
 COST_COLUMNS = ("truth", "decision", "cost")
 

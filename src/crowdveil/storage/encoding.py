@@ -9,7 +9,7 @@ from crowdveil.answers.reports import Reports
 from crowdveil.answers.sources.answer_source import AnswerSource
 from crowdveil.errors import SettingsError
 from crowdveil.files.atomic_write import Outputs, staged_outputs
-from crowdveil.folder.crowd import (
+from crowdveil.storage.crowd import (
     ASSIGNMENT_FILE,
     CERTIFICATE_FILE,
     CROWD_FILE,
@@ -18,8 +18,8 @@ from crowdveil.folder.crowd import (
     report_directory,
     sha256_hex,
 )
-from crowdveil.folder.evidence import NO_OPTIONS, EvidenceOptions, evidence_files, read_evidence
-from crowdveil.folder.write_collection import collection_outputs
+from crowdveil.storage.evidence import NO_OPTIONS, EvidenceOptions, evidence_files, read_evidence
+from crowdveil.storage.write_collection import collection_outputs
 
 COPIED_FILES = (CERTIFICATE_FILE, ASSIGNMENT_FILE, CROWD_FILE)
 

@@ -9,7 +9,7 @@ import pytest
 
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.errors import ReportsError
-from crowdveil.folder.crowd import Crowd, read_crowd
+from crowdveil.storage.crowd import Crowd, read_crowd
 
 NAME = "Q" * 43
 PROMISE = "epsilon = 2 per cell, participation protected"

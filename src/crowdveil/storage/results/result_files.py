@@ -21,8 +21,9 @@ from crowdveil.channels.alphabet import Categories
 from crowdveil.em.estimate import Estimate, WorkerTable
 from crowdveil.em.gold import CrossValidation
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.folder.answers import PROBABILITY
-from crowdveil.folder.estimate_files import (
+from crowdveil.standalone.verification import parse_json
+from crowdveil.storage.answers import PROBABILITY
+from crowdveil.storage.estimate_files import (
     INFER_AGAIN,
     NO_RESULTS,
     WARNINGS,
@@ -30,8 +31,7 @@ from crowdveil.folder.estimate_files import (
     estimate_names,
     refuse_question_folders,
 )
-from crowdveil.folder.given_files import recorded_inputs
-from crowdveil.standalone.verification import parse_json
+from crowdveil.storage.given_files import recorded_inputs
 
 QUALITIES = ("ability", "weight")
 TEXT_COLUMNS, GOLD = ("task", "worker"), "gold"

@@ -28,9 +28,9 @@ from crowdveil.folder.campaign.campaign_reports import (
     write_campaign_reports,
 )
 from crowdveil.folder.campaign.invitations import render_link_sheet, replace_link, write_first_link_of_each_worker
-from crowdveil.folder.evidence import read_evidence
 from crowdveil.planning.settings.creation import write_new_campaign_folder
 from crowdveil.standalone.checks import parse_link
+from crowdveil.storage.evidence import read_evidence
 from tests.campaign.builders import build_campaign
 from tests.device_vectors import read_vectors
 

@@ -23,15 +23,15 @@ from crowdveil.channels.alphabet import Alphabet, alphabet_from_json, alphabet_t
 from crowdveil.channels.guarantee import Guarantee, Participation
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.files.output_record import refuse_if_interrupted_command_left_parts
-from crowdveil.folder.crowd_second_format import (
+from crowdveil.hints import advice
+from crowdveil.standalone.checks import HEX, first_confusable_pair, misfit, text_defect
+from crowdveil.standalone.verification import parse_json
+from crowdveil.storage.crowd_second_format import (
     SECOND_FORMAT,
     fields_of_second_format,
     is_guarantee_text,
     states_no_guarantee,
 )
-from crowdveil.hints import advice
-from crowdveil.standalone.checks import HEX, first_confusable_pair, misfit, text_defect
-from crowdveil.standalone.verification import parse_json
 
 REPORTS_FILE, CERTIFICATE_FILE, CROWD_FILE = "reports.csv", "certificate.json", "crowd.json"
 ASSIGNMENT_FILE, SUMS_FILE = "assignment.csv", "sums.json"
