@@ -34,7 +34,6 @@ MOVING = {
     "planning.settings": "campaign.planning",
     "privacy.audit.stated_claims": "campaign.statement.claims",
     "privacy.campaign_sentences": "campaign.statement.sentences",
-    "release": "pages",
     "release.campaign_facts": "campaign.statement.facts",
     "release.privacy_statement": "campaign.statement.collection",
     "sealing": "campaign.relay.sealing",

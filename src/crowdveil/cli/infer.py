@@ -366,7 +366,7 @@ def _infer_each(sources: dict[str, AnswerSource], options: dict[str, InferOption
     """Read all questions, infer each by itself, write each to a folder of its own, print one table."""
     from crowdveil.answers.facts.label_notes import hint_if_labels_look_like_grades
     from crowdveil.inference.infer import infer as infer_truths
-    from crowdveil.release.conclusion import verdict
+    from crowdveil.pages.conclusion import verdict
     from crowdveil.storage.answers import default_output_folder
     from crowdveil.storage.estimate_files import warning_of_earlier_truths_kept
 

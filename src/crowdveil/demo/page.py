@@ -13,7 +13,7 @@ from crowdveil.demo.crowds_and_trials import DemoCrowd
 from crowdveil.display.html import Html
 from crowdveil.display.svg_pictures import line_chart
 from crowdveil.mechanisms import RandomizedResponse
-from crowdveil.release.results_page import style_sheet
+from crowdveil.pages.results_page import style_sheet
 
 CLOSE = 0.005
 """Relative difference up to which an error equals that of the constant."""

@@ -13,10 +13,10 @@ from experiments.utility.crowds.reviews import ReviewRow, is_ordered, reviewed, 
 
 import crowdveil as cv
 from crowdveil.cli import main
+from crowdveil.pages.sentences_on_crowd_review import sentences_on_agreement_tasks_workers
 from crowdveil.quality.review.label_patterns import LabelPatterns
 from crowdveil.quality.review.votes_of_others import VotesOfOthers
 from crowdveil.quality.review.workers import Review, review_workers
-from crowdveil.release.sentences_on_crowd_review import sentences_on_agreement_tasks_workers
 
 
 def review_of(crowd: Crowd) -> Review:

@@ -14,7 +14,7 @@ from starlette.testclient import TestClient
 from crowdveil.campaign.document import spaced_name_to_compare
 from crowdveil.campaign.folder import CampaignFolder
 from crowdveil.errors import SettingsError
-from crowdveil.release.results_page import content_security_policy
+from crowdveil.pages.results_page import content_security_policy
 from crowdveil.service.app import create_app
 from crowdveil.service.campaign_registration import CURATOR_FILE, register_and_list_left_out_slots
 from crowdveil.service.curator import session

@@ -41,9 +41,9 @@ def statement(
     """
     from crowdveil.files.atomic_write import Outputs, write_outputs
     from crowdveil.folder.results.stated_source import read_stated_source
+    from crowdveil.pages.statement_page import statement_page
     from crowdveil.privacy.statement import statement_sentences, statement_text
     from crowdveil.release.privacy_statement import statement_of_source
-    from crowdveil.release.statement_page import statement_page
 
     outputs = None if out is None else Outputs(folder=out.parent, names=(out.name,), kind="statement of privacy")
     replaced = [] if outputs is None else outputs.check_and_list_replaced_files(inputs=[source])

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from crowdveil.answers.sources.answer_source import AnswerSource
     from crowdveil.campaign.document import Campaign
     from crowdveil.files.atomic_write import Outputs
+    from crowdveil.pages.conclusion import Conclusion
+    from crowdveil.pages.results_page import PageText, QuestionResults
     from crowdveil.privacy.statement import PrivacyStatement
-    from crowdveil.release.conclusion import Conclusion
-    from crowdveil.release.results_page import PageText, QuestionResults
     from crowdveil.storage.evidence import EvidenceOptions
     from crowdveil.storage.recorded_reading_options import NamedReports
 
@@ -86,9 +86,9 @@ def report(
     """
     from crowdveil.files.atomic_write import write_outputs
     from crowdveil.folder.results.stated_source import find_campaign_file
+    from crowdveil.pages.results_page import results_page
     from crowdveil.privacy.statement import statement_sentences
     from crowdveil.release.privacy_statement import joint_statement_of_questions
-    from crowdveil.release.results_page import results_page
     from crowdveil.storage.estimate_files import page_outputs
 
     path = out or folder / "report.html"
@@ -126,13 +126,13 @@ class _GradeTable:
 
     def columns_of(self, answered: Sequence[QuestionResults]) -> dict[str, Any]:
         """Return the columns."""
-        from crowdveil.release.grades import grade_columns
+        from crowdveil.pages.grades import grade_columns
 
         return grade_columns(answered, self.names)
 
     def warnings(self, answered: Sequence[QuestionResults]) -> list[str]:
         """Return warnings of names that do not go with the tasks."""
-        from crowdveil.release.grades import warnings_of_names
+        from crowdveil.pages.grades import warnings_of_names
 
         return [] if self.names is None else warnings_of_names(answered, self.names)
 
@@ -162,7 +162,7 @@ def _campaign_and_text(
 ) -> tuple[Campaign | None, PageText]:
     """Return the campaign, if there is one, and the text of the page."""
     from crowdveil.campaign.folder import read_campaign
-    from crowdveil.release.results_page import NO_TITLE, PageText, campaign_text
+    from crowdveil.pages.results_page import NO_TITLE, PageText, campaign_text
 
     if campaign is None:
         return None, PageText(title=title or NO_TITLE, question=question or "", with_workers=with_workers)
@@ -203,8 +203,8 @@ def _results_with_statement(
 ) -> QuestionResults:
     """Return the results in a folder, with the statement of their reports; `text` is that of the whole page."""
     from crowdveil.folder.results.stated_source import find_reports_with_recorded_crowd, read_stated_reports
+    from crowdveil.pages.results_page import QuestionResults, campaign_text
     from crowdveil.release.privacy_statement import question_that_reports_answer, statement_of_results
-    from crowdveil.release.results_page import QuestionResults, campaign_text
     from crowdveil.storage.results.result_files import read_results
 
     results = read_results(folder)

@@ -21,8 +21,8 @@ from crowdveil.campaign.document import spaced_name_to_compare
 from crowdveil.channels.rounding import format_bound
 from crowdveil.display.counts import number_of
 from crowdveil.errors import SettingsError
+from crowdveil.pages.results_page import content_security_policy
 from crowdveil.privacy.campaign_sentences import question_sentences
-from crowdveil.release.results_page import content_security_policy
 from crowdveil.service.curator.results import DOWNLOADS, PAGE_FILE, CampaignResult, Results
 from crowdveil.service.curator.session import (
     Session,

@@ -20,9 +20,9 @@ from crowdveil.folder.campaign.campaign_reports import (
     warning_of_formulas,
 )
 from crowdveil.inference.infer import infer
+from crowdveil.pages.results_page import QuestionResults, campaign_text, results_page
 from crowdveil.privacy.statement import PrivacyStatement, statement_text
 from crowdveil.release.privacy_statement import joint_statement_of_questions, statement_of_evidence
-from crowdveil.release.results_page import QuestionResults, campaign_text, results_page
 from crowdveil.service.export_and_purge import collect_closed_campaign
 from crowdveil.service.store import Store
 from crowdveil.storage.crowd import ASSIGNMENT_FILE, CERTIFICATE_FILE, CROWD_FILE, REPORTS_FILE

@@ -26,6 +26,12 @@ from crowdveil.display.counts import number_of
 from crowdveil.display.quotes import quoted
 from crowdveil.em.estimate import Estimate
 from crowdveil.mechanisms import Designed, RandomizedResponse
+from crowdveil.pages.truth_facts import (
+    expected_error_without_gold,
+    has_truth,
+    known_interval_widths,
+    tasks_without_gold_text,
+)
 from crowdveil.planning import Campaign
 from crowdveil.planning.bayes_error import SEARCH_CROWDS
 from crowdveil.planning.expected_campaign import expected_campaign
@@ -36,12 +42,6 @@ from crowdveil.planning.worker_budget import LARGEST_CELL_EPSILON, RANKING_EXCES
 from crowdveil.privacy.statement import PrivacyStatement
 from crowdveil.quality.prediction_powered import wilson_interval_of_binary_sample
 from crowdveil.quality.review.unclear_workers import sentence_on_unclear_workers
-from crowdveil.release.truth_facts import (
-    expected_error_without_gold,
-    has_truth,
-    known_interval_widths,
-    tasks_without_gold_text,
-)
 
 Verdict = Literal["use", "care", "not enough", "unknown"]
 USEFUL, USELESS = 0.5, WORTH_ASKING

@@ -24,12 +24,9 @@ from crowdveil.display.html import Html, policy_source
 from crowdveil.display.quotes import quoted
 from crowdveil.display.svg_pictures import bar_chart, count_bars, interval_chart, share_histogram
 from crowdveil.em.estimate import Estimate, error_text
-from crowdveil.privacy.largest_posterior import picture_rows_of_largest_posteriors, sentences_on_adversary_certainty
-from crowdveil.privacy.statement import PrivacyStatement, statement_sentences
-from crowdveil.release.campaign_facts import campaign_facts
-from crowdveil.release.conclusion import ALL_GOLD, Conclusion, conclude, error_percent
-from crowdveil.release.sentences_on_crowd_review import sentences_on_agreement_tasks_workers
-from crowdveil.release.truth_facts import (
+from crowdveil.pages.conclusion import ALL_GOLD, Conclusion, conclude, error_percent
+from crowdveil.pages.sentences_on_crowd_review import sentences_on_agreement_tasks_workers
+from crowdveil.pages.truth_facts import (
     expected_error_without_gold,
     has_truth,
     known_interval_widths,
@@ -37,6 +34,9 @@ from crowdveil.release.truth_facts import (
     tasks_without_gold_text,
     truth_texts,
 )
+from crowdveil.privacy.largest_posterior import picture_rows_of_largest_posteriors, sentences_on_adversary_certainty
+from crowdveil.privacy.statement import PrivacyStatement, statement_sentences
+from crowdveil.release.campaign_facts import campaign_facts
 from crowdveil.storage.results.result_files import Results
 
 MAX_TASKS = 2_000
@@ -89,7 +89,7 @@ def campaign_text(campaign: Campaign, *, with_workers: bool = False) -> PageText
 
 def style_sheet() -> str:
     """Return the style sheet of the page."""
-    return (files("crowdveil.release") / "templates" / "release.css").read_text("utf-8")
+    return (files("crowdveil.pages") / "templates" / "release.css").read_text("utf-8")
 
 
 def content_security_policy() -> str:
@@ -159,7 +159,7 @@ def _render_results_page(
 ) -> str:
     """Return the page as HTML."""
     environment = Environment(
-        loader=PackageLoader("crowdveil.release", "templates"),
+        loader=PackageLoader("crowdveil.pages", "templates"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

@@ -9,15 +9,15 @@ import pytest
 
 from crowdveil.campaign.folder import read_campaign
 from crowdveil.channels.guarantee import Guarantee
-from crowdveil.privacy.statement import PrivacyStatement, Status
-from crowdveil.release.results_page import (
+from crowdveil.pages.results_page import (
     PageText,
     _css_class_of_privacy_line,
     campaign_task_order,
     content_security_policy,
     style_sheet,
 )
-from tests.release.conftest import Folder, command, write_results
+from crowdveil.privacy.statement import PrivacyStatement, Status
+from tests.pages.conftest import Folder, command, write_results
 from tests.service.browser import chromium, needs_chromium
 
 NOT_STATED = "No privacy guarantee is stated."

@@ -13,10 +13,10 @@ from crowdveil.cli import main
 from crowdveil.files.atomic_write import write_outputs
 from crowdveil.folder.campaign.campaign_reports import exported_name_of_slot
 from crowdveil.folder.results.stated_source import find_reports_with_recorded_crowd, read_stated_reports
+from crowdveil.pages.conclusion import Conclusion
+from crowdveil.pages.results_page import PageText, QuestionResults, results_page
 from crowdveil.randomness import seeded
-from crowdveil.release.conclusion import Conclusion
 from crowdveil.release.privacy_statement import statement_of_results
-from crowdveil.release.results_page import PageText, QuestionResults, results_page
 from crowdveil.simulate import Crowd, categorical_crowd, numeric_crowd
 from crowdveil.storage.estimate_files import page_outputs
 from crowdveil.storage.results.result_files import read_results

@@ -3,7 +3,7 @@
 import pytest
 
 from crowdveil.channels.alphabet import Scale
-from crowdveil.release.grades import END, NEAREST, START, point_of_scale
+from crowdveil.pages.grades import END, NEAREST, START, point_of_scale
 
 
 @pytest.mark.parametrize(

@@ -16,9 +16,7 @@ from crowdveil.channels.guarantee import Guarantee
 from crowdveil.em.estimate import Estimate, WorkerTable
 from crowdveil.em.gold import CrossValidation
 from crowdveil.mechanisms import RandomizedResponse
-from crowdveil.privacy.statement import PrivacyStatement
-from crowdveil.randomness import seeded
-from crowdveil.release.conclusion import (
+from crowdveil.pages.conclusion import (
     ALL_GOLD,
     AS_ASSUMED,
     AS_GOOD,
@@ -34,9 +32,11 @@ from crowdveil.release.conclusion import (
     conclude,
     sufficiency_sentence,
 )
-from crowdveil.release.results_page import code_as_html
+from crowdveil.pages.results_page import code_as_html
+from crowdveil.privacy.statement import PrivacyStatement
+from crowdveil.randomness import seeded
 from crowdveil.simulate.perturbation import perturb
-from tests.release.conftest import Folder, command, write_results
+from tests.pages.conftest import Folder, command, write_results
 
 UNPROTECTED = PrivacyStatement(status="none")
 
@@ -284,7 +284,7 @@ def test_without_reports_or_labels_nothing_is_named() -> None:
 @pytest.mark.slow
 def test_results_that_say_nothing_begin_with_it(numbers: Path) -> None:
     """The first sentence of a page of intervals as wide as the scale says so, and what would be enough."""
-    from tests.release.conftest import command
+    from tests.pages.conftest import command
 
     command("perturb", numbers.parent / "answers.csv", "--mechanism", "laplace", "--epsilon", 0.1, "--scale", "-2:7",
             "--tasks", numbers.parent / "tasks.csv", "--workers", numbers.parent / "workers.csv",

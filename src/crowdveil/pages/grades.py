@@ -8,7 +8,7 @@ import numpy as np
 from crowdveil.channels.alphabet import Scale
 from crowdveil.display.counts import number_of
 from crowdveil.errors import ReportsError
-from crowdveil.release.results_page import QuestionResults, campaign_task_order
+from crowdveil.pages.results_page import QuestionResults, campaign_task_order
 from crowdveil.standalone.checks import visible_form
 
 SCALE_HINT = "Without a certificate, give the scale with which the answers were read."

@@ -13,13 +13,13 @@ from crowdveil.errors import CertificateError, ReportsError
 from crowdveil.folder.campaign import campaign_reports
 from crowdveil.folder.campaign.campaign_reports import AcceptedReport, write_campaign_reports
 from crowdveil.folder.results.stated_source import read_stated_reports, read_stated_source
+from crowdveil.pages.conclusion import conclude
 from crowdveil.privacy.statement import PrivacyStatement, statement_sentences
-from crowdveil.release.conclusion import conclude
 from crowdveil.release.privacy_statement import CHANNEL_VISIBLE, HOLDER, statement_of_results, statement_of_source
 from crowdveil.storage.results.result_files import read_results
 from tests.campaign.builders import build_campaign, response
-from tests.release.conftest import TASKS, Folder, command
-from tests.release.test_conclusion import labelled
+from tests.pages.conftest import TASKS, Folder, command
+from tests.pages.test_conclusion import labelled
 
 
 def statement_of(folder: Path) -> PrivacyStatement:

@@ -10,12 +10,12 @@ from crowdveil.display.counts import number_of, verb_of
 from crowdveil.display.quotes import quoted
 from crowdveil.em.estimate import Estimate
 from crowdveil.errors import CrowdveilError
+from crowdveil.pages.truth_facts import tasks_without_gold_text
 from crowdveil.quality.agreement.alpha import NOT_KNOWN, Agreement, Interval
 from crowdveil.quality.agreement.measured import agreement_corrected_for_channel
 from crowdveil.quality.next_answers import require_labels_for_next_answers
 from crowdveil.quality.review.listing import Kind
 from crowdveil.quality.review.workers import ability_bound, listing_of_answers
-from crowdveil.release.truth_facts import tasks_without_gold_text
 
 UNSURE = 0.8
 """Confidence below which a task counts as unsure."""

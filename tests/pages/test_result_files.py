@@ -15,14 +15,14 @@ from crowdveil.channels.alphabet import Categories
 from crowdveil.em.gold import CrossValidation
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.files.output_record import RECORD_FILE
+from crowdveil.pages.sentences_on_crowd_review import _agreement_or_difference_sentence
+from crowdveil.pages.truth_facts import least_certain_tasks
 from crowdveil.quality.agreement.alpha import Agreement, Interval, agreement
 from crowdveil.quality.gold_tasks import draw_tasks_without_known
 from crowdveil.randomness import seeded
-from crowdveil.release.sentences_on_crowd_review import _agreement_or_difference_sentence
-from crowdveil.release.truth_facts import least_certain_tasks
 from crowdveil.simulate import Crowd, categorical_crowd
 from crowdveil.storage.results.result_files import read_results
-from tests.release.conftest import LABELS, TASKS, Folder, command, write_answers, write_results
+from tests.pages.conftest import LABELS, TASKS, Folder, command, write_answers, write_results
 
 
 @pytest.mark.parametrize("method", ["dawid-skene", "one-coin", "majority-vote", "weighted-vote"])
