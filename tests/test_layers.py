@@ -27,8 +27,6 @@ MOVING = {
     "campaign.folder": "campaign.files.folder",
     "campaign.report": "campaign.rules.report",
     "campaign.token": "campaign.rules.token",
-    "comparison": "comparison.compare",
-    "demo": "comparison.demo",
     "folder.campaign": "campaign.files",
     "folder.results.stated_source": "campaign.statement.source",
     "planning.settings": "campaign.planning",

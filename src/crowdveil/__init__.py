@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from crowdveil.channels.channel import Channel as Channel
     from crowdveil.channels.channel_table import ChannelTable as ChannelTable
     from crowdveil.channels.guarantee import Guarantee as Guarantee
-    from crowdveil.comparison import compare as compare
+    from crowdveil.comparison.compare import compare as compare
     from crowdveil.em.estimate import Estimate as Estimate
     from crowdveil.errors import CrowdveilError as CrowdveilError
     from crowdveil.estimators import DawidSkene as DawidSkene

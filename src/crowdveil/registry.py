@@ -201,7 +201,7 @@ PUBLIC_MODULES: Mapping[str, str] = {
     "Scale": "channels.alphabet",
     "aggregate": "inference.aggregation",
     "agreement": "quality.frames",
-    "compare": "comparison",
+    "compare": "comparison.compare",
     "conclude": "quality.frames",
     "draw_gold": "quality.frames",
     "infer": "inference.infer",

@@ -11,15 +11,15 @@ import click
 import pytest
 from jsonschema import Draft202012Validator
 
-import crowdveil.demo
+import crowdveil.comparison.demo
 import crowdveil.service.campaign_demo
 import crowdveil.service.relay.receiver
 import crowdveil.service.server
 from crowdveil.campaign.document import Relay
 from crowdveil.cli import main
 from crowdveil.cli.display import FILE_HINT, has_json_flag, json_text
-from crowdveil.comparison import Row
-from crowdveil.demo import Demo
+from crowdveil.comparison.compare import Row
+from crowdveil.comparison.demo import Demo
 from crowdveil.errors import (
     CertificateError,
     CrowdveilError,
@@ -164,10 +164,10 @@ def made_up(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for running in ("run_relay", "run_receiver"):
         monkeypatch.setattr(crowdveil.service.relay.receiver, running, lambda *_: None)
     Path("labels-of-one.csv").write_text("task,label\nt0,quokka\n")
-    monkeypatch.setattr(crowdveil.demo.crowds_and_trials, "demo_crowds", lambda load: ())
-    monkeypatch.setattr(crowdveil.demo, "_rows_of", lambda trials, progress: [demo_row()])
-    monkeypatch.setattr(crowdveil.demo, "compare_with_unprotected", tuple)
-    monkeypatch.setattr(crowdveil.demo, "page_html", lambda *_: "a page")
+    monkeypatch.setattr(crowdveil.comparison.demo.crowds_and_trials, "demo_crowds", lambda load: ())
+    monkeypatch.setattr(crowdveil.comparison.demo, "_rows_of", lambda trials, progress: [demo_row()])
+    monkeypatch.setattr(crowdveil.comparison.demo, "compare_with_unprotected", tuple)
+    monkeypatch.setattr(crowdveil.comparison.demo, "page_html", lambda *_: "a page")
     files = dict.fromkeys(DOWNLOADS, b"truth\ntrue\n") | {"truths.csv": b"truth\n" + b"true\nfalse\n" * 6}
     result = CampaignResult(files, PrivacyStatement(status="none"), (), "0" * 64, ())
     campaign = build_campaign().campaign

@@ -9,15 +9,15 @@ import pytest
 
 from crowdveil.campaign.folder import CampaignFolder
 from crowdveil.channels.alphabet import Scale
-from crowdveil.comparison import compare_with_unprotected, run_trial
-from crowdveil.demo.page import page_html
+from crowdveil.comparison.compare import compare_with_unprotected, run_trial
+from crowdveil.comparison.demo.page import page_html
 from crowdveil.mechanisms import OneLayer, RandomizedResponse
 from crowdveil.service.app import create_app
 from crowdveil.service.campaign_registration import CURATOR_FILE, register_and_list_left_out_slots
 from crowdveil.service.curator.pages import curator_routes
 from crowdveil.service.store import Store
 from tests.campaign.builders import BuiltCampaign, body_of, build_campaign, response
-from tests.demo.test_demo import LABELS, small_crowd, trial_of
+from tests.comparison.demo.test_demo import LABELS, small_crowd, trial_of
 from tests.service.accessibility import await_screen, check_page
 from tests.service.browser import campaigning, free_port, needs_chromium, served
 

@@ -12,9 +12,9 @@ import pytest
 from crowdveil.answers.datasets import load
 from crowdveil.answers.reports import Reports
 from crowdveil.channels.alphabet import Categories, Scale
-from crowdveil.comparison import Trial, compare_with_unprotected, run_trial
-from crowdveil.demo import Demo, run_demo
-from crowdveil.demo.crowds_and_trials import (
+from crowdveil.comparison.compare import Trial, compare_with_unprotected, run_trial
+from crowdveil.comparison.demo import Demo, run_demo
+from crowdveil.comparison.demo.crowds_and_trials import (
     POINTS_PER_STEP,
     VOTES,
     DemoCrowd,
@@ -25,7 +25,7 @@ from crowdveil.demo.crowds_and_trials import (
     objective_from_public_numbers,
     simulated_ratings,
 )
-from crowdveil.demo.page import (
+from crowdveil.comparison.demo.page import (
     chart_lines,
     claimed_epsilon_text,
     comparison_with_constant,

@@ -8,7 +8,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from crowdveil import Categories, DawidSkene, HierarchicalDawidSkene, MajorityVote, Reports, Scale, compare
-from crowdveil.comparison import Comparison
+from crowdveil.comparison.compare import Comparison
 from crowdveil.errors import SettingsError
 from crowdveil.inference.scores.metrics import score
 from crowdveil.mechanisms import RandomizedResponse

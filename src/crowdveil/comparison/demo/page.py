@@ -8,8 +8,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from crowdveil.channels.rounding import format_bound
-from crowdveil.comparison import Row, sampling_error_sentence
-from crowdveil.demo.crowds_and_trials import DemoCrowd
+from crowdveil.comparison.compare import Row, sampling_error_sentence
+from crowdveil.comparison.demo.crowds_and_trials import DemoCrowd
 from crowdveil.display.html import Html
 from crowdveil.display.svg_pictures import line_chart
 from crowdveil.mechanisms import RandomizedResponse
@@ -32,7 +32,7 @@ def page_html(crowds: Sequence[DemoCrowd], rows: Sequence[Row], seed: int) -> st
         seed: seed of the simulated devices, which the page states.
     """
     environment = Environment(
-        loader=PackageLoader("crowdveil.demo", "templates"),
+        loader=PackageLoader("crowdveil.comparison.demo", "templates"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
