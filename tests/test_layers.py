@@ -18,27 +18,7 @@ SOURCE = Path(__file__).parent.parent / "src" / "crowdveil"
 ARCHITECTURE = SOURCE.parents[1] / "docs" / "explanation" / "architecture.md"
 """Page with the table of rooms, lowest first."""
 
-MOVING = {
-    "campaign.address": "campaign.rules.address",
-    "campaign.assemble": "campaign.rules.assemble",
-    "campaign.assignment_part": "campaign.rules.assignment_part",
-    "campaign.canonical_json": "campaign.rules.canonical_json",
-    "campaign.document": "campaign.rules.document",
-    "campaign.folder": "campaign.files.folder",
-    "campaign.report": "campaign.rules.report",
-    "campaign.token": "campaign.rules.token",
-    "folder.campaign": "campaign.files",
-    "folder.results.stated_source": "campaign.statement.source",
-    "planning.settings": "campaign.planning",
-    "privacy.audit.stated_claims": "campaign.statement.claims",
-    "privacy.campaign_sentences": "campaign.statement.sentences",
-    "release.campaign_facts": "campaign.statement.facts",
-    "release.privacy_statement": "campaign.statement.collection",
-    "sealing": "campaign.relay.sealing",
-    "service": "campaign.service",
-    "service.curator": "campaign.pages",
-    "service.relay": "campaign.relay",
-}
+MOVING = {}
 """Modules that stand elsewhere today than in the table, by dotted prefix, with their place in it."""
 
 EXCEPTIONS: set[tuple[str, str]] = {

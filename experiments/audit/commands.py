@@ -16,11 +16,11 @@ from experiments.audit import campaigns, readers, relays
 from experiments.audit.bounds import Row, row_of
 
 import crowdveil.storage.synthesis
+from crowdveil.campaign.statement.claims import audit_claim_by_draws
 from crowdveil.cli import main
 from crowdveil.cli.privacy.audit import runner_of_own_commands
 from crowdveil.privacy.audit.black_box import Pair
 from crowdveil.privacy.audit.command import CommandBox, run_process
-from crowdveil.privacy.audit.stated_claims import audit_claim_by_draws
 from crowdveil.synthesis.expected_error import ReleaseErrors
 
 EPSILON, DRAWS, RELAY_DRAWS = 0.5, 60, 4000

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from crowdveil.campaign.canonical_json import canonical_bytes
+from crowdveil.campaign.planning.creation import write_new_campaign_folder
+from crowdveil.campaign.rules.canonical_json import canonical_bytes
 from crowdveil.cli import main
 from crowdveil.display.quotes import quoted
-from crowdveil.planning.settings.creation import write_new_campaign_folder
 from crowdveil.privacy.statement import campaign_statement, statement_sentences
 from crowdveil.standalone import device as one_file
 from crowdveil.standalone.checks import Claims, Refused, check_certificate, digest

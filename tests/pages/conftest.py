@@ -8,15 +8,15 @@ import pytest
 from click.testing import CliRunner
 
 from crowdveil.answers.write_reports import reports_table_in_task_order, write_table
+from crowdveil.campaign.files.campaign_reports import exported_name_of_slot
+from crowdveil.campaign.statement.collection import statement_of_results
+from crowdveil.campaign.statement.source import find_reports_with_recorded_crowd, read_stated_reports
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.cli import main
 from crowdveil.files.atomic_write import write_outputs
-from crowdveil.folder.campaign.campaign_reports import exported_name_of_slot
-from crowdveil.folder.results.stated_source import find_reports_with_recorded_crowd, read_stated_reports
 from crowdveil.pages.conclusion import Conclusion
 from crowdveil.pages.results_page import PageText, QuestionResults, results_page
 from crowdveil.randomness import seeded
-from crowdveil.release.privacy_statement import statement_of_results
 from crowdveil.simulate import Crowd, categorical_crowd, numeric_crowd
 from crowdveil.storage.estimate_files import page_outputs
 from crowdveil.storage.results.result_files import read_results

@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from crowdveil.campaign.folder import read_campaign
+from crowdveil.campaign.files.folder import read_campaign
 from crowdveil.channels.guarantee import Guarantee
 from crowdveil.pages.results_page import (
     PageText,
@@ -17,11 +17,11 @@ from crowdveil.pages.results_page import (
     style_sheet,
 )
 from crowdveil.privacy.statement import PrivacyStatement, Status
+from tests.campaign.service.browser import chromium, needs_chromium
 from tests.pages.conftest import Folder, command, write_results
-from tests.service.browser import chromium, needs_chromium
 
 NOT_STATED = "No privacy guarantee is stated."
-CURATOR_SHEET = (files("crowdveil.service.curator") / "templates" / "curator.css").read_text("utf-8")
+CURATOR_SHEET = (files("crowdveil.campaign.pages") / "templates" / "curator.css").read_text("utf-8")
 SCHEMES = [
     (sheet, dict(re.findall(r"--([a-z-]+): #([0-9a-f]+);", scheme)))
     for sheet, text in (("results", style_sheet()), ("curator", CURATOR_SHEET))

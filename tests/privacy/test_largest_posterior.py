@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from crowdveil.answers.facts.prior import Prior
 from crowdveil.answers.ingest.column_readers import load_prior
-from crowdveil.campaign.document import Campaign
+from crowdveil.campaign.rules.document import Campaign
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.channels.certificate import simulation_mark
 from crowdveil.channels.channel import Channel

@@ -10,7 +10,7 @@ from scipy.stats import norm
 from crowdveil import QuantizedResponse, RandomizedResponse, Reports
 from crowdveil.answers.assignment import Assignment
 from crowdveil.answers.facts.asked import STATED
-from crowdveil.campaign.document import Campaign
+from crowdveil.campaign.rules.document import Campaign
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import crowdveil.standalone.verification as checker
-from crowdveil.campaign.document import Campaign
+from crowdveil.campaign.rules.document import Campaign
 from crowdveil.channels.alphabet import Categories
 from crowdveil.channels.channel import DENOMINATOR, Channel
 from crowdveil.channels.channel_table import table_by_task

@@ -233,7 +233,7 @@ def infer(asked: InferOptions) -> None:
     With --truths (scores of judges, grades) a fit of its own runs in memory: methods, priors, histories, saved fits,
     --memory and --engine do not go with it.
     """
-    from crowdveil.folder.campaign.campaign_reports import collections_of_questions
+    from crowdveil.campaign.files.campaign_reports import collections_of_questions
     from crowdveil.inference.infer import infer as infer_truths
     from crowdveil.storage.crowd import is_sums_file
 

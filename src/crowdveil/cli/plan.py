@@ -98,8 +98,8 @@ def _flattened(_context: click.Context, _option: click.Parameter, lists: tuple[t
 
 def _with_settings(asked: PlanOptions, source: CampaignSettings) -> PlanOptions:
     """Return the options, with those that are not given from the settings of a campaign."""
+    from crowdveil.campaign.planning.expected_error import workers_per_task_and_expectation
     from crowdveil.inference.methods import channel_method
-    from crowdveil.planning.settings.expected_error import workers_per_task_and_expectation
 
     assigned, expected = workers_per_task_and_expectation(source)
     stated: dict[str, Any] = {
@@ -341,7 +341,7 @@ def _expected(asked: PlanOptions) -> tuple[Expectation, Campaign]:
 def _make_plan(campaign: Campaign, asked: PlanOptions, bar: Bar | None, *, participation_given: bool) -> Plan:
     """Return the plan; by budgets, both kinds of participation are compared unless one was stated."""
     from crowdveil import planning
-    from crowdveil.planning.settings.alternatives import WORTH_ASKING
+    from crowdveil.campaign.planning.alternatives import WORTH_ASKING
 
     if asked.budget:
         both: tuple[Participation, ...] = ("protected", "public")
@@ -526,10 +526,10 @@ def merged_scale_text(data: dict[str, Any]) -> str:
 
 def expected_by_settings(source: CampaignSettings) -> tuple[dict[str, Any], list[tuple[str, str]]]:
     """Return the expected error of a campaign as its settings are, as JSON data and as lines."""
+    from crowdveil.campaign.planning.alternatives import is_error_well_below_constant
+    from crowdveil.campaign.planning.chosen_mechanism import mechanism_of_campaign_settings
+    from crowdveil.campaign.planning.expected_error import predict_error_with_and_without_protection
     from crowdveil.planning.plan_sentences import error_with_interval_text
-    from crowdveil.planning.settings.alternatives import is_error_well_below_constant
-    from crowdveil.planning.settings.chosen_mechanism import mechanism_of_campaign_settings
-    from crowdveil.planning.settings.expected_error import predict_error_with_and_without_protection
 
     chosen = mechanism_of_campaign_settings(source)
     mechanism, tasks = chosen.mechanism_at_epsilon_or_budget_share, chosen.most_tasks

@@ -17,7 +17,8 @@ from markupsafe import Markup, escape
 from numpy.typing import NDArray
 
 from crowdveil.answers.evidence import Evidence
-from crowdveil.campaign.document import Campaign
+from crowdveil.campaign.rules.document import Campaign
+from crowdveil.campaign.statement.facts import campaign_facts
 from crowdveil.channels.alphabet import Scale
 from crowdveil.channels.channel import MAX_DRAWN, Channel
 from crowdveil.display.html import Html, policy_source
@@ -36,7 +37,6 @@ from crowdveil.pages.truth_facts import (
 )
 from crowdveil.privacy.largest_posterior import picture_rows_of_largest_posteriors, sentences_on_adversary_certainty
 from crowdveil.privacy.statement import PrivacyStatement, statement_sentences
-from crowdveil.release.campaign_facts import campaign_facts
 from crowdveil.storage.results.result_files import Results
 
 MAX_TASKS = 2_000

@@ -12,6 +12,7 @@ from crowdveil.arguments import (
     require_whole_number,
     with_known_arguments,
 )
+from crowdveil.campaign.planning.alternatives import WORTH_ASKING
 from crowdveil.channels.alphabet import Alphabet, Categories, Scale
 from crowdveil.channels.guarantee import Participation, require_participation
 from crowdveil.design.mechanism_from_settings import Expectation
@@ -23,7 +24,6 @@ from crowdveil.planning import Pilot
 from crowdveil.planning.expected_campaign import expected_campaign
 from crowdveil.planning.plan import EPSILONS, Plan, Progress
 from crowdveil.planning.plan import plan as plan_campaign
-from crowdveil.planning.settings.alternatives import WORTH_ASKING
 
 
 @with_known_arguments("plan(Categories(('no', 'yes')), workers=100, tasks=50, participation_rate=0.5, target=0.1)")

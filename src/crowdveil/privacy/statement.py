@@ -10,18 +10,18 @@ from dataclasses import dataclass
 from textwrap import fill
 from typing import Literal
 
-from crowdveil.campaign.document import Campaign
-from crowdveil.channels.channel import Channel
-from crowdveil.channels.channel_table import ChannelTable
-from crowdveil.channels.guarantee import Guarantee
-from crowdveil.channels.rounding import CERTAIN, format_bound, percent_rounded_up
-from crowdveil.privacy.campaign_sentences import NOT_COVERED as LEVEL_NOT_COVERED
-from crowdveil.privacy.campaign_sentences import (
+from crowdveil.campaign.rules.document import Campaign
+from crowdveil.campaign.statement.sentences import NOT_COVERED as LEVEL_NOT_COVERED
+from crowdveil.campaign.statement.sentences import (
     level_sentences,
     question_sentences,
     relay_sentences,
     single_question_sentences,
 )
+from crowdveil.channels.channel import Channel
+from crowdveil.channels.channel_table import ChannelTable
+from crowdveil.channels.guarantee import Guarantee
+from crowdveil.channels.rounding import CERTAIN, format_bound, percent_rounded_up
 from crowdveil.privacy.largest_posterior import sentences_on_adversary_certainty
 
 Status = Literal["protected", "simulation", "none"]

@@ -15,7 +15,7 @@ from typing import Any, Literal
 from crowdveil.answers.columnar_store import STORE_FILES, write_encoded
 from crowdveil.answers.reports import Reports
 from crowdveil.answers.write_reports import block_tables, report_schema, write_tables
-from crowdveil.campaign.folder import CAMPAIGN_FILE
+from crowdveil.campaign.files.folder import CAMPAIGN_FILE
 from crowdveil.channels.certificate import mechanism_of_each_protected_channel
 from crowdveil.errors import SettingsError
 from crowdveil.files.atomic_write import Outputs, staged_outputs, write_outputs

@@ -12,23 +12,23 @@ import pytest
 
 from crowdveil.answers.evidence import Evidence
 from crowdveil.answers.facts.inputs import joint_guarantee
-from crowdveil.campaign.assignment_part import AssignmentPart
-from crowdveil.campaign.document import Campaign, spaced_name_to_compare
-from crowdveil.campaign.folder import CampaignFolder
-from crowdveil.campaign.report import NOT_ANSWERED
-from crowdveil.campaign.token import Link, Token, token_hash
-from crowdveil.channels.channel_table import ChannelTable
-from crowdveil.display.html import policy_source
-from crowdveil.errors import CrowdveilError, SettingsError
-from crowdveil.folder.campaign import invitations
-from crowdveil.folder.campaign.campaign_reports import (
+from crowdveil.campaign.files import invitations
+from crowdveil.campaign.files.campaign_reports import (
     EXPORT_FILES,
     AcceptedReport,
     collected_question,
     write_campaign_reports,
 )
-from crowdveil.folder.campaign.invitations import render_link_sheet, replace_link, write_first_link_of_each_worker
-from crowdveil.planning.settings.creation import write_new_campaign_folder
+from crowdveil.campaign.files.folder import CampaignFolder
+from crowdveil.campaign.files.invitations import render_link_sheet, replace_link, write_first_link_of_each_worker
+from crowdveil.campaign.planning.creation import write_new_campaign_folder
+from crowdveil.campaign.rules.assignment_part import AssignmentPart
+from crowdveil.campaign.rules.document import Campaign, spaced_name_to_compare
+from crowdveil.campaign.rules.report import NOT_ANSWERED
+from crowdveil.campaign.rules.token import Link, Token, token_hash
+from crowdveil.channels.channel_table import ChannelTable
+from crowdveil.display.html import policy_source
+from crowdveil.errors import CrowdveilError, SettingsError
 from crowdveil.standalone.checks import parse_link
 from crowdveil.storage.evidence import read_evidence
 from tests.campaign.builders import build_campaign

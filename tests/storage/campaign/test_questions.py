@@ -10,19 +10,23 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crowdveil.campaign.report import decode_body
+from crowdveil.campaign.files.campaign_reports import AcceptedReport, read_accepted_report, write_questions
+from crowdveil.campaign.rules.report import decode_body
+from crowdveil.campaign.statement.claims import audit_file
+from crowdveil.campaign.statement.collection import (
+    joint_statement_of_questions,
+    statement_of_evidence,
+    statement_of_source,
+)
+from crowdveil.campaign.statement.sentences import OTHERS
+from crowdveil.campaign.statement.source import read_stated_source
 from crowdveil.channels.alphabet import NULL, Categories, Scale
 from crowdveil.channels.channel import Channel
 from crowdveil.cli import main
 from crowdveil.errors import CrowdveilError, ReportsError, SettingsError
 from crowdveil.files.filesystem import temporary_folder
-from crowdveil.folder.campaign.campaign_reports import AcceptedReport, read_accepted_report, write_questions
-from crowdveil.folder.results.stated_source import read_stated_source
 from crowdveil.mechanisms import Laplace
-from crowdveil.privacy.audit.stated_claims import audit_file
-from crowdveil.privacy.campaign_sentences import OTHERS
 from crowdveil.privacy.statement import campaign_statement, statement_sentences
-from crowdveil.release.privacy_statement import joint_statement_of_questions, statement_of_evidence, statement_of_source
 from crowdveil.standalone.checks import epsilon
 from crowdveil.standalone.device import Device
 from crowdveil.storage.evidence import read_evidence

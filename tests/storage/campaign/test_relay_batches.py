@@ -9,13 +9,13 @@ import pytest
 
 pytest.importorskip("cryptography.hazmat.primitives.hpke")
 
-from crowdveil.campaign.document import Campaign
-from crowdveil.campaign.report import make_batches
+from crowdveil.campaign.files.campaign_reports import EXPORT_FILES
+from crowdveil.campaign.files.relay_batches import read_batches
+from crowdveil.campaign.files.report_files import write_collections_and_file_states
+from crowdveil.campaign.relay.sealing import new_key, seal_body
+from crowdveil.campaign.rules.document import Campaign
+from crowdveil.campaign.rules.report import make_batches
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.folder.campaign.campaign_reports import EXPORT_FILES
-from crowdveil.folder.campaign.relay_batches import read_batches
-from crowdveil.folder.campaign.report_files import write_collections_and_file_states
-from crowdveil.sealing import new_key, seal_body
 from crowdveil.storage.crowd import ASSIGNMENT_FILE
 from tests.campaign.builders import build_campaign, relay_of_key
 

@@ -7,13 +7,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from crowdveil.campaign.canonical_json import canonical_bytes
-from crowdveil.campaign.folder import CampaignFolder, TokenEntry, tokens_bytes
-from crowdveil.campaign.report import ReportFile
-from crowdveil.campaign.token import Token, token_hash
-from crowdveil.cli import main
-from crowdveil.errors import CampaignError, ReportsError, SettingsError
-from crowdveil.folder.campaign.report_files import (
+from crowdveil.campaign.files.folder import CampaignFolder, TokenEntry, tokens_bytes
+from crowdveil.campaign.files.report_files import (
     ACCEPTED,
     CLOSED_FILE,
     COPY,
@@ -25,6 +20,11 @@ from crowdveil.folder.campaign.report_files import (
     read_report_files,
     write_collections_and_file_states,
 )
+from crowdveil.campaign.rules.canonical_json import canonical_bytes
+from crowdveil.campaign.rules.report import ReportFile
+from crowdveil.campaign.rules.token import Token, token_hash
+from crowdveil.cli import main
+from crowdveil.errors import CampaignError, ReportsError, SettingsError
 from tests.campaign.builders import BuiltCampaign, body_of, build_campaign
 
 

@@ -33,12 +33,12 @@ def export(file: Path, database: str | None, out: Path, replace: bool) -> None:
     is written. Truths: `crowdveil data export`.
     """
     with open_campaign(file, database) as (store, campaign):
-        from crowdveil.folder.campaign.campaign_reports import (
+        from crowdveil.campaign.files.campaign_reports import (
             EXPORT_FILES,
             export_folder_per_question,
             warning_of_formulas,
         )
-        from crowdveil.service.export_and_purge import export_closed_campaign
+        from crowdveil.campaign.service.export_and_purge import export_closed_campaign
         from crowdveil.storage.write_collection import collection_outputs
 
         folders = export_folder_per_question(out, campaign)

@@ -91,7 +91,7 @@ def verify(file: Path) -> None:
 
 def _verification_outcome_rows(checked: Verification) -> Iterator[tuple[str, str]]:
     """Yield the outcome as pairs of a short name and a sentence."""
-    from crowdveil.campaign.document import spaced_name_to_compare
+    from crowdveil.campaign.rules.document import spaced_name_to_compare
 
     if checked.holds:
         yield from _guarantee_rows(checked)

@@ -23,7 +23,7 @@ from crowdveil.cli.verb import Verb
 
 if TYPE_CHECKING:
     from crowdveil.answers.sources.answer_source import AnswerSource
-    from crowdveil.campaign.document import Campaign
+    from crowdveil.campaign.rules.document import Campaign
     from crowdveil.files.atomic_write import Outputs
     from crowdveil.pages.conclusion import Conclusion
     from crowdveil.pages.results_page import PageText, QuestionResults
@@ -84,11 +84,11 @@ def report(
     --grades also writes a table: numbers rounded to the scale, with 90 % intervals rounded outwards, the questions of a
     task together, and the name that --names has for each task.
     """
+    from crowdveil.campaign.statement.collection import joint_statement_of_questions
+    from crowdveil.campaign.statement.source import find_campaign_file
     from crowdveil.files.atomic_write import write_outputs
-    from crowdveil.folder.results.stated_source import find_campaign_file
     from crowdveil.pages.results_page import results_page
     from crowdveil.privacy.statement import statement_sentences
-    from crowdveil.release.privacy_statement import joint_statement_of_questions
     from crowdveil.storage.estimate_files import page_outputs
 
     path = out or folder / "report.html"
@@ -161,7 +161,7 @@ def _campaign_and_text(
     campaign: Path | None, title: str | None, question: str | None, *, with_workers: bool
 ) -> tuple[Campaign | None, PageText]:
     """Return the campaign, if there is one, and the text of the page."""
-    from crowdveil.campaign.folder import read_campaign
+    from crowdveil.campaign.files.folder import read_campaign
     from crowdveil.pages.results_page import NO_TITLE, PageText, campaign_text
 
     if campaign is None:
@@ -174,8 +174,8 @@ def _results_of_each_question(
     folder: Path, reports: NamedReports, asked: Campaign | None, text: PageText
 ) -> list[QuestionResults]:
     """Return the results of each question with the statement of its reports; `text` is that of the whole page."""
-    from crowdveil.folder.campaign.campaign_reports import existing_question_folders, export_folder_per_question
-    from crowdveil.release.privacy_statement import require_every_question
+    from crowdveil.campaign.files.campaign_reports import existing_question_folders, export_folder_per_question
+    from crowdveil.campaign.statement.collection import require_every_question
 
     folders = [] if asked is None else existing_question_folders(folder, asked)
     if asked is None or not folders:
@@ -202,9 +202,9 @@ def _results_with_statement(
     folder: Path, reports: NamedReports, campaign: Campaign | None, text: PageText
 ) -> QuestionResults:
     """Return the results in a folder, with the statement of their reports; `text` is that of the whole page."""
-    from crowdveil.folder.results.stated_source import find_reports_with_recorded_crowd, read_stated_reports
+    from crowdveil.campaign.statement.collection import question_that_reports_answer, statement_of_results
+    from crowdveil.campaign.statement.source import find_reports_with_recorded_crowd, read_stated_reports
     from crowdveil.pages.results_page import QuestionResults, campaign_text
-    from crowdveil.release.privacy_statement import question_that_reports_answer, statement_of_results
     from crowdveil.storage.results.result_files import read_results
 
     results = read_results(folder)
