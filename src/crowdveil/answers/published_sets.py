@@ -1,7 +1,7 @@
 """Public data sets that the exhibits of the papers read: publishers, licences, and the conversion of published files.
 
-Nothing is downloaded. A converted set has the files of `crowdveil.answers.datasets`; workers are numbered in the order of
-their first answers. The SHA-256 of the published files are not known, those of the converted files are.
+Nothing is downloaded. A converted set has the files of `crowdveil.answers.datasets`; workers are numbered in the order
+of their first answers. The SHA-256 of the published files are not known, those of the converted files are.
 """
 
 import csv

@@ -1,7 +1,7 @@
 """Engines by name: executors of the E-step over blocks in threads or on a Dask cluster.
 
-An engine opens an executor for one fit (`crowdveil.em.engines.executor`). The executor returns block statistics in block order,
-so sums are the same bits on every engine.
+An engine opens an executor for one fit (`crowdveil.em.engines.executor`). The executor returns block statistics in
+block order, so sums are the same bits on every engine.
 """
 
 from typing import Any
