@@ -27,7 +27,8 @@ from crowdveil import (
     WeightedMean,
 )
 from crowdveil.answers.facts.asked import LISTED
-from crowdveil.estimators import PrivateDawidSkene, WeightedVote
+from crowdveil.estimators import WeightedVote
+from crowdveil.published import PrivateDawidSkene
 
 CAMPAIGN = Path(__file__).parent / "cases" / "campaign"
 LABEL_METHODS = (MajorityVote, WeightedVote, DawidSkene, OneCoin, PrivateDawidSkene)

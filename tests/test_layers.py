@@ -21,9 +21,6 @@ ARCHITECTURE = SOURCE.parents[1] / "docs" / "explanation" / "architecture.md"
 EXCEPTIONS: set[tuple[str, str]] = {
     ("answers.ingest.dictionary_encoding", "em.kernels.jit"),
     ("answers.ingest.hash_table", "em.kernels.jit"),
-    ("estimators", "published.private_dawid_skene"),
-    ("mechanisms", "published.matrix_factorization"),
-    ("mechanisms", "published.sun_two_layer"),
     ("pages.conclusion", "campaign.planning.alternatives"),
     ("pages.conclusion", "campaign.planning.expected_error"),
     ("pages.results_page", "campaign.rules.document"),

@@ -17,16 +17,15 @@ from crowdveil.mechanisms import (
     Designed,
     Laplace,
     MatrixFactorization,
-    MatrixFactorizationPublished,
     Mechanism,
     OneLayer,
     QuantizedResponse,
     RandomizedResponse,
-    SunTwoLayer,
     TwoLayer,
 )
 from crowdveil.privacy.audit.black_box import Pair
 from crowdveil.privacy.audit.exact_loss import Neighbours
+from crowdveil.published import MatrixFactorizationPublished, SunTwoLayer
 from crowdveil.randomness import secure
 from crowdveil.synthesis.discrete_noise import noisy_counts
 from crowdveil.synthesis.original_claims import Claims, used_claims_in_unit_interval

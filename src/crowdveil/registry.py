@@ -3,7 +3,7 @@
 Help texts, error hints and lazy imports read these tables. A new estimator or mechanism is one file and one entry here.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any, Literal, TypeVar
@@ -74,6 +74,23 @@ class MechanismEntry(Entry):
 
 
 Registered = TypeVar("Registered", bound=Entry)
+
+
+class LazyClasses(Mapping[str, type[Any]]):
+    """Classes by their name on the command line, in the order of the registry; each is imported when looked up."""
+
+    def __init__(self, entries: Mapping[str, Entry]) -> None:
+        self._entries = entries
+
+    def __getitem__(self, name: str) -> type[Any]:
+        found: type[Any] = self._entries[name].import_class()
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
 
 
 def entries_by_command_line_name(*entries: Registered) -> Mapping[str, Registered]:
@@ -219,11 +236,26 @@ PUBLIC_MODULES: Mapping[str, str] = {
 }
 """Module of each public name of the package, by name."""
 
-PACKAGES: Mapping[str, tuple[str, ...]] = {
-    "crowdveil.estimators": tuple(entry.class_name for entry in ESTIMATOR_ENTRIES.values()),
-    "crowdveil.mechanisms": tuple(entry.class_name for entry in MECHANISM_ENTRIES.values()),
+PACKAGES: Mapping[str, Mapping[str, Entry]] = {
+    f"crowdveil.{package}": {
+        entry.class_name: entry
+        for entry in (*ESTIMATOR_ENTRIES.values(), *MECHANISM_ENTRIES.values())
+        if entry.module.startswith(f"{package}.")
+    }
+    for package in ("estimators", "mechanisms", "published")
 }
-"""Names of classes by the package that has all of them."""
+"""Entries by class name, by the package that hands the classes out."""
+
+
+def class_of_package(package: str, name: str) -> Any:
+    """Return a class that a package hands out on first use (PEP 562).
+
+    Raises:
+        AttributeError: the package has no class of this name.
+    """
+    if name not in PACKAGES[package]:
+        raise AttributeError(f"module {package!r} has no attribute {name!r}.", name=name)
+    return PACKAGES[package][name].import_class()
 
 
 def estimators_with(**required: object) -> tuple[str, ...]:

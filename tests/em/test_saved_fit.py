@@ -21,8 +21,9 @@ from crowdveil.em.estimate import Estimate
 from crowdveil.em.estimator import Estimator
 from crowdveil.em.saved_fit import MANIFEST, SavedFit
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.estimators import ESTIMATORS, DawidSkene, OneCoin, PrivateDawidSkene, WeightedMean
+from crowdveil.estimators import ESTIMATORS, DawidSkene, OneCoin, WeightedMean
 from crowdveil.mechanisms.randomized_response import RandomizedResponse
+from crowdveil.published import PrivateDawidSkene
 from crowdveil.randomness import seeded
 from crowdveil.standalone.checks import digest
 from crowdveil.storage.given_files import read_saved_fit, write_saved_fit

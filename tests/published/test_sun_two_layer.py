@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from crowdveil.channels.alphabet import Alphabet, Categories, Scale
 from crowdveil.channels.channel import DENOMINATOR
 from crowdveil.errors import SettingsError
-from crowdveil.mechanisms import OneLayer, RandomizedResponse, SunTwoLayer, TwoLayer
+from crowdveil.mechanisms import OneLayer, RandomizedResponse, TwoLayer
 from crowdveil.mechanisms.base import flip_symbols
-from crowdveil.published import sun_two_layer
+from crowdveil.published import SunTwoLayer, sun_two_layer
 from crowdveil.randomness import seeded
 from tests.chi_square import chi_square_p_value
 

@@ -29,7 +29,7 @@ from experiments.synthesis.density_error import basic_release
 from crowdveil import Gaussian, RandomizedResponse, WeightedMean
 from crowdveil.answers.reports import Reports
 from crowdveil.em.plots import INK
-from crowdveil.estimators import PrivateDawidSkene
+from crowdveil.published import PrivateDawidSkene
 from crowdveil.randomness import seeded
 from crowdveil.simulate import categorical_crowd
 from crowdveil.synthesis.expected_error import first_unless_second_clearly_better

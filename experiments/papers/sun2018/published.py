@@ -10,7 +10,7 @@ from experiments.theory.published_bounds import laplace_exact_epsilon
 
 from crowdveil import RandomizedResponse, Reports, Scale
 from crowdveil.answers.blocks import InMemoryRows
-from crowdveil.mechanisms import MatrixFactorizationPublished, SunTwoLayer
+from crowdveil.published import MatrixFactorizationPublished, SunTwoLayer
 from crowdveil.randomness import seeded
 from crowdveil.simulate import perturb
 

@@ -11,7 +11,8 @@ from experiments.theory.published_bounds import factorization_error_bound, row_s
 from crowdveil import Gaussian
 from crowdveil.design.channel_design import design_channel
 from crowdveil.estimators.gaussian.discretization import answer_probabilities_by_sigma_and_truth
-from crowdveil.mechanisms import DesignObjective, MatrixFactorizationPublished
+from crowdveil.mechanisms import DesignObjective
+from crowdveil.published import MatrixFactorizationPublished
 from crowdveil.randomness import seeded
 from crowdveil.simulate import numeric_crowd, perturb_cells
 

@@ -32,7 +32,7 @@ from crowdveil.hints import advising_own_arguments
 from crowdveil.inference.answers import ColumnKeywords, read_answers
 from crowdveil.inference.methods import AnyEstimator, Method, estimator_of_method_or_default
 from crowdveil.inference.scores.metrics import ErrorName, score
-from crowdveil.mechanisms import MatrixFactorization, MatrixFactorizationPublished, Mechanism
+from crowdveil.mechanisms import MatrixFactorization, Mechanism
 from crowdveil.privacy.accounting import account
 from crowdveil.randomness import seeded
 from crowdveil.simulate import perturb
@@ -167,7 +167,7 @@ def run_trial(trial: Trial) -> list[Row]:
 def _simulated_reports(trial: Trial, mechanism: Mechanism) -> Reports:
     """Return the simulated reports of all devices."""
     answers, source = trial.crowd.answers, seeded(trial.seed)
-    if isinstance(mechanism, MatrixFactorizationPublished):
+    if mechanism.sends == "numbers":
         return dense_reports(answers, mechanism, source)
     return perturb(answers, mechanism, source)
 

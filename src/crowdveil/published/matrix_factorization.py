@@ -43,6 +43,7 @@ class MatrixFactorizationPublished(Mechanism):
     """
 
     name: ClassVar[str] = "matrix-factorization-published"
+    sends: ClassVar[Literal["symbols", "numbers", "sum"]] = "numbers"
     alphabet: Scale
     epsilon: float
     tasks: int

@@ -12,7 +12,7 @@ from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.design.mechanism_from_settings import description_with_parameters
 from crowdveil.errors import SettingsError
 from crowdveil.hints import advice
-from crowdveil.mechanisms import MatrixFactorization, MatrixFactorizationPublished, Mechanism
+from crowdveil.mechanisms import MatrixFactorization, Mechanism
 from crowdveil.privacy.accounting import Account, account, account_channel_table
 from crowdveil.randomness import Source, secure, seeded
 from crowdveil.simulate import MAX_REPORTS, perturb, perturb_cells, report_count_from_public_information
@@ -185,7 +185,7 @@ def _collect_reports(
     mechanism, channel = setup.mechanism, setup.channel
     if isinstance(mechanism, MatrixFactorization):
         return sum_reports_of_all_devices(answers, mechanism, source, progress)
-    if isinstance(mechanism, MatrixFactorizationPublished):
+    if mechanism.sends == "numbers":
         return dense_reports(answers, mechanism, source)
     if channel is not None and (setup.table is not None or setup.assignment is not None):
         return perturb_cells(answers, channel, source, assignment=setup.assignment, progress=progress)

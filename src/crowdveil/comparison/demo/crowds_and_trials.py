@@ -20,7 +20,6 @@ from crowdveil.estimators import (
     MajorityVote,
     OneCoin,
     OrdinalDawidSkene,
-    PrivateDawidSkene,
     WeightedMean,
     WeightedVote,
 )
@@ -29,14 +28,13 @@ from crowdveil.mechanisms import (
     DesignObjective,
     Laplace,
     MatrixFactorization,
-    MatrixFactorizationPublished,
     Mechanism,
     OneLayer,
     QuantizedResponse,
     RandomizedResponse,
-    SunTwoLayer,
     TwoLayer,
 )
+from crowdveil.published import MatrixFactorizationPublished, PrivateDawidSkene, SunTwoLayer
 from crowdveil.randomness import seeded
 from crowdveil.simulate import categorical_crowd, numeric_crowd
 
