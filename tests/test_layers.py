@@ -21,13 +21,6 @@ ARCHITECTURE = SOURCE.parents[1] / "docs" / "explanation" / "architecture.md"
 EXCEPTIONS: set[tuple[str, str]] = {
     ("answers.ingest.dictionary_encoding", "em.kernels.jit"),
     ("answers.ingest.hash_table", "em.kernels.jit"),
-    ("pages.conclusion", "campaign.planning.alternatives"),
-    ("pages.conclusion", "campaign.planning.expected_error"),
-    ("pages.results_page", "campaign.rules.document"),
-    ("pages.results_page", "campaign.statement.facts"),
-    ("planning.plan_function", "campaign.planning.alternatives"),
-    ("privacy.statement", "campaign.rules.document"),
-    ("privacy.statement", "campaign.statement.sentences"),
     ("simulate.frames", "inference.answers"),
     ("simulate.perturbation", "storage.sums"),
     ("simulate.perturbed_collection", "storage.crowd"),

@@ -8,9 +8,10 @@ from click.testing import CliRunner, Result
 
 from crowdveil.campaign.planning.creation import write_new_campaign_folder
 from crowdveil.campaign.rules.canonical_json import canonical_bytes
+from crowdveil.campaign.statement.document import campaign_statement
 from crowdveil.cli import main
 from crowdveil.display.quotes import quoted
-from crowdveil.privacy.statement import campaign_statement, statement_sentences
+from crowdveil.privacy.statement import statement_sentences
 from crowdveil.standalone import device as one_file
 from crowdveil.standalone.checks import Claims, Refused, check_certificate, digest
 from crowdveil.standalone.device import Device

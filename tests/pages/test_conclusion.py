@@ -36,7 +36,7 @@ from crowdveil.pages.results_page import code_as_html
 from crowdveil.privacy.statement import PrivacyStatement
 from crowdveil.randomness import seeded
 from crowdveil.simulate.perturbation import perturb
-from tests.pages.conftest import Folder, command, write_results
+from tests.inferred_folders import Folder, command, write_results
 
 UNPROTECTED = PrivacyStatement(status="none")
 
@@ -284,7 +284,7 @@ def test_without_reports_or_labels_nothing_is_named() -> None:
 @pytest.mark.slow
 def test_results_that_say_nothing_begin_with_it(numbers: Path) -> None:
     """The first sentence of a page of intervals as wide as the scale says so, and what would be enough."""
-    from tests.pages.conftest import command
+    from tests.inferred_folders import command
 
     command("perturb", numbers.parent / "answers.csv", "--mechanism", "laplace", "--epsilon", 0.1, "--scale", "-2:7",
             "--tasks", numbers.parent / "tasks.csv", "--workers", numbers.parent / "workers.csv",

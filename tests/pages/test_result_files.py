@@ -22,7 +22,7 @@ from crowdveil.quality.gold_tasks import draw_tasks_without_known
 from crowdveil.randomness import seeded
 from crowdveil.simulate import Crowd, categorical_crowd
 from crowdveil.storage.results.result_files import read_results
-from tests.pages.conftest import LABELS, TASKS, Folder, command, write_answers, write_results
+from tests.inferred_folders import LABELS, TASKS, Folder, command, write_answers, write_results
 
 
 @pytest.mark.parametrize("method", ["dawid-skene", "one-coin", "majority-vote", "weighted-vote"])

@@ -18,7 +18,7 @@ from crowdveil.pages.results_page import (
 )
 from crowdveil.privacy.statement import PrivacyStatement, Status
 from tests.campaign.service.browser import chromium, needs_chromium
-from tests.pages.conftest import Folder, command, write_results
+from tests.inferred_folders import Folder, command, write_results
 
 NOT_STATED = "No privacy guarantee is stated."
 CURATOR_SHEET = (files("crowdveil.campaign.pages") / "templates" / "curator.css").read_text("utf-8")

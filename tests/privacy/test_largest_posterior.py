@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from crowdveil.answers.facts.prior import Prior
 from crowdveil.answers.ingest.column_readers import load_prior
 from crowdveil.campaign.rules.document import Campaign
+from crowdveil.campaign.statement.document import campaign_statement
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.channels.certificate import simulation_mark
 from crowdveil.channels.channel import Channel
@@ -31,14 +32,7 @@ from crowdveil.design.mechanism_from_settings import (
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.mechanisms import Designed, Laplace, QuantizedResponse, RandomizedResponse
 from crowdveil.privacy.largest_posterior import picture_rows_of_largest_posteriors, sentences_on_adversary_certainty
-from crowdveil.privacy.statement import (
-    MARKED,
-    UNPROTECTED,
-    campaign_statement,
-    channel_statement,
-    statement_sentences,
-    statement_text,
-)
+from crowdveil.privacy.statement import MARKED, UNPROTECTED, channel_statement, statement_sentences, statement_text
 from crowdveil.standalone import checks
 from tests.campaign.builders import build_campaign, response
 

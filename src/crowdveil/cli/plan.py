@@ -341,7 +341,7 @@ def _expected(asked: PlanOptions) -> tuple[Expectation, Campaign]:
 def _make_plan(campaign: Campaign, asked: PlanOptions, bar: Bar | None, *, participation_given: bool) -> Plan:
     """Return the plan; by budgets, both kinds of participation are compared unless one was stated."""
     from crowdveil import planning
-    from crowdveil.campaign.planning.alternatives import WORTH_ASKING
+    from crowdveil.planning.plan import WORTH_ASKING
 
     if asked.budget:
         both: tuple[Participation, ...] = ("protected", "public")

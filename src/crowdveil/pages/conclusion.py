@@ -17,8 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.answers.evidence import Evidence
-from crowdveil.campaign.planning.alternatives import WORTH_ASKING
-from crowdveil.campaign.planning.expected_error import mechanism_on_plan_scale
 from crowdveil.channels.alphabet import Alphabet, Scale
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
@@ -36,7 +34,8 @@ from crowdveil.pages.truth_facts import (
 )
 from crowdveil.planning import Campaign
 from crowdveil.planning.bayes_error import SEARCH_CROWDS
-from crowdveil.planning.expected_campaign import expected_campaign
+from crowdveil.planning.expected_campaign import expected_campaign, mechanism_on_plan_scale
+from crowdveil.planning.plan import WORTH_ASKING
 from crowdveil.planning.prediction import predict_from_bayes_errors
 from crowdveil.planning.worker_budget import LARGEST_CELL_EPSILON, RANKING_EXCESS
 from crowdveil.privacy.statement import PrivacyStatement

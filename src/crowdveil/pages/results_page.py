@@ -17,8 +17,6 @@ from markupsafe import Markup, escape
 from numpy.typing import NDArray
 
 from crowdveil.answers.evidence import Evidence
-from crowdveil.campaign.rules.document import Campaign
-from crowdveil.campaign.statement.facts import campaign_facts
 from crowdveil.channels.alphabet import Scale
 from crowdveil.channels.channel import MAX_DRAWN, Channel
 from crowdveil.display.html import Html, policy_source
@@ -73,18 +71,6 @@ class PageText:
     with_workers: bool = False
     task_texts: Mapping[str, str] = field(default_factory=dict)
     facts: tuple[tuple[str, str], ...] = ()
-
-
-def campaign_text(campaign: Campaign, *, with_workers: bool = False) -> PageText:
-    """Return the text of the page of a campaign; several questions have texts of their own."""
-    return PageText(
-        title=campaign.title,
-        question="" if campaign.questions else campaign.question,
-        language=campaign.language,
-        with_workers=with_workers,
-        task_texts={task.id: task.text for task in campaign.tasks},
-        facts=campaign_facts(campaign),
-    )
 
 
 def style_sheet() -> str:

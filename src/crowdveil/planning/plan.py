@@ -29,6 +29,8 @@ from crowdveil.planning.prediction import (
     predict_from_bayes_errors,
 )
 
+WORTH_ASKING = 0.9
+"""Share of the error of the best public constant up to which a campaign is asked."""
 EPSILONS = (0.5, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0)
 """Default epsilons, in nats per cell."""
 CONFIRMATION_EFFORT = 3

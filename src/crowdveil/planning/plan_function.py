@@ -12,7 +12,6 @@ from crowdveil.arguments import (
     require_whole_number,
     with_known_arguments,
 )
-from crowdveil.campaign.planning.alternatives import WORTH_ASKING
 from crowdveil.channels.alphabet import Alphabet, Categories, Scale
 from crowdveil.channels.guarantee import Participation, require_participation
 from crowdveil.design.mechanism_from_settings import Expectation
@@ -22,7 +21,7 @@ from crowdveil.hints import advising_own_arguments
 from crowdveil.inference.given import as_prior
 from crowdveil.planning import Pilot
 from crowdveil.planning.expected_campaign import expected_campaign
-from crowdveil.planning.plan import EPSILONS, Plan, Progress
+from crowdveil.planning.plan import EPSILONS, WORTH_ASKING, Plan, Progress
 from crowdveil.planning.plan import plan as plan_campaign
 
 

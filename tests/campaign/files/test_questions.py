@@ -18,7 +18,7 @@ from crowdveil.campaign.statement.collection import (
     statement_of_evidence,
     statement_of_source,
 )
-from crowdveil.campaign.statement.sentences import OTHERS
+from crowdveil.campaign.statement.document import campaign_statement
 from crowdveil.campaign.statement.source import read_stated_source
 from crowdveil.channels.alphabet import NULL, Categories, Scale
 from crowdveil.channels.channel import Channel
@@ -26,7 +26,7 @@ from crowdveil.cli import main
 from crowdveil.errors import CrowdveilError, ReportsError, SettingsError
 from crowdveil.files.filesystem import temporary_folder
 from crowdveil.mechanisms import Laplace
-from crowdveil.privacy.statement import campaign_statement, statement_sentences
+from crowdveil.privacy.statement import OTHERS, statement_sentences
 from crowdveil.standalone.checks import epsilon
 from crowdveil.standalone.device import Device
 from crowdveil.storage.evidence import read_evidence

@@ -5,15 +5,13 @@ from dataclasses import replace
 import pytest
 
 from crowdveil.campaign.planning.chosen_mechanism import mechanism_of_campaign_settings
-from crowdveil.campaign.planning.expected_error import (
-    mechanism_on_plan_scale,
-    predict_error_with_and_without_protection,
-)
+from crowdveil.campaign.planning.expected_error import predict_error_with_and_without_protection
 from crowdveil.campaign.settings.build import mechanism_of_requested_epsilon_or_budget
 from crowdveil.campaign.settings.privacy_request import PrivacyRequest
 from crowdveil.campaign.settings.settings_file import ExpectedCrowd
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.mechanisms import QuantizedResponse, RandomizedResponse
+from crowdveil.planning.expected_campaign import mechanism_on_plan_scale
 from tests.campaign.planning.sample_campaigns import former_sample, template
 
 pytestmark = pytest.mark.slow

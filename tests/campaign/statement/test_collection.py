@@ -18,7 +18,7 @@ from crowdveil.pages.conclusion import conclude
 from crowdveil.privacy.statement import PrivacyStatement, statement_sentences
 from crowdveil.storage.results.result_files import read_results
 from tests.campaign.builders import build_campaign, response
-from tests.pages.conftest import TASKS, Folder, command
+from tests.inferred_folders import TASKS, Folder, command
 from tests.pages.test_conclusion import labelled
 
 

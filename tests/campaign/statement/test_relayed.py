@@ -3,10 +3,11 @@
 import pytest
 
 from crowdveil.campaign.rules.document import Campaign, Relay
+from crowdveil.campaign.statement.document import campaign_statement
 from crowdveil.campaign.statement.facts import campaign_facts
 from crowdveil.campaign.statement.sentences import DELTA, relay_sentences, relayed_guarantees
 from crowdveil.privacy.shuffling import shuffled_cell_guarantee, shuffled_worker_guarantee
-from crowdveil.privacy.statement import campaign_statement, statement_sentences, statement_text
+from crowdveil.privacy.statement import statement_sentences, statement_text
 from tests.campaign.builders import PUBLIC_KEY, build_campaign
 
 pytestmark = pytest.mark.slow

@@ -10,11 +10,11 @@ import pytest
 from click.testing import CliRunner
 
 from crowdveil.campaign.rules.report import ReportFile
-from crowdveil.campaign.statement.sentences import OTHERS
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.channels.channel import Channel
 from crowdveil.cli import main
 from crowdveil.mechanisms import Laplace
+from crowdveil.privacy.statement import OTHERS
 from tests.campaign.builders import BuiltCampaign, body_of, build_questions, response
 from tests.cli.conftest import rows
 

@@ -18,8 +18,9 @@ from crowdveil.campaign.rules.document import Campaign
 from crowdveil.campaign.service.export_and_purge import collect_closed_campaign
 from crowdveil.campaign.service.store import Store
 from crowdveil.campaign.statement.collection import joint_statement_of_questions, statement_of_evidence
+from crowdveil.campaign.statement.facts import campaign_text
 from crowdveil.inference.infer import infer
-from crowdveil.pages.results_page import QuestionResults, campaign_text, results_page
+from crowdveil.pages.results_page import QuestionResults, results_page
 from crowdveil.privacy.statement import PrivacyStatement, statement_text
 from crowdveil.storage.crowd import ASSIGNMENT_FILE, CERTIFICATE_FILE, CROWD_FILE, REPORTS_FILE
 from crowdveil.storage.estimate_files import estimate_files_in_memory

@@ -5,20 +5,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from crowdveil.campaign.planning.chosen_mechanism import mechanism_of_campaign_settings
-from crowdveil.campaign.planning.expected_error import ExpectedError, mechanism_on_plan_scale, planned_campaign
+from crowdveil.campaign.planning.expected_error import ExpectedError, planned_campaign
 from crowdveil.campaign.settings.privacy_request import MAX_BUDGET, PLAN, PrivacyRequest
 from crowdveil.campaign.settings.settings_file import CampaignSettings
 from crowdveil.errors import SettingsError
 from crowdveil.hints import advice
 from crowdveil.planning import Prediction, predict_campaign_error
 from crowdveil.planning.bayes_error import SEARCH_CROWDS
+from crowdveil.planning.expected_campaign import mechanism_on_plan_scale
+from crowdveil.planning.plan import WORTH_ASKING
 from crowdveil.planning.plan_sentences import expected_error_text
 from crowdveil.planning.prediction import predict_from_bayes_errors
 from crowdveil.planning.worker_budget import task_loads_per_worker_to_compare
 from crowdveil.standalone.checks import MAX_SLOTS
 
-WORTH_ASKING = 0.9
-"""Share of the error of the best public constant up to which a campaign is asked."""
 WORKER_FACTORS = (1.5, 2.0, 3.0, 5.0, 10.0)
 EPSILON_FACTORS = (*WORKER_FACTORS, 20.0, 50.0, 100.0, 1_000.0)
 """Factors on workers and on epsilon that are tried."""

@@ -22,7 +22,7 @@ from crowdveil.campaign.files.folder import (
     PRIOR_FILE,
     WORKERS_FILE,
 )
-from crowdveil.campaign.planning.alternatives import WORTH_ASKING, require_worth_asking
+from crowdveil.campaign.planning.alternatives import require_worth_asking
 from crowdveil.campaign.planning.chosen_mechanism import ChosenMechanism, mechanism_of_campaign_settings
 from crowdveil.campaign.planning.expected_error import (
     ExpectedError,
@@ -41,6 +41,7 @@ from crowdveil.files.atomic_write import PRIVATE_FILE, PRIVATE_FOLDER, folder_er
 from crowdveil.files.csv_rows import csv_text
 from crowdveil.files.filesystem import temporary_folder, write_new_file
 from crowdveil.mechanisms import ChannelMechanism, Designed
+from crowdveil.planning.plan import WORTH_ASKING
 from crowdveil.privacy.largest_posterior import sentences_on_adversary_certainty
 
 PAGE_LANGUAGES = ("de", "en")

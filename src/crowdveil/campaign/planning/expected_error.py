@@ -5,16 +5,13 @@ from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any
 
-import numpy as np
-
 from crowdveil.answers.ingest.column_readers import load_prior
 from crowdveil.campaign.settings.settings_file import CampaignSettings
-from crowdveil.channels.alphabet import Alphabet
 from crowdveil.design.mechanism_from_settings import Expectation
 from crowdveil.inference.methods import LABEL_METHOD, channel_method
-from crowdveil.mechanisms import ChannelMechanism, Designed, Laplace
+from crowdveil.mechanisms import ChannelMechanism
 from crowdveil.planning import Campaign, NumberCrowd, Prediction, predict_campaign_error
-from crowdveil.planning.expected_campaign import expected_campaign
+from crowdveil.planning.expected_campaign import expected_campaign, mechanism_on_plan_scale
 from crowdveil.planning.plan_document import prediction_data_with_printed_texts
 from crowdveil.planning.prediction import default_simulation_count
 
@@ -149,27 +146,4 @@ def expectation_within_cells(source: CampaignSettings) -> Expectation:
         participation_rate=expected.answered,
         ability=expected.ability,
         sigmas=expected.sigmas,
-    )
-
-
-def mechanism_on_plan_scale(alphabet: Alphabet, mechanism: ChannelMechanism) -> ChannelMechanism:
-    """Return the mechanism over the scale of the plan, where an answer is sent as the nearest label of the campaign.
-
-    Symbols that are then equally likely for every answer are one symbol. Laplace adds its noise on the plan's scale.
-    """
-    if mechanism.alphabet == alphabet:
-        return mechanism
-    if isinstance(mechanism, Laplace):
-        return Laplace(alphabet=alphabet, epsilon=mechanism.epsilon, participation=mechanism.participation)
-    channel = mechanism.channel()
-    nearest = np.abs(alphabet.values[:, np.newaxis] - channel.alphabet.values).argmin(axis=1).tolist()
-    inputs = [*nearest, *range(channel.alphabet.size, len(channel.rows))]
-    alike: dict[tuple[int, ...], list[int]] = {}
-    for symbol, column in enumerate(zip(*(channel.rows[code] for code in inputs), strict=True)):
-        alike.setdefault(column, []).append(symbol)
-    return Designed(
-        alphabet=alphabet,
-        participation=channel.participation,
-        outputs=tuple(channel.outputs[symbols[0]] for symbols in alike.values()),
-        rows=tuple(tuple(channel.rows[code][group[0]] * len(group) for group in alike.values()) for code in inputs),
     )

@@ -19,13 +19,18 @@ from crowdveil.answers.facts.collection import Collection
 from crowdveil.answers.facts.inputs import Input
 from crowdveil.campaign.files.campaign_reports import exported_name_of_slot
 from crowdveil.campaign.rules.document import Campaign
+from crowdveil.campaign.statement.document import (
+    campaign_exclusions,
+    campaign_statement,
+    mechanism_names,
+    question_guarantees_if_several,
+)
 from crowdveil.campaign.statement.facts import YARDSTICK, Facts, facts_for_ethics_board
 from crowdveil.campaign.statement.sentences import (
     level_sentences,
     publishable_level_counts,
     question_sentences,
     relay_sentences,
-    single_question_sentences,
 )
 from crowdveil.campaign.statement.source import StatedReports, StatedSource
 from crowdveil.channels.alphabet import NULL
@@ -38,12 +43,9 @@ from crowdveil.privacy.accounting import account_channel_table
 from crowdveil.privacy.statement import (
     MARKED,
     PrivacyStatement,
-    campaign_exclusions,
-    campaign_statement,
     channel_statement,
-    mechanism_names,
     no_guarantee_reason,
-    question_guarantees_if_several,
+    single_question_sentences,
     uncovered_sentences,
 )
 from crowdveil.privacy.statement_of_inputs import statement_of_inputs

@@ -7,6 +7,7 @@ from crowdveil.campaign.rules.document import Campaign
 from crowdveil.channels.guarantee import Guarantee
 from crowdveil.channels.rounding import percent_rounded_up
 from crowdveil.display.quotes import quoted
+from crowdveil.pages.results_page import PageText
 from crowdveil.standalone.verification import parse_json
 
 Facts = tuple[tuple[str, str], ...]
@@ -40,6 +41,18 @@ def campaign_facts(campaign: Campaign) -> Facts:
             "Reports deleted (UTC)",
             "no day is promised" if deleted is None else f"from {deleted.isoformat()} on; promised, not checked",
         ),
+    )
+
+
+def campaign_text(campaign: Campaign, *, with_workers: bool = False) -> PageText:
+    """Return the text of the page of a campaign; several questions have texts of their own."""
+    return PageText(
+        title=campaign.title,
+        question="" if campaign.questions else campaign.question,
+        language=campaign.language,
+        with_workers=with_workers,
+        task_texts={task.id: task.text for task in campaign.tasks},
+        facts=campaign_facts(campaign),
     )
 
 

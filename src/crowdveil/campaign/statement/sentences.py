@@ -62,27 +62,6 @@ def level_sentences(campaign: Campaign, chosen: Sequence[int] | None = None) -> 
     return first, visible, f"Chosen: {counts}."
 
 
-OTHERS = (
-    "This holds for one answer only, and the loss of a whole worker is not known here: the answers are to one question "
-    "of a campaign that asked several, and the epsilons of a worker's other answers add. Its campaign.json gives the "
-    "sum over all of them."
-)
-"""What the statement of one question says without the campaign."""
-
-
-def single_question_sentences(cells: int, own: Guarantee | None) -> tuple[str, ...]:
-    """Return what is said of one of several questions without the campaign.
-
-    Args:
-        cells: largest number of answers of a worker to this question.
-        own: guarantee of these answers; None if their number is unknown.
-    """
-    if own is None:
-        return (OTHERS,)
-    epsilon = format_bound(own.epsilon, 4)
-    return (OTHERS, f"The answers of a worker to this question (at most {cells:,}) alone add up to epsilon {epsilon}.")
-
-
 def question_sentences(campaign: Campaign | None) -> tuple[str, ...]:
     """Return what each question adds to the epsilon of a worker, in plain words; empty with one question."""
     if campaign is None or not campaign.questions:

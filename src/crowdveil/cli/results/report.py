@@ -162,7 +162,8 @@ def _campaign_and_text(
 ) -> tuple[Campaign | None, PageText]:
     """Return the campaign, if there is one, and the text of the page."""
     from crowdveil.campaign.files.folder import read_campaign
-    from crowdveil.pages.results_page import NO_TITLE, PageText, campaign_text
+    from crowdveil.campaign.statement.facts import campaign_text
+    from crowdveil.pages.results_page import NO_TITLE, PageText
 
     if campaign is None:
         return None, PageText(title=title or NO_TITLE, question=question or "", with_workers=with_workers)
@@ -203,8 +204,9 @@ def _results_with_statement(
 ) -> QuestionResults:
     """Return the results in a folder, with the statement of their reports; `text` is that of the whole page."""
     from crowdveil.campaign.statement.collection import question_that_reports_answer, statement_of_results
+    from crowdveil.campaign.statement.facts import campaign_text
     from crowdveil.campaign.statement.source import find_reports_with_recorded_crowd, read_stated_reports
-    from crowdveil.pages.results_page import QuestionResults, campaign_text
+    from crowdveil.pages.results_page import QuestionResults
     from crowdveil.storage.results.result_files import read_results
 
     results = read_results(folder)
