@@ -21,11 +21,6 @@ ARCHITECTURE = SOURCE.parents[1] / "docs" / "explanation" / "architecture.md"
 EXCEPTIONS: set[tuple[str, str]] = {
     ("answers.ingest.dictionary_encoding", "em.kernels.jit"),
     ("answers.ingest.hash_table", "em.kernels.jit"),
-    ("simulate.frames", "inference.answers"),
-    ("simulate.perturbation", "storage.sums"),
-    ("simulate.perturbed_collection", "storage.crowd"),
-    ("simulate.perturbed_collection", "storage.sums"),
-    ("storage.write_collection", "campaign.files.folder"),
 }
 """Imports that climb, as pairs of modules."""
 

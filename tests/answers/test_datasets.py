@@ -134,7 +134,7 @@ def test_answers_outside_the_labels_are_refused(home) -> None:
 
 def test_the_directory_follows_the_rule(monkeypatch, tmp_path) -> None:
     """The variable wins; else shared/data next to the checkout; else the user's cache."""
-    module = tmp_path / "checkout" / "src" / "crowdveil" / "data" / "datasets.py"
+    module = tmp_path / "checkout" / "src" / "crowdveil" / "answers" / "datasets.py"
     sibling = tmp_path / "shared" / "data"
     monkeypatch.setattr(datasets, "__file__", str(module))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
@@ -144,7 +144,9 @@ def test_the_directory_follows_the_rule(monkeypatch, tmp_path) -> None:
     sibling.mkdir(parents=True)
     assert sibling == datasets.data_directory()
 
-    monkeypatch.setattr(datasets, "__file__", str(tmp_path / "checkout" / "lib" / "crowdveil" / "data" / "datasets.py"))
+    monkeypatch.setattr(
+        datasets, "__file__", str(tmp_path / "checkout" / "lib" / "crowdveil" / "answers" / "datasets.py")
+    )
     monkeypatch.delenv("XDG_CACHE_HOME")
     assert Path.home() / ".cache" / "crowdveil" / "data" == datasets.data_directory()
 

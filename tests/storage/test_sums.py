@@ -22,10 +22,11 @@ from crowdveil.randomness import Secure, seeded
 from crowdveil.simulate import numeric_crowd
 from crowdveil.simulate.channel_assignment import ChannelAssignment
 from crowdveil.simulate.perturbed_collection import perturb_collection
+from crowdveil.simulate.sums import answer_codes_of_each_worker, sum_reports_of_all_devices
 from crowdveil.storage.crowd import crowd_of_reports, is_sums_file, read_crowd
 from crowdveil.storage.evidence import read_evidence
 from crowdveil.storage.perturbed_collection import write_collection
-from crowdveil.storage.sums import answer_codes_of_each_worker, evidence_of_sums, read_sums, sum_reports_of_all_devices
+from crowdveil.storage.sums import evidence_of_sums, read_sums
 from crowdveil.storage.synthesis import (
     GUARANTEE_FILE,
     SYNTHETIC_FILE,

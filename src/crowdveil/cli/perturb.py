@@ -259,9 +259,11 @@ def _data(collection: PerturbedCollection) -> dict[str, Any]:
     from crowdveil.answers.facts.collection import GUARANTEE_SCOPE
     from crowdveil.channels.guarantee import ONE_RUN
     from crowdveil.design.mechanism_from_settings import mechanism_parameters_by_name
+    from crowdveil.storage.perturbed_collection import crowd_of_collection
 
     answers, mechanism, alphabet = collection.answers, collection.mechanism, collection.answers.alphabet
     public = mechanism.participation == "public"
+    facts = crowd_of_collection(collection).collection
     return {
         "mechanism": mechanism.name,
         "description": collection.description,
@@ -272,7 +274,7 @@ def _data(collection: PerturbedCollection) -> dict[str, Any]:
         "lists_from_answers": list(collection.lists_taken_from_answers),
         "privacy": f"none: {collection.reasons_for_no_privacy}"
         if collection.reasons_for_no_privacy
-        else collection.crowd.collection.guarantee_text,
+        else facts.guarantee_text,
         "holds_for": None if collection.reasons_for_no_privacy else ONE_RUN,
         "holder": GUARANTEE_SCOPE,
         "accounts": [asdict(row) for row in collection.accounts],
@@ -282,12 +284,13 @@ def _data(collection: PerturbedCollection) -> dict[str, Any]:
         "answers": len(answers) if public else None,
         "assigned": None if collection.setup.assignment is None else len(collection.setup.assignment),
         "reports": collection.count_of_sent_reports,
-        "certificate_sha256": collection.crowd.collection.certificate_sha256,
+        "certificate_sha256": facts.certificate_sha256,
     }
 
 
 def _mechanism_and_settings_text(collection: PerturbedCollection, channels: ChannelRows | None) -> str:
     """Return the mechanism with the settings in use; settings that a file gives are named by the file."""
+
     from crowdveil.design.mechanism_from_settings import short_description
 
     table, mechanism = collection.setup.table, collection.mechanism

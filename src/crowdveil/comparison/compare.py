@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Unpack
 import pyarrow as pa
 
 from crowdveil.answers.evidence import Evidence
+from crowdveil.answers.frame_answers import ColumnKeywords, read_answers
 from crowdveil.answers.frames import ArrowRows
 from crowdveil.answers.reports import Reports
 from crowdveil.arguments import require_instance, require_list, require_whole_number
@@ -29,7 +30,6 @@ from crowdveil.errors import SettingsError
 from crowdveil.estimators.factorization_mean import FactorizationMean
 from crowdveil.estimators.weighted_mean import WeightedMean
 from crowdveil.hints import advising_own_arguments
-from crowdveil.inference.answers import ColumnKeywords, read_answers
 from crowdveil.inference.methods import AnyEstimator, Method, estimator_of_method_or_default
 from crowdveil.inference.scores.metrics import ErrorName, score
 from crowdveil.mechanisms import MatrixFactorization, Mechanism

@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from crowdveil.answers.assignment import Assignment
 from crowdveil.answers.evidence import Evidence
+from crowdveil.answers.frame_answers import ColumnKeywords
 from crowdveil.answers.reports import Reports
 from crowdveil.arguments import require_bool
 from crowdveil.channels.channel import Channel
@@ -15,7 +16,7 @@ from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.em.engines.executor import Engine
 from crowdveil.em.model import Progress
 from crowdveil.hints import advising_own_arguments
-from crowdveil.inference.answers import ColumnKeywords, MethodChoice, evidence_of_answers
+from crowdveil.inference.answers import MethodChoice, evidence_of_answers
 from crowdveil.inference.infer import infer
 from crowdveil.inference.methods import default_method, warning_if_fit_is_slow
 

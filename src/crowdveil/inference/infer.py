@@ -19,6 +19,7 @@ from crowdveil.answers.facts.collection import Collection
 from crowdveil.answers.facts.inputs import Input
 from crowdveil.answers.facts.notes import NUMBERED_WORKERS, has_code
 from crowdveil.answers.facts.prior import Prior
+from crowdveil.answers.frame_answers import ColumnKeywords
 from crowdveil.answers.identifiers import index_of, no_common_task_error
 from crowdveil.answers.importers.personal_columns import NUMBERED_NAME
 from crowdveil.arguments import require_bool
@@ -40,7 +41,7 @@ from crowdveil.inference.answer_confidence import (
     refuse_method_without_confidence,
     refuse_saved_fit_with_confidence,
 )
-from crowdveil.inference.answers import ColumnKeywords, MethodChoice, evidence_of_answers
+from crowdveil.inference.answers import MethodChoice, evidence_of_answers
 from crowdveil.inference.given import (
     History,
     KnownTruths,

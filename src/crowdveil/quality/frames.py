@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from crowdveil.answers.assignment import Assignment
 from crowdveil.answers.evidence import Evidence
+from crowdveil.answers.frame_answers import ColumnKeywords
 from crowdveil.answers.frames import as_same_kind
 from crowdveil.answers.identifiers import Identifiers, identifiers_as_arrow
 from crowdveil.answers.reports import Reports
@@ -18,7 +19,7 @@ from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.em.gold import as_gold, drawn_gold
 from crowdveil.errors import SettingsError
 from crowdveil.hints import advising_own_arguments
-from crowdveil.inference.answers import ColumnKeywords, evidence_of_answers
+from crowdveil.inference.answers import evidence_of_answers
 from crowdveil.inference.given import KnownTruths
 from crowdveil.inference.infer import infer
 from crowdveil.inference.methods import AnyEstimator

@@ -6,6 +6,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from crowdveil.answers.facts.asked import why_missing_lists_void_privacy
+from crowdveil.answers.frame_answers import PERTURBED, ColumnKeywords, read_answers
 from crowdveil.answers.frames import OriginalColumns, as_same_kind
 from crowdveil.answers.read_options import IdentifierList
 from crowdveil.answers.reports import Reports
@@ -14,7 +15,6 @@ from crowdveil.arguments import require_instance
 from crowdveil.channels.alphabet import Scale
 from crowdveil.errors import SettingsError
 from crowdveil.hints import advising_own_arguments
-from crowdveil.inference.answers import PERTURBED, ColumnKeywords, read_answers
 from crowdveil.mechanisms import Mechanism
 from crowdveil.randomness import Secure, Seeded, Source, secure
 from crowdveil.simulate.perturbation import perturb as perturb_reports

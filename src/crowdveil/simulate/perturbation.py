@@ -17,7 +17,7 @@ from crowdveil.hints import advice, one_of
 from crowdveil.mechanisms.base import Mechanism
 from crowdveil.randomness import Seeded, Source
 from crowdveil.simulate.bernoulli import successful_cells_by_chunk
-from crowdveil.storage.sums import answer_codes_of_each_worker
+from crowdveil.simulate.sums import answer_codes_of_each_worker
 
 Progress = Callable[[int, int], None]
 """Function of the work done and the whole work: workers on the device path, cells on the vectorised path."""

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from crowdveil.answers.facts.asked import ListName, join_words, why_missing_lists_void_privacy
+from crowdveil.answers.facts.asked import ListName, join_words, require_distinguishable, why_missing_lists_void_privacy
 from crowdveil.answers.reports import Reports
 from crowdveil.channels.certificate import LISTS_MARK, simulation_mark
 from crowdveil.channels.channel import Channel
@@ -18,8 +18,7 @@ from crowdveil.randomness import Source, secure, seeded
 from crowdveil.simulate import MAX_REPORTS, perturb, perturb_cells, report_count_from_public_information
 from crowdveil.simulate.channel_assignment import ChannelAssignment
 from crowdveil.simulate.perturbation import dense_reports, require_one_answer_per_cell
-from crowdveil.storage.crowd import Crowd, crowd_of_reports, require_distinguishable
-from crowdveil.storage.sums import Sums, sum_reports_of_all_devices
+from crowdveil.simulate.sums import Sums, sum_reports_of_all_devices
 
 Progress = Callable[[int, int], None]
 SIMULATION = "the reports follow from the seed: a simulation carries no privacy"
@@ -78,21 +77,6 @@ class PerturbedCollection:
         if self.lists_taken_from_answers:
             return _with_mark_after_mechanism(channel, LISTS_MARK).certificate()
         return channel.certificate()
-
-    @property
-    def crowd(self) -> Crowd:
-        """Contents of `crowd.json`: tasks, workers, and the facts of the collection."""
-        return crowd_of_reports(
-            self.sent if isinstance(self.sent, Reports) else self.answers,
-            mechanism=self.mechanism.name,
-            description=self.description,
-            guarantee=self.setup.least_protected_cell_guarantee,
-            participation=self.mechanism.participation,
-            simulation=self.seed is not None,
-            seed=self.seed,
-            certificate=self.certificate,
-            assignment=None if self.setup.assignment is None else self.setup.assignment.to_csv(),
-        )
 
     @property
     def description(self) -> str:

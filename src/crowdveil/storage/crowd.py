@@ -6,7 +6,7 @@ which have these lists, it holds the digest of the blocks.
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from io import BytesIO
 from math import isinf
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from crowdveil.answers.columnar_store import read_seal_of_encoded_blocks
-from crowdveil.answers.facts.asked import LISTS, STATED, Asked
+from crowdveil.answers.facts.asked import LISTS, STATED, Asked, require_distinguishable
 from crowdveil.answers.facts.collection import Collection
 from crowdveil.answers.ingest.csv_files import content_digest
 from crowdveil.answers.reports import Reports
@@ -24,7 +24,7 @@ from crowdveil.channels.guarantee import Guarantee, Participation
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.files.output_record import refuse_if_interrupted_command_left_parts
 from crowdveil.hints import advice
-from crowdveil.standalone.checks import HEX, first_confusable_pair, misfit, text_defect
+from crowdveil.standalone.checks import HEX, misfit, text_defect
 from crowdveil.standalone.verification import parse_json
 from crowdveil.storage.crowd_second_format import (
     SECOND_FORMAT,
@@ -250,21 +250,6 @@ def find_crowd(reports_path: str | PathLike[str]) -> Path | None:
 def json_bytes(data: Mapping[str, Any]) -> bytes:
     """Return an object as indented JSON text."""
     return (json.dumps(data, ensure_ascii=False, indent=1) + "\n").encode("utf-8")
-
-
-def require_distinguishable(field: str, names: Iterable[str]) -> None:
-    """Check that no two names of tasks or workers are confusable.
-
-    Raises:
-        SettingsError: two names differ only in surrounding spaces, Unicode form or invisible characters.
-    """
-    pair = first_confusable_pair(names)
-    if pair is not None:
-        raise SettingsError(
-            f"{field!r} of a crowd must be distinguishable without spaces, Unicode forms and invisible characters",
-            value=pair,
-            hint="Rename one of them, or give both the same spelling.",
-        )
 
 
 def crowd_of_json(data: Any) -> Crowd:

@@ -11,7 +11,7 @@ from crowdveil.errors import ReportsError
 from crowdveil.mechanisms import MatrixFactorization
 from crowdveil.simulate.channel_assignment import ChannelAssignment, ChannelRows
 from crowdveil.simulate.perturbed_collection import PerturbedCollection
-from crowdveil.storage.crowd import ASSIGNMENT_FILE, CERTIFICATE_FILE, CROWD_FILE, SUMS_FILE
+from crowdveil.storage.crowd import ASSIGNMENT_FILE, CERTIFICATE_FILE, CROWD_FILE, SUMS_FILE, Crowd, crowd_of_reports
 from crowdveil.storage.sums import sums_text
 from crowdveil.storage.write_collection import REPORTS_FILES, Form, write_reports, write_sums
 
@@ -60,6 +60,22 @@ def collection_files(setup: ChannelAssignment, form: Form = "csv") -> tuple[str,
     return *REPORTS_FILES[form], *sealed, *assigned, CROWD_FILE
 
 
+def crowd_of_collection(collection: PerturbedCollection) -> Crowd:
+    """Return the contents of `crowd.json`: tasks, workers, and the facts of the collection."""
+    setup, mechanism = collection.setup, collection.mechanism
+    return crowd_of_reports(
+        collection.sent if isinstance(collection.sent, Reports) else collection.answers,
+        mechanism=mechanism.name,
+        description=collection.description,
+        guarantee=setup.least_protected_cell_guarantee,
+        participation=mechanism.participation,
+        simulation=collection.seed is not None,
+        seed=collection.seed,
+        certificate=collection.certificate,
+        assignment=None if setup.assignment is None else setup.assignment.to_csv(),
+    )
+
+
 def write_collection(
     directory: Path, collection: PerturbedCollection, form: Form = "csv", *, replace: bool = False
 ) -> None:
@@ -68,7 +84,7 @@ def write_collection(
     Raises:
         SettingsError: the folder holds another collection, or the folder cannot be written.
     """
-    crowd, sent = collection.crowd, collection.sent
+    crowd, sent = crowd_of_collection(collection), collection.sent
     if isinstance(sent, Reports):
         assignment = collection.setup.assignment
         assignment_csv = None if assignment is None else assignment.to_csv()

@@ -4,23 +4,20 @@ Tasks, workers and scale are in `crowd.json` of the same folder.
 """
 
 import json
-from collections.abc import Callable, Iterator
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from crowdveil.answers.evidence import Evidence, SummedReports
 from crowdveil.answers.identifiers import lazy_or_read_only_identifiers
 from crowdveil.answers.ingest.csv_files import content_digest
-from crowdveil.answers.reports import Reports
 from crowdveil.channels.alphabet import Scale
 from crowdveil.design.mechanism_from_settings import description_with_parameters, mechanism_parameters_by_name
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.mechanisms import MatrixFactorization
-from crowdveil.randomness import Seeded, Source
+from crowdveil.simulate.sums import Sums
 from crowdveil.standalone.checks import fits
 from crowdveil.standalone.verification import parse_json
 from crowdveil.storage.crowd import CROWD_FILE, Crowd, crowd_if_digest_matches, find_crowd, read_crowd
@@ -30,40 +27,6 @@ MAX_SUM = 1 << 62
 """Bound of the absolute value of a sum; sums are 64-bit integers."""
 SETTINGS = {"epsilon": (int, float), "dimensions": (int, None)}
 """Settings of the mechanism, with their types."""
-
-
-class Sums(NamedTuple):
-    """Sum over workers of their reports, shape (2 * dimensions,), and their mechanism."""
-
-    mechanism: MatrixFactorization
-    summed: NDArray[np.int64]
-
-
-def answer_codes_of_each_worker(answers: Reports) -> Iterator[NDArray[np.int64]]:
-    """Yield each worker's answers in the form of a device: one code per task, `labels` where NULL."""
-    order = np.argsort(answers.worker, kind="stable")
-    for own in np.split(order, np.cumsum(answers.per_worker)[:-1]):
-        codes = np.full(len(answers.tasks), answers.labels, dtype=np.int64)
-        codes[answers.task[own]] = answers.value[own]
-        yield codes
-
-
-def sum_reports_of_all_devices(
-    answers: Reports,
-    mechanism: MatrixFactorization,
-    source: Source,
-    progress: Callable[[int, int], None] | None = None,
-) -> Sums:
-    """Return the sum of the reports of all devices; a seeded source draws the noise of all workers at once."""
-    tasks, workers = len(answers.tasks), len(answers.workers)
-    if isinstance(source, Seeded):
-        return Sums(mechanism, mechanism.simulate_sum_of_reports(answers.task, answers.value, tasks, workers, source))
-    summed = np.zeros(2 * (mechanism.dimensions or tasks), dtype=np.int64)
-    for done, codes in enumerate(answer_codes_of_each_worker(answers), start=1):
-        summed += mechanism.perturb(codes, source)
-        if progress is not None:
-            progress(done, workers)
-    return Sums(mechanism, summed)
 
 
 def sums_text(sums: Sums) -> str:

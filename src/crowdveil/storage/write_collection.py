@@ -15,7 +15,6 @@ from typing import Any, Literal
 from crowdveil.answers.columnar_store import STORE_FILES, write_encoded
 from crowdveil.answers.reports import Reports
 from crowdveil.answers.write_reports import block_tables, report_schema, write_tables
-from crowdveil.campaign.files.folder import CAMPAIGN_FILE
 from crowdveil.channels.certificate import mechanism_of_each_protected_channel
 from crowdveil.errors import SettingsError
 from crowdveil.files.atomic_write import Outputs, staged_outputs, write_outputs
@@ -62,11 +61,10 @@ def write_reports(
     crowd: Crowd,
     *,
     assignment: str | None = None,
-    campaign: bytes | None = None,
     form: Form = "csv",
     replace: bool = False,
 ) -> None:
-    """Write `REPORTS_FILES[form]`, `crowd.json` and, if given, certificate, `assignment.csv` and `campaign.json`.
+    """Write `REPORTS_FILES[form]`, `crowd.json` and, if given, certificate and `assignment.csv`.
 
     Raises:
         SettingsError: the crowd does not belong to the reports or the certificate; or as `collection_outputs`.
@@ -77,8 +75,6 @@ def write_reports(
         metadata[CERTIFICATE_FILE] = json_bytes(certificate)
     if assignment is not None:
         metadata[ASSIGNMENT_FILE] = assignment.encode("utf-8")
-    if campaign is not None:
-        metadata[CAMPAIGN_FILE] = campaign
     names = (*metadata, CROWD_FILE, *REPORTS_FILES[form])
     with staged_outputs(collection_outputs(directory, names, replace=replace)) as temporary:
         for name, contents in metadata.items():
@@ -95,9 +91,9 @@ def report_files_in_memory(
     crowd: Crowd,
     *,
     assignment: str | None = None,
-    campaign: bytes | None = None,
+    beside: Mapping[str, bytes],
 ) -> dict[str, bytes]:
-    """Return what `write_reports` writes as CSV, by file name; for collections that fit into memory.
+    """Return what `write_reports` writes as CSV, by file name, and the files beside it; for small collections.
 
     Raises:
         SettingsError: the crowd does not belong to the reports or the certificate.
@@ -109,7 +105,7 @@ def report_files_in_memory(
     metadata = {
         CERTIFICATE_FILE: None if certificate is None else json_bytes(certificate),
         ASSIGNMENT_FILE: None if assignment is None else assignment.encode("utf-8"),
-        CAMPAIGN_FILE: campaign,
+        **beside,
         CROWD_FILE: dataclasses.replace(crowd, reports_sha256=sha256_hex(written)).to_json_bytes(),
     }
     present = {name: contents for name, contents in metadata.items() if contents is not None}

@@ -132,7 +132,7 @@ def test_another_part_is_refused():
 
 
 RELAY = Relay("The library", PUBLIC_KEY, 2, "report")
-SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "reference" / "schemas" / "campaign.json").read_text("utf-8"))
+SCHEMA = json.loads((Path(__file__).parents[3] / "docs" / "reference" / "schemas" / "campaign.json").read_text("utf-8"))
 
 
 def fields() -> dict[str, Any]:

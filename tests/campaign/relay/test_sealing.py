@@ -26,7 +26,7 @@ from crowdveil.errors import CampaignError, SettingsError
 from tests.campaign.builders import build_campaign, relay_of_key
 
 MODULE = Path(crowdveil.__file__).parent / "service" / "static" / "hpke.mjs"
-VECTORS = Path(__file__).parent / "vectors" / "hpke.json"
+VECTORS = Path(__file__).parents[2] / "vectors" / "hpke.json"
 NODE = shutil.which("node") or ""
 needs_node = pytest.mark.skipif(not NODE, reason="node is not installed")
 UNITS = ("report", "cell")

@@ -24,7 +24,7 @@ from crowdveil.standalone.verification import verify
 from tests.campaign.builders import LABELS, build_campaign, build_questions, response
 
 PICTURE = {"sha256": "0" * 64, "type": "image/png", "bytes": 10, "alt": "a fish"}
-SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "reference" / "schemas" / "campaign.json").read_text("utf-8"))
+SCHEMA = json.loads((Path(__file__).parents[3] / "docs" / "reference" / "schemas" / "campaign.json").read_text("utf-8"))
 TASK = {"id": "t0", "text": "Fish?", "picture": None}
 SOUND = build_campaign(
     channels=[response(epsilon=1.0), response(epsilon=2.0)],

@@ -34,7 +34,7 @@ from tests.campaign.service.firefox import firefox, needs_firefox
 from tests.chi_square import chi_square_p_value
 from tests.device_vectors import VECTORS, read_vectors
 
-STATIC = Path(crowdveil.__file__).parent / "service" / "static"
+STATIC = Path(crowdveil.__file__).parent / "campaign" / "service" / "static"
 NODE = shutil.which("node") or ""
 needs_node = pytest.mark.skipif(not NODE, reason="node is not installed")
 DRAWS = 100_000

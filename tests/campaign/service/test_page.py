@@ -336,7 +336,7 @@ def test_a_forged_campaign(browser: Any, service: Campaigning, defect: str) -> N
 
 def test_scripts_from_elsewhere_do_not_run(browser: Any, service: Campaigning) -> None:
     """Inline scripts, handlers, injected and foreign scripts in the page are stopped by its policy."""
-    static = Path(__file__).parents[2] / "src" / "crowdveil" / "service" / "static"
+    static = Path(__file__).parents[3] / "src" / "crowdveil" / "campaign" / "service" / "static"
     html = (static / "index.html").read_bytes()
     with campaigning(service.database.parent / "other") as elsewhere:
         inline = b"<script>window.hacked = 1</script><img src=x onerror='window.hacked = 2'>"

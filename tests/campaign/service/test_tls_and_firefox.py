@@ -52,7 +52,7 @@ def test_worker_and_curator_over_tls(browser: Any, secured: tuple[BuiltCampaign,
 def test_every_reply_arrives_over_tls(secured: tuple[BuiltCampaign, str], certificate: tuple[Path, Path]) -> None:
     """Short and long replies, one after the other on one connection, arrive whole."""
     built, _ = secured
-    static = Path(crowdveil.__file__).parent / "service" / "static"
+    static = Path(crowdveil.__file__).parent / "campaign" / "service" / "static"
     with httpx.Client(verify=ssl.create_default_context(cafile=certificate[0]), timeout=20) as client:
         for name in ("style.css", "openapi.json", "device.mjs", "page.mjs"):
             assert (static / name).read_bytes() == client.get(f"{built.campaign.url}/static/{name}").content

@@ -5,13 +5,14 @@ absent from the output. A guarantee therefore needs lists that were stated befor
 with NULL reports needs all who were asked: cells without a report count as NULL, and those of nobody are missing.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, Self
 
 from crowdveil.channels.guarantee import Participation
-from crowdveil.errors import ReportsError
+from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.hints import advice
+from crowdveil.standalone.checks import first_confusable_pair
 
 if TYPE_CHECKING:
     from crowdveil.answers.assignment import Assignment
@@ -94,3 +95,18 @@ def why_missing_lists_void_privacy(missing: Collection[ListName]) -> str:
 def join_words(names: Sequence[str]) -> str:
     """Return names joined for a sentence: "labels, tasks and workers"."""
     return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
+
+
+def require_distinguishable(field: str, names: Iterable[str]) -> None:
+    """Check that no two names of tasks or workers are confusable.
+
+    Raises:
+        SettingsError: two names differ only in surrounding spaces, Unicode form or invisible characters.
+    """
+    pair = first_confusable_pair(names)
+    if pair is not None:
+        raise SettingsError(
+            f"{field!r} of a crowd must be distinguishable without spaces, Unicode forms and invisible characters",
+            value=pair,
+            hint="Rename one of them, or give both the same spelling.",
+        )

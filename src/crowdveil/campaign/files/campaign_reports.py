@@ -261,7 +261,9 @@ def collected_question(
         collection=crowd.collection.with_channel(channel),
         inputs=public_inputs_of_collection(json_bytes(certificate), crowd),
     )
-    files = report_files_in_memory(reports, certificate, crowd, assignment=text, campaign=campaign.to_bytes())
+    files = report_files_in_memory(
+        reports, certificate, crowd, assignment=text, beside={CAMPAIGN_FILE: campaign.to_bytes()}
+    )
     return CollectedQuestion(campaign, evidence, files)
 
 
