@@ -294,7 +294,7 @@ def code_lines(text):
 
 def test_what_a_worker_must_trust_is_short():
     """What checks, draws, stores and sends is one Python program, with its screens, and two files in JavaScript."""
-    static = Path(device.__file__).parents[1] / "service" / "static"
+    static = Path(device.__file__).parents[1] / "campaign" / "service" / "static"
     script = sum(code_lines((static / name).read_text("utf-8")) for name in ("device.mjs", "hpke.mjs"))
 
     assert code_lines(without_docstrings(joined_program().decode())) + script <= 1500

@@ -75,7 +75,7 @@ class PageText:
 
 def style_sheet() -> str:
     """Return the style sheet of the page."""
-    return (files("crowdveil.pages") / "templates" / "release.css").read_text("utf-8")
+    return (files("crowdveil.pages") / "templates" / "results.css").read_text("utf-8")
 
 
 def content_security_policy() -> str:
@@ -158,7 +158,7 @@ def _render_results_page(
         _question_section(one, conclusion, number if several else None)
         for number, (one, conclusion) in enumerate(zip(answered, conclusions, strict=True), start=1)
     ]
-    return environment.get_template("release.html").render(
+    return environment.get_template("results.html").render(
         text=text,
         title=text.title if text.title == NO_TITLE else quoted(text.title),
         style=Markup(style_sheet()),

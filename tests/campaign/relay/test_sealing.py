@@ -25,7 +25,7 @@ from crowdveil.campaign.rules.report import LABEL, WHOLE_REPORT, part_bytes, sea
 from crowdveil.errors import CampaignError, SettingsError
 from tests.campaign.builders import build_campaign, relay_of_key
 
-MODULE = Path(crowdveil.__file__).parent / "service" / "static" / "hpke.mjs"
+MODULE = Path(crowdveil.__file__).parent / "campaign" / "service" / "static" / "hpke.mjs"
 VECTORS = Path(__file__).parents[2] / "vectors" / "hpke.json"
 NODE = shutil.which("node") or ""
 needs_node = pytest.mark.skipif(not NODE, reason="node is not installed")

@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from crowdveil.answers.importers.importer import Importer
 
 IMPORTER_ENTRIES: Mapping[str, Entry] = entries_by_command_line_name(
-    Entry("label-studio", "data.importers.label_studio", "LabelStudio"),
-    Entry("argilla", "data.importers.argilla", "Argilla"),
-    Entry("toloka", "data.importers.toloka", "Toloka"),
-    Entry("mturk", "data.importers.mturk", "MechanicalTurk"),
-    Entry("prodigy", "data.importers.prodigy", "Prodigy"),
-    Entry("zooniverse", "data.importers.zooniverse", "Zooniverse"),
-    Entry("doccano", "data.importers.doccano", "Doccano"),
-    Entry("wide", "data.importers.wide", "Wide"),
+    Entry("label-studio", "answers.importers.label_studio", "LabelStudio"),
+    Entry("argilla", "answers.importers.argilla", "Argilla"),
+    Entry("toloka", "answers.importers.toloka", "Toloka"),
+    Entry("mturk", "answers.importers.mturk", "MechanicalTurk"),
+    Entry("prodigy", "answers.importers.prodigy", "Prodigy"),
+    Entry("zooniverse", "answers.importers.zooniverse", "Zooniverse"),
+    Entry("doccano", "answers.importers.doccano", "Doccano"),
+    Entry("wide", "answers.importers.wide", "Wide"),
 )
 """Importers, in the order in which they are asked whether they recognise a file."""
 TOOLS = tuple(IMPORTER_ENTRIES)
