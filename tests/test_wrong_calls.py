@@ -13,7 +13,6 @@ import crowdveil as cv
 from crowdveil import Categories, DawidSkene, RandomizedResponse, Reports, Scale, seeded
 from crowdveil.errors import CrowdveilError, SettingsError
 from crowdveil.mechanisms import TwoLayer
-from crowdveil.quality.shares import label_shares
 
 LABELS: Any = Categories(("no", "yes"))
 GRADES: Any = Scale(0, 10, 1)
@@ -153,7 +152,6 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "a set of truths": (lambda: cv.aggregate(NUMBERS, truths={"no", "yes"}), "truths must be a list, got 'set'"),  # type: ignore[arg-type]
     "a set of tasks": (lambda: cv.aggregate(VOTES, tasks={1, 2}), "tasks must be a list, got 'set'"),
     "a pair as a set": (lambda: cv.conclude(VOTES, {1: "no"}, compare=[{"v", "w"}]), "a pair to compare must be"),  # type: ignore[list-item]
-    "a frame for shares": (lambda: label_shares(pd.DataFrame(VOTES)), "reports must be Reports, got 'DataFrame'"),  # type: ignore[arg-type]
     "a number as answers": (lambda: cv.infer(3), "Such as {'task': [1, 1], 'worker': ['ann', 'bob']"),
     "a bound of numbers": (lambda: cv.review(NUMBERS, below=0.5), "needs labels, these are numbers"),
     "labels of a plan as a list": (lambda: cv.plan(["no", "yes"], **SIZE), "alphabet must be Categories or a Scale"),  # type: ignore[arg-type]

@@ -227,6 +227,8 @@ PUBLIC_MODULES: Mapping[str, str] = {
     "plan": "planning.plan_function",
     "review": "quality.frames",
     "seeded": "randomness",
+    "share": "quality.shares.share_function",
+    "Shares": "quality.shares.result",
 } | {
     entry.class_name: entry.module
     for entry in (

@@ -8,7 +8,6 @@ import crowdveil
 from crowdveil import HierarchicalDawidSkene, Reports
 from crowdveil.channels.channel import Channel
 from crowdveil.errors import ReportsError
-from crowdveil.quality.shares import label_shares
 from tests.cli.conftest import Refusal, Run, RunJson, write
 
 ASKED, ANSWERED = 400, 200
@@ -109,7 +108,7 @@ def test_python_refuses_them_everywhere(survey: Path) -> None:
         lambda reports: crowdveil.agreement(reports, channel=channel),
         lambda reports: crowdveil.review(reports, channel=channel),
         lambda reports: HierarchicalDawidSkene().fit(reports, channel=channel),
-        lambda reports: label_shares(reports, channel),
+        lambda reports: crowdveil.share(reports, channel=channel),
     )
 
     for call in calls:

@@ -42,6 +42,7 @@ class ObservationModel:
         is_informative: whether a symbol is not NULL, shape (symbols,).
         retention: smallest total variation distance of two rows of the channel of each symbol, then of each implicit
             NULL.
+        channel: index of the channel of each report, in the order of `full_table`.
         choice: implicit NULL or NO_IMPLICIT_NULL, indexed [worker group, task group].
         worker_group, task_group: shapes (workers,) and (tasks,).
     """
@@ -53,6 +54,7 @@ class ObservationModel:
     implicit_null_of: NDArray[np.int64]
     is_informative: NDArray[np.bool_]
     retention: NDArray[np.float64]
+    channel: NDArray[np.int64]
     choice: NDArray[np.int64]
     worker_group: NDArray[np.int64]
     task_group: NDArray[np.int64]
@@ -195,6 +197,7 @@ def _observation_model_of(
         implicit_null_of=implicit_null_of_channel[symbols.channel[listed]],
         is_informative=symbols.names[listed] != NULL,
         retention=np.concatenate((kept[listed], kept[~listed])),
+        channel=np.concatenate((symbols.channel[listed], symbols.channel[~listed])),
         choice=implicit_null_of_channel[np.array(table.choice)],
         worker_group=worker_group,
         task_group=task_group,

@@ -174,23 +174,54 @@ def recorded_inputs(entry: OutputEntry, folder: Path) -> tuple[Input, ...]:
 
 
 def _history_table(path: Path) -> pa.Table:
-    """Return a table of any form, that of text and JSON as text, with names of columns in lower case."""
+    """Return a table of workers with names of columns in lower case."""
+    table = _table_of_workers(path)
+    return table.rename_columns([name.lower() for name in table.column_names])
+
+
+def read_worker_table(path: Path) -> pa.Table:
+    """Return a table of any form with the column "worker", such as groups or weights; other names are kept.
+
+    Raises:
+        ReportsError: a damaged file, no column of workers, or two columns of one name.
+    """
+    table = _table_of_workers(path)
+    return table.rename_columns([name.lower() if name.lower() == "worker" else name for name in table.column_names])
+
+
+def read_totals(path: Path) -> dict[str, str]:
+    """Return the text of the total of each group, of a CSV file with the columns group and total.
+
+    Raises:
+        ReportsError: a damaged file, a missing column, or a group twice.
+    """
+    _, found = read_csv_by_role(path, {name: (name,) for name in ("group", "total")})
+    groups, totals = (found[name].cells.tolist() for name in ("group", "total"))
+    twice = [group for group, count in Counter(groups).items() if count > 1]
+    if twice:
+        hint = "Keep one of its rows."
+        raise ReportsError("a group has one total", source=text_source(path), examples=twice[0], hint=hint)
+    return dict(zip(groups, totals, strict=True))
+
+
+def _table_of_workers(path: Path) -> pa.Table:
+    """Return a table of any form, that of text and JSON as text, without spaces around names of columns."""
     file = ExportFile(path, str(path))
     if file.form == "text":
-        delimiter, columns = delimiter_and_roles(path, _all_columns_of_history, headers=file.sniffed.headers)
+        delimiter, columns = delimiter_and_roles(path, _all_columns_of_workers, headers=file.sniffed.headers)
         file = file.with_delimiter(delimiter)
     else:
-        columns = _all_columns_of_history(file.columns, file.name)
+        columns = _all_columns_of_workers(file.columns, file.name)
     table = file.table_of_roles(columns)
-    return table.rename_columns([name.strip().lower() for name in table.column_names])
+    return table.rename_columns([name.strip() for name in table.column_names])
 
 
-def _all_columns_of_history(found: Sequence[str], source: str) -> dict[str, str]:
-    """Return all columns of a history; one without workers, or with a repeated name, is refused."""
+def _all_columns_of_workers(found: Sequence[str], source: str) -> dict[str, str]:
+    """Return all columns of a table of workers; one without workers, or with a repeated name, is refused."""
     repeated_names = [f"{count} columns {name!r}" for name, count in Counter(found).items() if count > 1]
     if repeated_names:
         raise ReportsError(
-            "a history has one column of each name",
+            "a table of workers has one column of each name",
             source=source,
             examples=", ".join(repeated_names),
             hint="Rename or remove one of them.",
