@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,14 +11,17 @@ from crowdveil.answers.evidence import Evidence
 from crowdveil.errors import SettingsError
 from crowdveil.hints import advice
 from crowdveil.quality.shares.counts import Cells, ReportSums, asked_cells
+from crowdveil.quality.shares.differences import GroupsOfTask, compare_groups
 from crowdveil.quality.shares.people import Grouping, shares_of_totals
-from crowdveil.quality.shares.result import POOLED, Group, Shares
+from crowdveil.quality.shares.result import POOLED, Difference, Group, GroupTest, Shares
 from crowdveil.quality.shares.score import ShareEstimates, score_estimates
 from crowdveil.quality.shares.weighted import combined_strata, fieller_estimates, linear_sums
 
 Progress = Callable[[float, float | None], None]
 BATCH_NUMBERS = 1 << 20
 """Numbers in the tables of the rows that are computed together."""
+MAX_COMPARED = 12
+"""Largest number of groups whose differences are all computed."""
 DIGITS = 6
 """Decimals of a share, which the pseudo-reports leave exact."""
 
@@ -77,15 +80,19 @@ def shares_of_cells(
     """
     labels, inputs = cells.model.labels, len(cells.symbols)
     levels, found, methods = settings.levels(labels, inputs), list[ShareEstimates](), set[str]()
+    compared, said = Compared([], []), list[str]()
     for number, grouping in enumerate(groupings):
         if number == 0 and design.strata is not None:
             found.append(_stratified(cells, design, settings, levels))
             methods.add("sums")
             continue
         plain = design.weight is None and design.unit is None and not settings.pooled
-        part, used = _estimates(_sums(cells, grouping, design, settings), cells, levels, plain, settings.progress)
+        sums = _sums(cells, grouping, design, settings)
+        part, used = _estimates(sums, cells, levels, plain, settings.progress)
         found.append(part)
         methods |= used
+        if number:
+            said += compare_all(grouping, sums.total if plain else None, part, cells, settings, compared)
     joined = ShareEstimates(*(np.round(np.concatenate(part, axis=1), DIGITS) for part in zip(*found, strict=True)))
     known = evidence.asked.cells_known or cells.model.protected
     asked, sent = _cells_and_reports(cells, groupings, evidence, known, settings.pooled)
@@ -105,7 +112,9 @@ def shares_of_cells(
         channel_used=evidence.channel is not None,
         method="score" if methods <= {"score"} else "sums",
         weighted=design.weight is not None or design.strata is not None,
-        notes=notes,
+        differences=tuple(compared.differences),
+        tests=tuple(compared.tests),
+        notes=(*notes, *said),
     )
 
 
@@ -155,6 +164,41 @@ def _distinct_score_estimates(
         if progress is not None:
             progress(min(first + step, len(distinct)), len(distinct))
     return np.asarray(np.concatenate(found, axis=1)[:, places.ravel()])
+
+
+class Compared(NamedTuple):
+    """Differences and tests found so far."""
+
+    differences: list[Difference]
+    tests: list[GroupTest]
+
+
+def compare_all(
+    grouping: Grouping, counts: NDArray[np.float64] | None, found: ShareEstimates, cells: Cells, settings: Settings,
+    compared: Compared,
+) -> list[str]:  # fmt: skip
+    """Add the differences and tests of a column to `compared`, and return notes; `counts` is None for weighted sums."""
+    groups, model = len(grouping.names), cells.model
+    if groups < 2:
+        return []
+    tasks = [POOLED] if settings.pooled else cells.reports.tasks.tolist()
+    for task, name in enumerate(tasks):
+        own = ShareEstimates(*(part[task] for part in found))
+        tables, sent = [], []
+        if counts is not None:
+            used = [np.unique(model.channel[row > 0]) for row in counts[task]]
+            if all(len(channels) == 1 for channels in used):
+                part = [model.channel == channels[0] for channels in used]
+                tables = [model.full_table[:, kept] for kept in part]
+                sent = [row[kept] for row, kept in zip(counts[task], part, strict=True)]
+        of_task = GroupsOfTask(name, grouping.by, grouping.names, tables, sent, own)
+        labels, pairs = cells.symbols[: model.labels], groups <= MAX_COMPARED
+        differences, tests = compare_groups(of_task, labels, settings.level, pairs=pairs)
+        compared.differences.extend(differences)
+        compared.tests.extend(tests)
+    if groups > MAX_COMPARED:
+        return [f"{grouping.by}: differences are of at most {MAX_COMPARED} groups; there are {groups}."]
+    return []
 
 
 def _stratified(cells: Cells, design: Design, settings: Settings, levels: NDArray[np.float64]) -> ShareEstimates:

@@ -93,7 +93,7 @@ def combined_strata(parts: LinearSums, share: NDArray[np.float64]) -> LinearSums
         (scale @ parts.sums)[None],
         np.einsum("r,rxz->xz", scale**2, parts.covariance)[None],
         np.ones(1),
-        parts.known.all(axis=0)[None],
+        np.all(parts.known, axis=0, keepdims=True),
     )
 
 
@@ -122,8 +122,7 @@ def fieller_estimates(found: LinearSums, labels: int, levels: NDArray[np.float64
         held = np.clip(found.sums[:, target], 0.0, np.maximum(total, 0.0))
         quantile = normal_quantile(float(levels[target]))
         low[:, target], high[:, target] = _fieller_ends(held, total, (aa, ab, bb), quantile)
-    empty: NDArray[np.bool_] = np.asarray(found.cells <= 0)
-    unknown = ~found.known | empty[:, None]
+    unknown = ~found.known | (found.cells[:, None] <= 0)
     return ShareEstimates(
         *(np.where(unknown, nothing, value) for value, nothing in (
             (share, np.nan), (unclipped, np.nan), (low, 0.0), (high, 1.0), (error, np.nan),
