@@ -227,7 +227,9 @@ PUBLIC_MODULES: Mapping[str, str] = {
     "plan": "planning.plan_function",
     "review": "quality.frames",
     "seeded": "randomness",
+    "joint_share": "quality.shares.joint",
     "share": "quality.shares.share_function",
+    "share_regression": "quality.shares.regression",
     "Shares": "quality.shares.result",
 } | {
     entry.class_name: entry.module
