@@ -79,7 +79,7 @@ def score_estimates(
     for target in range(inputs):
         quantile = normal_quantile(float(levels[target]))
         if known[target]:
-            test = _ScoreTest(counts, table, labels, target)
+            test = ScoreTest(counts, table, labels, target)
             of_asked[:, target] = test.shares(best.reports)[:, target]
             unclipped[:, target], error[:, target] = test.unclipped(best.reports)
             inner, holds = test.start(best.reports), test.holding(quantile)
@@ -90,7 +90,7 @@ def score_estimates(
     return ShareEstimates(np.where(shown, share, np.nan), unclipped, low, high, error, of_asked)
 
 
-class _ScoreTest(NamedTuple):
+class ScoreTest(NamedTuple):
     """Score test of the share of one input, for each row of counts."""
 
     counts: NDArray[np.float64]
