@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from crowdveil.cli.display import progress_bar, shown_items_with_full_count
-from crowdveil.cli.options import FILE_PATH, option_group
+from crowdveil.cli.options import FILE_PATH, WORDS, option_group
 from crowdveil.cli.results.reports_argument import REPORTS, asked_options, open_reports, reports_options
 from crowdveil.cli.verb import Verb
 from crowdveil.display.counts import number_of
 
 if TYPE_CHECKING:
+    from crowdveil.answers.evidence import Evidence
+    from crowdveil.quality.shares.joint import JointShares
+    from crowdveil.quality.shares.regression import ShareRegression
     from crowdveil.storage.recorded_reading_options import NamedReports
 
 SHOWN_TASKS, SHOWN = 20, 20
@@ -34,11 +37,38 @@ class ShareSettings:
     weights: Path | None
     totals: Path | None
     clusters: Path | None
+    joint: tuple[str, ...] | None
+    cells: tuple[str, ...] | None
+    regress: Path | None
+    outcome: str | None
+    regress_task: str | None
 
     @property
     def files(self) -> list[Path | None]:
         """Files that are read beside the reports."""
-        return [self.by, self.weights, self.totals, self.clusters]
+        return [self.by, self.weights, self.totals, self.clusters, self.regress]
+
+    def joint_table(self, evidence: Evidence) -> JointShares | None:
+        """Return the joint table of two questions; None unless it was asked for."""
+        from crowdveil.quality.shares.joint import joint_share
+
+        return None if self.joint is None else joint_share(evidence, *self.joint, cells=self.cells, level=self.level)
+
+    def regression(self, evidence: Evidence) -> ShareRegression | None:
+        """Return the regression on covariates; None unless it was asked for."""
+        from crowdveil.quality.shares.regression import share_regression
+        from crowdveil.storage.given_files import read_worker_table
+
+        if self.regress is None or self.outcome is None:
+            return None
+        return share_regression(
+            evidence,
+            read_worker_table(self.regress),
+            self.outcome,
+            question=self.regress_task,
+            weights=None if self.weights is None else read_worker_table(self.weights),
+            level=self.level,
+        )
 
     def arguments(self) -> dict[str, Any]:
         """Return the arguments of `crowdveil.share`."""
@@ -61,11 +91,23 @@ def share_settings(
     weights: Path | None,
     totals: Path | None,
     clusters: Path | None,
+    joint: tuple[str, ...] | None,
+    cells: tuple[str, ...] | None,
+    regress: Path | None,
+    outcome: str | None,
+    regress_task: str | None,
 ) -> ShareSettings:
     """Return the settings of the options."""
+    if joint is not None and len(joint) > 2:
+        raise click.UsageError("--joint names two tasks, or one combined question.")
+    if cells is not None and joint is None:
+        raise click.UsageError("--cells goes with --joint.")
+    if (regress is None) != (outcome is None):
+        raise click.UsageError("--regress and --outcome go together.")
     return ShareSettings(
         level=level, simultaneous=simultaneous, pooled=pooled, by=by, min_group=min_group, weights=weights,
-        totals=totals, clusters=clusters,
+        totals=totals, clusters=clusters, joint=joint, cells=cells, regress=regress, outcome=outcome,
+        regress_task=regress_task,
     )  # fmt: skip
 
 
@@ -87,6 +129,14 @@ design_options = option_group(
     click.option("--simultaneous", is_flag=True, help="Intervals of all labels of a task hold together."),
     heading="Groups and design",
 )
+relation_options = option_group(
+    click.option("--joint", type=WORDS, help="Two tasks with two labels, or one with four: table and odds ratio."),
+    click.option("--cells", type=WORDS, help="Labels of one task of --joint: both, first only, second only, neither."),
+    click.option("--regress", type=FILE_PATH, help="Table of public covariates: worker, and a column for each."),
+    click.option("--outcome", metavar="LABEL", help="Label whose log-odds --regress models."),
+    click.option("--regress-task", metavar="TASK", help="Task of --regress, if there are several."),
+    heading="Two questions, and covariates",
+)
 
 
 @click.command(
@@ -106,6 +156,7 @@ design_options = option_group(
     help="Level of the intervals, such as .9.",
 )
 @design_options
+@relation_options
 @reports_options
 @asked_options
 def share(reports: NamedReports, out: Path | None, settings: ShareSettings) -> None:
@@ -130,6 +181,7 @@ def share(reports: NamedReports, out: Path | None, settings: ShareSettings) -> N
 
     with open_reports(reports, out, "shares", settings.files) as read, progress_bar("estimating") as bar:
         found = shares_of(read.evidence, **settings.arguments(), progress=bar)
+        joint, regression = settings.joint_table(read.evidence), settings.regression(read.evidence)
     data = {
         "warnings": list(found.notes),
         "channel_used": found.channel_used,
@@ -139,6 +191,8 @@ def share(reports: NamedReports, out: Path | None, settings: ShareSettings) -> N
         "shares": shown_items_with_full_count(found.to_json(SHOWN_TASKS), len(found.tasks) * len(found.groups)),
         "differences": shown_items_with_full_count(first_rows(found.differences, SHOWN), len(found.differences)),
         "tests": shown_items_with_full_count(first_rows(found.tests, SHOWN), len(found.tests)),
+        "joint": None if joint is None else joint.to_json(),
+        "regression": None if regression is None else regression.to_json(),
     }
     read.write_table_and_print(data, _rows_of_shares, found.columns)
 
@@ -152,11 +206,10 @@ def _rows_of_shares(data: dict[str, Any]) -> list[tuple[str, str]]:
         ("reports", "corrected for the noise of the channel" if data["channel_used"] else "read as answers"),
         ("shares", f"{count}, with {together}{100 * data['level']:g} % intervals"),
         *[("", f"{_place(one)}: {', '.join(map(_share_with_interval, one['symbols']))}") for one in shares["items"]],
-        *[(("tests", "")[number > 0], _test_text(one)) for number, one in enumerate(data["tests"]["items"])],
-        *[
-            (("differences", "")[number > 0], _difference_text(one))
-            for number, one in enumerate(data["differences"]["items"])
-        ],
+        *_titled("tests", map(_test_text, data["tests"]["items"])),
+        *_titled("differences", map(_difference_text, data["differences"]["items"])),
+        *_titled("joint", _joint_texts(data["joint"])),
+        *_titled("log-odds", map(_coefficient_text, (data["regression"] or {"coefficients": []})["coefficients"])),
     ]
 
 
@@ -179,6 +232,8 @@ def _share_with_interval(one: dict[str, Any]) -> str:
 def _test_text(one: dict[str, Any]) -> str:
     """Return a test of no difference as a sentence."""
     freedom = f"{number_of(one['degrees'], 'degree')} of freedom"
+    if one["p_value"] is None:
+        return f"{one['task']}, {one['label']}: no difference by {one['by']}: not determined"
     numbers = f"chi-squared {one['statistic']:.2f}, {freedom}, p = {one['p_value']:.3f}"
     return f"{one['task']}, {one['label']}: no difference by {one['by']}: {numbers}"
 
@@ -188,3 +243,24 @@ def _difference_text(one: dict[str, Any]) -> str:
     value = "not determined" if one["difference"] is None else f"{100 * one['difference']:+.1f}"
     ends = f"({100 * one['low']:+.1f} to {100 * one['high']:+.1f} percentage points)"
     return f"{one['task']}, {one['label']}: {one['by']} {one['first']} minus {one['second']} {value} {ends}"
+
+
+def _joint_texts(joint: dict[str, Any] | None) -> list[str]:
+    """Return the cells of a joint table and its odds ratio as text; nothing without one."""
+    if joint is None:
+        return []
+    cells = [f"{one['first']}, {one['second']}: {_share_with_interval(one | AMONG_ANSWERS)}" for one in joint["cells"]]
+    ratio = "not determined" if joint["odds_ratio"] is None else f"{joint['odds_ratio']:.3g}"
+    high = "no end" if joint["odds_high"] is None else f"{joint['odds_high']:.3g}"
+    loss = "no channel" if joint["epsilon"] is None else f"epsilon {joint['epsilon']:.4g} for both answers of a person"
+    return [*cells, f"odds ratio {ratio} ({joint['odds_low']:.3g} to {high}), p = {joint['p_value']:.3f}; {loss}"]
+
+
+AMONG_ANSWERS = {"label": "", "of": "answers"}
+"""Members of a cell of a joint table as of a share."""
+
+
+def _coefficient_text(one: dict[str, Any]) -> str:
+    """Return a coefficient with its interval as text."""
+    tested = "" if one["p_value"] is None else f", p = {one['p_value']:.3f}"
+    return f"{one['model']}, {one['name']}: {one['estimate']:+.3f} ({one['low']:+.3f} to {one['high']:+.3f}){tested}"

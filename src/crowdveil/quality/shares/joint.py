@@ -90,6 +90,22 @@ class JointShares(ArrowRows):
             ]
         )
 
+    def to_json(self) -> dict[str, Any]:
+        """Return the table as JSON values; what is unknown or infinite is None."""
+        names = ("odds_ratio", "log_standard_error", "odds_low", "odds_high", "p_value", "epsilon")
+        numbers = {name: float(getattr(self, name)) for name in names}
+        cells = [
+            {name: None if value != value else value for name, value in row.items()}
+            for row in self.to_arrow().to_pylist()
+        ]
+        return {
+            "questions": list(self.questions),
+            "combined": self.combined,
+            "people": self.people,
+            "cells": cells,
+            **{name: value if np.isfinite(value) else None for name, value in numbers.items()},
+        }
+
     def __str__(self) -> str:
         """Return the cells and the odds ratio as lines of text."""
         cells = [

@@ -86,6 +86,17 @@ class ShareRegression(ArrowRows):
         """Return the coefficients as an Arrow table."""
         return pa.Table.from_pylist([one._asdict() for one in self.coefficients])
 
+    def to_json(self) -> dict[str, Any]:
+        """Return the regression as JSON values; nan is None."""
+        rows = [
+            {name: None if value != value else value for name, value in one._asdict().items()}
+            for one in self.coefficients
+        ]
+        return {
+            **{name: getattr(self, name) for name in ("task", "label", "people", "left_out", "log_likelihood")},
+            "coefficients": rows,
+        }
+
     def __str__(self) -> str:
         """Return the coefficients as lines of text."""
         return "\n".join(
