@@ -416,12 +416,12 @@ CLAIMS = claims_of(
             ),
         },
         "how-to/choose-a-method.md": {
-            "give the others the accuracy {} in place of {}, ECE {} in place of {};": gain_by_fifty_gold_tasks,
+            "the accuracy on the other tasks is {} instead of {}, and ECE is {} instead of {}.": gain_by_fifty_gold_tasks,
             (
-                "30 labels and errors alike give it {} right truths, `one-coin` {} and a majority vote {} "
-                "(means over five"
+                "120 tasks, 30 labels and evenly spread errors, `lfc` finds {} of the truths, `one-coin` {} "
+                "and a majority vote {}."
             ): accuracy_with_many_labels,
-            "On `d_product` ({} % positive) it has {}, with the answers' shares as `--prior` {}.": lambda: (
+            "On `d_product` ({} % positive) its accuracy is {}, or {} with the answers' shares as `--prior`.": lambda: (
                 100 * constant_error("d_product"),
                 accuracy(Mace(), "d_product"),
                 accuracy_by_answer_shares(Mace(), "d_product"),
