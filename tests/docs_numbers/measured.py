@@ -503,7 +503,8 @@ CLAIMS = claims_of(
         },
         "explanation/uncertainty.md": {
             (
-                "{} to {} % of the truths and, but for four of them, {} to {} % of the abilities are covered"
+                "the sets contain {} to {} % of the truths. "
+                "In all but four of them, the intervals contain {} to {} % of the abilities."
             ): covered_settings,
             (
                 "(up to {} % covered). - Behind noise the likelihood is approximated by a parabola, "
