@@ -416,7 +416,7 @@ CLAIMS = claims_of(
             ),
         },
         "how-to/choose-a-method.md": {
-            "the accuracy on the other tasks is {} instead of {}, and ECE is {} instead of {}.": gain_by_fifty_gold_tasks,
+            "accuracy on the other tasks is {} instead of {}, and ECE is {} instead of {}.": gain_by_fifty_gold_tasks,
             (
                 "120 tasks, 30 labels and evenly spread errors, `lfc` finds {} of the truths, `one-coin` {} "
                 "and a majority vote {}."
