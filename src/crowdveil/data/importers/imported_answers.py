@@ -32,7 +32,7 @@ from crowdveil.data.ingest.choices import (
     parsed_cell,
     refuse_equal_choice_tasks,
 )
-from crowdveil.data.ingest.dictionary_encoding import encode_text
+from crowdveil.data.ingest.dictionary_encoding import encode_sorted
 from crowdveil.data.ingest.labels import LabelMap, map_labels
 from crowdveil.errors import ReportsError, RowSource, place_of_rows
 from crowdveil.presentation.hints import advice, one_of
@@ -85,7 +85,7 @@ class ImportedAnswers:
         """Return the answers with labels that are replaced by a map, which `columns` says; NULL stays."""
         if not label_map:
             return self
-        labels = encode_text(self.table["label"])
+        labels = encode_sorted(self.table["label"])
         known = tuple(pair for pair in label_map if pair[0] != NULL)
         mapped, notes = map_labels(labels, known)
         place = self.table.column_names.index("label")
