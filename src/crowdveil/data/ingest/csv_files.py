@@ -470,6 +470,8 @@ class _Buffered(io.BufferedReader):
 class _DigestedStream:
     """Stream whose bytes update a digest as they are read."""
 
+    closed = False  # Arrow asks
+
     def __init__(self, raw: BinaryIO, digest: Digest) -> None:
         self.raw, self.digest = raw, digest
 
