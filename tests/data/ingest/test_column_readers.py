@@ -81,11 +81,12 @@ def test_cells_may_hold_commas_quotes_and_line_ends(write) -> None:
 
 
 def test_blocks_and_groups_are_joined(write, monkeypatch) -> None:
-    """A file read in many blocks, whose dictionaries are merged often, gives the same reports as in one."""
+    """A file read in many blocks and groups gives the same reports as in one."""
     path = write(HEAD + b"".join(b"t%d,w%d,%d\n" % (k * 7 % 50, k % 9, k % 3) for k in range(300)))
     whole = cells(Reports.from_csv(path, duplicates="all"))
     monkeypatch.setattr(csv_files, "BLOCK_BYTES", 64)
-    monkeypatch.setattr(dictionary_encoding, "BATCHES_AT_ONCE", 3)
+    monkeypatch.setattr(dictionary_encoding, "GROUP_BYTES", 500)
+    monkeypatch.setattr(dictionary_encoding, "GROUPS_AT_ONCE", 3)
 
     assert whole == cells(Reports.from_csv(path, duplicates="all"))
     assert 300 == len(whole)

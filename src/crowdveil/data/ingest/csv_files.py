@@ -55,8 +55,6 @@ Result = TypeVar("Result")
 Progress = Callable[[int, int], None]
 """Function that is called with the part done so far and the whole."""
 
-TEXT: Any = pa.dictionary(pa.int32(), pa.large_string())
-"""Arrow type of the columns that are read."""
 BLOCK_BYTES = 4 << 20
 """Bytes parsed at a time; also the longest row."""
 SIGNATURE_BYTES = 6
@@ -209,9 +207,9 @@ def read_csv_table(
     header: Header | None = None,
 ) -> pa.Table:
     """Return the named columns as text, rows in file order; arguments and errors as `read_csv_batches`."""
-    coded, text = (pa.schema([(name, kind) for name in names]) for kind in (TEXT, pa.string()))
+    schema = pa.schema([(name, pa.string()) for name in names])
     return read_csv_batches(
-        path, names, lambda found: pa.Table.from_batches(found, coded).cast(text), delimiter, progress, encoding, header
+        path, names, lambda batches: pa.Table.from_batches(batches, schema), delimiter, progress, encoding, header
     )
 
 
@@ -225,7 +223,7 @@ def read_csv_batches(
     header: Header | None = None,
     digest: Digest | None = None,
 ) -> Result:
-    """Return the result of `consume` on the batches of the named columns, whose type is `TEXT`.
+    """Return the result of `consume` on the batches of the named text columns.
 
     Args:
         path: a file with a header.
@@ -550,25 +548,18 @@ def _nonblank_batches_of_columns(
         parse_options=pa.csv.ParseOptions(newlines_in_values=True, delimiter=delimiter),
         convert_options=pa.csv.ConvertOptions(
             # A row is blank if all its cells are: cells of columns that are not read may have any bytes.
-            column_types={name: TEXT if name in names else pa.binary() for name in header.names},
+            column_types={name: pa.string() if name in names else pa.binary() for name in header.names},
             strings_can_be_null=False,
         ),
     )
     try:
         for batch in reader:
-            empty = reduce(pc.and_, map(_is_empty, batch.columns))
+            empty = reduce(pc.and_, (pc.equal(pc.binary_length(column), 0) for column in batch.columns))
             count = pc.sum(empty).as_py() if several else 0
             if count != batch.num_rows:
                 yield (batch.filter(pc.invert(empty)) if count else batch).select(list(names))
     finally:
         del reader  # its end stops the thread that reads ahead
-
-
-def _is_empty(column: Any) -> Any:
-    """Return whether each cell of a column, which is `TEXT` or bytes, is empty."""
-    if column.type == TEXT:
-        return pc.equal(column.indices, pc.index(column.dictionary, ""))
-    return pc.equal(pc.binary_length(column), 0)
 
 
 def _error_of_first_non_utf8_byte(source: str, row: int, cells: Iterable[str]) -> list[ReportsError]:
