@@ -18,10 +18,7 @@ SOURCE = Path(__file__).parent.parent / "src" / "crowdveil"
 ARCHITECTURE = SOURCE.parents[1] / "docs" / "explanation" / "architecture.md"
 """Page with the table of rooms, lowest first."""
 
-EXCEPTIONS: set[tuple[str, str]] = {
-    ("answers.ingest.dictionary_encoding", "em.kernels.jit"),
-    ("answers.ingest.hash_table", "em.kernels.jit"),
-}
+EXCEPTIONS: set[tuple[str, str]] = set()
 """Imports that climb, as pairs of modules."""
 
 PUBLIC_FACE = "__init__"

@@ -19,7 +19,6 @@ from crowdveil.answers.ingest.gold_files import load_gold_with_draw_seed
 from crowdveil.answers.read_options import ReadOptions
 from crowdveil.answers.reports import Reports
 from crowdveil.channels.alphabet import Categories, Scale
-from crowdveil.em.kernels.jit import KERNELS_VARIABLE
 from crowdveil.errors import ReportsError, SettingsError
 from tests.answers.test_reports import cells
 
@@ -81,15 +80,13 @@ def test_cells_may_hold_commas_quotes_and_line_ends(write) -> None:
     assert [('1,"é"\r\n', "007", "x, y"), ("2", "1e3", "z")] == cells(Reports.from_csv(path))
 
 
-@pytest.mark.parametrize("kernels", ["plain", "compiled"])
-def test_blocks_and_groups_are_joined(write, monkeypatch, kernels) -> None:
+def test_blocks_and_groups_are_joined(write, monkeypatch) -> None:
     """A file read in many blocks and groups gives the same reports as in one."""
-    monkeypatch.setenv(KERNELS_VARIABLE, kernels)
     path = write(HEAD + b"".join(b"t%d,w%d,%d\n" % (k * 7 % 50, k % 9, k % 3) for k in range(300)))
     whole = cells(Reports.from_csv(path, duplicates="all"))
     monkeypatch.setattr(csv_files, "BLOCK_BYTES", 64)
-    monkeypatch.setattr(dictionary_encoding, "COMPILED_FROM", 500)
-    monkeypatch.setattr(dictionary_encoding, "LOADED_FROM", 500)
+    monkeypatch.setattr(dictionary_encoding, "GROUP_BYTES", 500)
+    monkeypatch.setattr(dictionary_encoding, "GROUPS_AT_ONCE", 3)
 
     assert whole == cells(Reports.from_csv(path, duplicates="all"))
     assert 300 == len(whole)
@@ -105,6 +102,10 @@ DAMAGED = {
     "no task": (b"a,worker,label\n1,2,3\n", "column for the task is needed, 0 were found.*'a', 'worker'.*task or item"),
     "two workers": (b"task,worker,performer,label\n1,2,2,3\n", "column for the worker is needed, 2 were found"),
     "twice a column": (b"task,task,worker,label\n1,2,2,3\n", "column for the task is needed, 2 were found"),
+    "text after a quote, behind a mark": (
+        b'\xef\xbb\xbf"task"x,worker,label\na,v,x\n',
+        "quotes must be closed, and only a comma",
+    ),
     "text after a quote, semicolons": (
         b'task;worker;label\na;v;"x",1\n',
         "line 2: quotes .*only a semicolon",
@@ -374,11 +375,9 @@ def test_untidy_dictionaries_are_tidied() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kernels", ["plain", "compiled"])
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.dictionary(pa.int32(), pa.string())])
-def test_text_in_parquet_is_read_by_groups_of_rows(tmp_path, monkeypatch, kernels, kind) -> None:
+def test_text_in_parquet_is_read_by_groups_of_rows(tmp_path, kind) -> None:
     """Text, however it is kept, gives the same reports in many row groups as from memory."""
-    monkeypatch.setenv(KERNELS_VARIABLE, kernels)
     rows = [(f"t{k * 7 % 50}", f"w{k % 9}", f"{k % 3}") for k in range(100)]
     columns = zip(("task", "worker", "label"), zip(*rows, strict=True), strict=True)
     table = pa.table({name: pa.array(cells).cast(kind) for name, cells in columns})
@@ -387,10 +386,8 @@ def test_text_in_parquet_is_read_by_groups_of_rows(tmp_path, monkeypatch, kernel
     assert sorted(rows) == cells(Reports.from_parquet(tmp_path / "reports.parquet"))
 
 
-@pytest.mark.parametrize("kernels", ["plain", "compiled"])
-def test_a_missing_cell_of_parquet_is_named(tmp_path, monkeypatch, kernels) -> None:
+def test_a_missing_cell_of_parquet_is_named(tmp_path) -> None:
     """A row without a worker is refused by its number, also in a group that comes after others."""
-    monkeypatch.setenv(KERNELS_VARIABLE, kernels)
     table = pa.table({"task": list("abcde"), "worker": ["v", "v", "w", "w", None], "label": list("xyxyx")})
     pq.write_table(table, tmp_path / "reports.parquet", row_group_size=2)
 

@@ -26,7 +26,6 @@ from crowdveil.answers.ingest.column_readers import (
 )
 from crowdveil.answers.ingest.csv_errors import COMMA, DELIMITERS
 from crowdveil.answers.ingest.csv_files import (
-    UTF8_MARK,
     Headers,
     Progress,
     header_or_raise,
@@ -271,7 +270,7 @@ class ExportFile:
     def _json_records(self) -> list[dict[str, Any]]:
         """Return the records of a JSON list, or of JSON lines."""
         with open_as_utf8(self.path, self.encoding) as stream:
-            data = stream.read(MAX_JSON_BYTES + 1).removeprefix(UTF8_MARK)
+            data = stream.read(MAX_JSON_BYTES + 1)
         if len(data) > MAX_JSON_BYTES:
             raise ReportsError(
                 f"JSON must have at most {MAX_JSON_BYTES:,} bytes, without compression",

@@ -30,7 +30,7 @@ from crowdveil.answers.ingest.choices import (
     parsed_cell,
     refuse_equal_choice_tasks,
 )
-from crowdveil.answers.ingest.dictionary_encoding import encode_text
+from crowdveil.answers.ingest.dictionary_encoding import encode_sorted
 from crowdveil.answers.ingest.labels import LabelMap, map_labels
 from crowdveil.arguments import is_number
 from crowdveil.channels.alphabet import NULL
@@ -85,7 +85,7 @@ class ImportedAnswers:
         """Return the answers with labels that are replaced by a map, which `columns` says; NULL stays."""
         if not label_map:
             return self
-        labels = encode_text(self.table["label"])
+        labels = encode_sorted(self.table["label"])
         known = tuple(pair for pair in label_map if pair[0] != NULL)
         mapped, notes = map_labels(labels, known)
         place = self.table.column_names.index("label")

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from crowdveil.answers.ingest.checked_column_codes import CodedColumn
 from crowdveil.answers.ingest.column_readers import NO_NAMES, ColumnNames, ReportColumns, report_columns
 from crowdveil.answers.ingest.csv_files import Progress
-from crowdveil.answers.ingest.dictionary_encoding import encode_integers, encode_sorted, encode_text
+from crowdveil.answers.ingest.dictionary_encoding import encode_sorted
 from crowdveil.errors import ReportsError
 
 TEXT_KINDS = {"string", "large_string", "string_view", "binary", "large_binary", "binary_view"}
@@ -110,12 +110,7 @@ def encode_arrow_column(column: Any, source: str) -> CodedColumn:
         raise ReportsError(
             "columns must hold text or numbers", source=source, examples=f"a column of {kind}", hint=hint
         )
-    if pa.types.is_dictionary(column.type):
-        return encode_sorted(column)
-    if not pa.types.is_integer(kind):
-        return encode_text(column)
-    counted = encode_integers(column)
-    return CodedColumn(*counted) if counted is not None else encode_sorted(column.dictionary_encode())
+    return encode_sorted(column)
 
 
 def _lists_as_text(column: Any) -> Any:

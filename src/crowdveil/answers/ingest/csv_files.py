@@ -3,7 +3,7 @@
 Accepted: UTF-8, UTF-16 with byte-order mark or a stated encoding, plain or compressed by gzip, bzip2, xz or zstd
 (detected by content), any line end, quoted commas (or another delimiter), quotes and line ends; a sheet of a workbook.
 Blank rows and a first line `sep=;` are skipped. Memory is bounded by row codes and distinct values, not by the text.
-Quotes are checked while the file is read, because the parser accepts text after a closing quote.
+Where Arrow refuses a file, or quotes are doubtful, which it accepts anywhere, the csv module reads the file again.
 """
 
 import bz2
@@ -14,6 +14,7 @@ import hashlib
 import io
 import lzma
 import zlib
+from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from functools import partial, reduce
@@ -40,7 +41,7 @@ from crowdveil.answers.ingest.csv_errors import (
     ragged_errors,
     row_too_long_error,
 )
-from crowdveil.answers.ingest.csv_quotes import QuoteValidator
+from crowdveil.answers.ingest.csv_quotes import QuoteStream
 from crowdveil.answers.spreadsheets.sheets import SheetText, file_and_sheet, read_sheet
 from crowdveil.errors import ReportsError, RowSource, join_errors, place_of_lines
 from crowdveil.files.filesystem import refuse_change_while_read
@@ -156,7 +157,7 @@ def read_text_start(path: Path, encoding: str | None = None) -> TextStart:
     # A table may begin with a column named like a form.
     if form and (b"\0" in start or not magic.isascii() or magic == PDF):
         raise other_form_error(str(path), form)
-    return TextStart(str(path), start.removeprefix(UTF8_MARK), len(start) < BLOCK_BYTES, is_sheet)
+    return TextStart(str(path), start, len(start) < BLOCK_BYTES, is_sheet)
 
 
 def headers_by_delimiter(start: TextStart, delimiters: Iterable[str]) -> Headers:
@@ -239,27 +240,23 @@ def read_csv_batches(
     found, header = "", header or find_header(path, delimiter, encoding)
     with (
         open_as_utf8(path, encoding, digest) as raw,
-        QuoteValidator(raw, delimiter, _report_position(raw, path, progress)) as checked,
+        QuoteStream(raw, delimiter, _report_position(raw, path, progress)) as stream,
     ):
         if hasattr(raw, "sheet"):
             raw.sheet.refuse_faults(names)
         try:
-            with closing(_nonblank_batches_of_columns(checked, names, delimiter, header)) as batches:
+            with closing(_nonblank_batches_of_columns(stream, names, delimiter, header)) as batches:
                 columns = consume(batches)
-            checked.check_end_of_file()
         except (pa.ArrowInvalid, pa.ArrowCapacityError) as error:
             found = str(error)[:200]
-    # The parser accepts unclosed quotes and text after a closing quote without an error.
-    if found or not checked.sound:
+    if found or stream.has_nul or (stream.has_doubtful_quotes and not _quotes_are_sound(path, delimiter, encoding)):
         unknown = ReportsError(
             "the file must be a readable table",
             source=str(path),
             examples=found,
             hint=f"Write it again as text in UTF-8, with a {delimiter_name(delimiter)} between cells.",
         )
-        raise join_errors(
-            find_defects(path, delimiter, encoding) or [unknown if found else quotes_error(str(path), 0, "", delimiter)]
-        )
+        raise join_errors(find_defects(path, delimiter, encoding) or [unknown])
     return columns
 
 
@@ -293,8 +290,8 @@ def _first_line_of_each_row(
     """Return the first line of each row, counted from 1, in a file whose rows up to these can be read."""
     found = dict.fromkeys(rows, 0)
     delimiter = delimiter or max(DELIMITERS, key=lambda one: len(find_header(path, one, encoding).names))
-    with _open_numbered_rows(path, delimiter, encoding) as numbered, suppress(csv.Error, _TooLongError):
-        for number, line, _ in numbered:
+    with _open_bytes_as_text(path, encoding) as text, suppress(csv.Error, _TooLongError):
+        for number, line, _ in _rows_of_text(text, delimiter):
             found |= {number: line} if number in found else {}
             if number >= max(rows):
                 break
@@ -302,16 +299,22 @@ def _first_line_of_each_row(
 
 
 @contextmanager
-def _open_numbered_rows(
-    path: Path, delimiter: str, encoding: str | None
-) -> Iterator[Iterator[tuple[int, int, list[str]]]]:
-    """Open a file as `_rows_of_text`."""
+def _open_bytes_as_text(path: Path, encoding: str | None) -> Iterator[io.TextIOWrapper]:
+    """Open the bytes of a text in UTF-8 as characters, for the csv module."""
     with (
         open_as_utf8(path, encoding) as raw,
         io.TextIOWrapper(raw, encoding="latin-1", newline="") as text,
         _long_cells_allowed(),
     ):
-        yield _rows_of_text(text, delimiter)
+        yield text
+
+
+def _quotes_are_sound(path: Path, delimiter: str, encoding: str | None) -> bool:
+    """Return whether the csv module reads a file without a complaint."""
+    with _open_bytes_as_text(path, encoding) as text, suppress(csv.Error):
+        deque(csv.reader(text, strict=True, delimiter=delimiter), maxlen=0)
+        return True
+    return False
 
 
 def _rows_of_text(text: io.TextIOWrapper, delimiter: str) -> Iterator[tuple[int, int, list[str]]]:
@@ -344,9 +347,9 @@ def find_defects(
     broken: list[ReportsError] = []
     ragged: list[tuple[int, int]] = []
     number, width = -1, 0
-    with _open_numbered_rows(path, delimiter, encoding) as numbered:
+    with _open_bytes_as_text(path, encoding) as text:
         try:
-            for number, _, row in islice(numbered, most):
+            for number, _, row in islice(_rows_of_text(text, delimiter), most):
                 width = width or len(row)
                 defects += [] if defects else _error_of_first_non_utf8_byte(source, number, row)
                 zeros += [nul_byte_error(source, number)] if not zeros and any("\0" in cell for cell in row) else []
@@ -465,6 +468,8 @@ class _Buffered(io.BufferedReader):
 class _DigestedStream:
     """Stream whose bytes update a digest as they are read."""
 
+    closed = False  # Arrow asks
+
     def __init__(self, raw: BinaryIO, digest: Digest) -> None:
         self.raw, self.digest = raw, digest
 
@@ -477,7 +482,7 @@ class _DigestedStream:
 
 @contextmanager
 def open_as_utf8(path: Path, encoding: str | None = None, digest: Digest | None = None) -> Iterator[Any]:
-    """Open a plain or gzipped text for reading as UTF-8: decoded by its byte-order mark, else from `encoding`.
+    """Open a plain or gzipped text for reading as UTF-8 without a mark: decoded by its mark, else from `encoding`.
 
     A digest is updated with the bytes of the file as they are read, decompressed and not decoded.
 
@@ -495,6 +500,7 @@ def open_as_utf8(path: Path, encoding: str | None = None, digest: Digest | None 
         raw: Any = opened if digest is None else _DigestedStream(opened, digest)
         source = "utf-16" if start.startswith(UTF16_MARKS) else encoding or ENCODINGS[0]
         if start == UTF8_MARK or source == ENCODINGS[0]:
+            raw.read(len(UTF8_MARK) if start == UTF8_MARK else 0)
             yield raw
             return
         try:
@@ -533,7 +539,7 @@ def _nonblank_batches_of_columns(
     """Yield the named columns without blank rows."""
     several = len(header.names) > 1
     if header.is_last:
-        stream.read(BLOCK_BYTES)  # for its quotes: the parser refuses a header without a line end
+        stream.read(BLOCK_BYTES)  # notes its quotes: the parser refuses a header without a line end
         return
 
     reader = pa.csv.open_csv(
