@@ -14,7 +14,7 @@ from experiments.figure_files import NO_PICTURES, drawn_svg, has_matplotlib
 from experiments.papers import EXHIBITS
 from experiments.papers.cache import default_cache, rows_of, store
 from experiments.papers.exhibit import PAPERS, Exhibit, Row, Size, Verdict, declared
-from experiments.papers.page import page_text
+from experiments.papers.page import COMMAND, page_text
 
 from crowdveil.channels.rounding import format_bound
 from crowdveil.data import datasets
@@ -25,7 +25,7 @@ from crowdveil.files.atomic_write import Outputs, write_outputs
 DIGITS = 6
 """Significant digits of the numbers in a table."""
 KIND = "exhibit"
-LIST_HINT = "crowdveil reproduce --list shows all."
+LIST_HINT = f"{COMMAND} --list shows all."
 Progress = Callable[[float, float | None], None]
 
 
