@@ -11,7 +11,7 @@ from crowdveil.campaign.folder import read_campaign
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.errors import CertificateError, ReportsError
 from crowdveil.folder.campaign import campaign_reports
-from crowdveil.folder.campaign.campaign_reports import AcceptedReport, write_campaign_reports
+from crowdveil.folder.campaign.campaign_reports import AcceptedReport, write_questions
 from crowdveil.folder.results.result_files import read_results
 from crowdveil.folder.results.stated_source import read_stated_reports, read_stated_source
 from crowdveil.privacy.statement import PrivacyStatement, statement_sentences
@@ -234,9 +234,7 @@ CAMPAIGN = BUILT.campaign
 
 def levels_statement_of(folder: Path, levels: Sequence[int], *, named: bool) -> PrivacyStatement:
     """Return the statement on reports of workers who chose these levels."""
-    write_campaign_reports(
-        folder, CAMPAIGN, [AcceptedReport(k, range(4), [0] * 4, one) for k, one in enumerate(levels)]
-    )
+    write_questions(folder, CAMPAIGN, [AcceptedReport(k, range(4), [0] * 4, one) for k, one in enumerate(levels)])
     return statement_of_results(read_stated_reports(None, folder / "reports.csv"), CAMPAIGN if named else None)
 
 
