@@ -196,7 +196,8 @@ class Estimator(KnownArguments, Model[P, S], metaclass=EstimatorType):
                 given: Any = {"engine": engine, "memory": memory, "warm_start": warm_start, "progress": shown}
                 given |= {"prior": prior, "history": history}
                 return self.fit(reports, channel=channel, assignment=assignment, gold=gold, **given)
-        reports = self._as_reports(reports)
+        if not isinstance(reports, Reports):
+            reports = Reports.from_frame(reports, kind=self.capabilities.kind)
         data = validated_input(self, reports, channel, assignment, gold, prior, history)
         model = self.simplify(data.summary)
         if warm_start is not None and warm_start.by_worker:
@@ -247,10 +248,6 @@ class Estimator(KnownArguments, Model[P, S], metaclass=EstimatorType):
         require_known(type(self).__name__, settings, self.get_params())
         own: Any = self
         return replace(own, **settings)
-
-    def _as_reports(self, data: Reports | Any) -> Reports:
-        """Return reports unchanged, and the reports of a frame, as numbers if the method infers numbers."""
-        return data if isinstance(data, Reports) else Reports.from_frame(data, kind=self.capabilities.kind)
 
 
 def fit_without_intervals(
