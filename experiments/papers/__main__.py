@@ -7,12 +7,19 @@ import click
 from experiments.papers import EXHIBITS
 from experiments.papers.cache import default_cache
 from experiments.papers.page import COMMAND
-from experiments.papers.run import described, folders_of_files, load_exhibit, reproduce, selected, skipped
+from experiments.papers.run import (
+    described,
+    folders_of_files,
+    load_exhibit,
+    reproduce,
+    selected,
+    sentence_on_getting_datasets,
+    skipped,
+)
 
 from crowdveil.cli.display import error_line, json_text, print_result, print_written, progress_bar, warning_rows
 from crowdveil.cli.options import FOLDER
 from crowdveil.cli.verb import Verb, wants_json
-from crowdveil.data.published_sets import sentence_on_getting_datasets
 from crowdveil.errors import CrowdveilError
 from crowdveil.files.atomic_write import folder_errors, refuse_unwritable
 
@@ -98,7 +105,7 @@ def _make_writable_cache_folder(folder: Path) -> None:
     Raises:
         SettingsError: it cannot be written.
     """
-    with folder_errors(folder, role="the folder of measured steps", option="--cache"):
+    with folder_errors(folder, role="the folder of measured steps"):
         folder.mkdir(parents=True, exist_ok=True)
         refuse_unwritable(folder)
 

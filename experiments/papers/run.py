@@ -18,7 +18,6 @@ from experiments.papers.page import COMMAND, page_text
 
 from crowdveil.channels.rounding import format_bound
 from crowdveil.data import datasets
-from crowdveil.data.published_sets import sentence_on_getting_datasets
 from crowdveil.errors import SettingsError
 from crowdveil.files.atomic_write import Outputs, write_outputs
 
@@ -221,6 +220,14 @@ def _measured(exhibit: Exhibit, configuration: dict[str, Any]) -> list[Row]:
         if not set(row) <= set(exhibit.columns):
             raise SettingsError(f"a row of {exhibit.name} has the columns {exhibit.columns}", value=tuple(row))
     return [{name: row.get(name) for name in exhibit.columns} for row in rows]
+
+
+def sentence_on_getting_datasets(names: Sequence[str]) -> str:
+    """Return the sentence that says how missing sets are obtained."""
+    return (
+        f"'crowdveil data sources {' '.join(names)}' says where they are published and converts them; or set "
+        f"{datasets.VARIABLE} to the folder that has them."
+    )
 
 
 def _missing(exhibit: Exhibit) -> list[str]:
