@@ -182,7 +182,7 @@ def _settings_of_question(
 
 def _worker_budget_of_settings(root: Section) -> float | None:
     """Return the budget of a worker over all questions; None without one."""
-    found: Any = root.inner_table_values("privacy").get("budget_per_worker") if "privacy" in root else None
+    found: Any = root.section("privacy").all().get("budget_per_worker") if "privacy" in root else None
     return float(found) if type(found) in (int, float) else None
 
 
