@@ -34,8 +34,9 @@ from crowdveil.folder.crowd import (
     REPORTS_FILE,
     crowd_of_reports,
     json_bytes,
+    sha256_hex,
 )
-from crowdveil.folder.evidence import public_inputs_of_collection
+from crowdveil.folder.evidence import public_inputs
 from crowdveil.folder.write_collection import collection_outputs, report_files_in_memory
 
 FIRST_QUESTION = "question-1"
@@ -241,7 +242,7 @@ def collected_question(
         channel=channel,
         asked=dataclasses.replace(crowd.asked, assignment=assigned),
         collection=crowd.collection.with_channel(channel),
-        inputs=public_inputs_of_collection(json_bytes(certificate), crowd),
+        inputs=public_inputs(sha256_hex(json_bytes(certificate)), crowd),
     )
     files = report_files_in_memory(reports, certificate, crowd, assignment=text, campaign=campaign.to_bytes())
     return CollectedQuestion(campaign, evidence, files)
