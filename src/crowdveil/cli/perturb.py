@@ -258,6 +258,7 @@ def _composed_losses_as_json(collection: PerturbedCollection, cells: int, delta:
 def _data(collection: PerturbedCollection) -> dict[str, Any]:
     from crowdveil.channels.guarantee import ONE_RUN
     from crowdveil.data.facts.collection import GUARANTEE_SCOPE
+    from crowdveil.data.reports import Reports
     from crowdveil.privacy.mechanism_from_settings import mechanism_parameters_by_name
 
     answers, mechanism, alphabet = collection.answers, collection.mechanism, collection.answers.alphabet
@@ -281,7 +282,7 @@ def _data(collection: PerturbedCollection) -> dict[str, Any]:
         "workers": len(answers.workers),
         "answers": len(answers) if public else None,
         "assigned": None if collection.setup.assignment is None else len(collection.setup.assignment),
-        "reports": collection.count_of_sent_reports,
+        "reports": len(collection.sent) if isinstance(collection.sent, Reports) else len(answers.workers),
         "certificate_sha256": collection.crowd.collection.certificate_sha256,
     }
 

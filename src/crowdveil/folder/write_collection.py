@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from crowdveil.campaign.folder import CAMPAIGN_FILE
-from crowdveil.channels.certificate import mechanism_of_each_protected_channel
 from crowdveil.data.columnar_store import STORE_FILES, write_encoded
+from crowdveil.data.ingest.csv_files import content_digest
 from crowdveil.data.reports import Reports
 from crowdveil.data.write_reports import block_tables, report_schema, write_tables
 from crowdveil.errors import SettingsError
@@ -26,7 +26,6 @@ from crowdveil.folder.crowd import (
     SUMS_FILE,
     Crowd,
     crowd_of_blocks,
-    crowd_of_file,
     crowd_of_json,
     json_bytes,
     sha256_hex,
@@ -62,11 +61,10 @@ def write_reports(
     crowd: Crowd,
     *,
     assignment: str | None = None,
-    campaign: bytes | None = None,
     form: Form = "csv",
     replace: bool = False,
 ) -> None:
-    """Write `REPORTS_FILES[form]`, `crowd.json` and, if given, certificate, `assignment.csv` and `campaign.json`.
+    """Write `REPORTS_FILES[form]`, `crowd.json` and, if given, certificate and `assignment.csv`.
 
     Raises:
         SettingsError: the crowd does not belong to the reports or the certificate; or as `collection_outputs`.
@@ -77,15 +75,15 @@ def write_reports(
         metadata[CERTIFICATE_FILE] = json_bytes(certificate)
     if assignment is not None:
         metadata[ASSIGNMENT_FILE] = assignment.encode("utf-8")
-    if campaign is not None:
-        metadata[CAMPAIGN_FILE] = campaign
     names = (*metadata, CROWD_FILE, *REPORTS_FILES[form])
     with staged_outputs(collection_outputs(directory, names, replace=replace)) as temporary:
         for name, contents in metadata.items():
             (temporary / name).write_bytes(contents)
         write_report_files(temporary, reports, form)
-        file = temporary / REPORTS_FILES[form][0]
-        named = crowd_of_blocks(crowd, temporary) if form == "blocks" else crowd_of_file(crowd, file)
+        if form == "blocks":
+            named = crowd_of_blocks(crowd, temporary)
+        else:
+            named = dataclasses.replace(crowd, reports_sha256=content_digest(temporary / REPORTS_FILES[form][0]))
         (temporary / CROWD_FILE).write_bytes(named.to_json_bytes())
 
 
@@ -154,7 +152,8 @@ def _require_files_belong_together(reports: Reports, certificate: Mapping[str, A
     sealed = None if certificate is None else certificate["sha256"]
     if facts.certificate_sha256 != sealed:
         raise SettingsError("the crowd must name the certificate written with it", value=facts.certificate_sha256)
-    named = [] if certificate is None else mechanism_of_each_protected_channel(certificate)
+    parts = [] if certificate is None else certificate.get("channels", [certificate])
+    named = [str(part["mechanism"]) for part in parts if "mechanism" in part]
     if facts.lists_from_answers and named and not any(map(is_marked, named)):
         raise SettingsError(
             "if lists were taken from the answers, the certificate must be marked as without privacy",

@@ -20,7 +20,7 @@ from crowdveil.data.assignment import Assignment
 from crowdveil.data.evidence import Evidence, SummedReports
 from crowdveil.data.facts.collection import Collection
 from crowdveil.data.facts.inputs import Input
-from crowdveil.data.facts.notes import NUMBERED_WORKERS, has_code
+from crowdveil.data.facts.notes import NUMBERED_WORKERS, Note
 from crowdveil.data.facts.prior import Prior
 from crowdveil.data.identifiers import index_of, no_common_task_error
 from crowdveil.data.importers.personal_columns import NUMBERED_NAME
@@ -413,7 +413,7 @@ def _require_history_of_report_workers(history: History, start: Start | None, ev
     """Refuse a history of other workers, and a saved fit, which has learned them."""
     if start is not None:
         raise SettingsError(HISTORY_OR_FIT, value=history.source, hint=ONE_OF_BOTH)
-    if any(has_code(note, NUMBERED_WORKERS) for note in evidence.notes):
+    if any(isinstance(note, Note) and note.code == NUMBERED_WORKERS for note in evidence.notes):
         raise ReportsError(
             "workers who were named by an address cannot have a history: their numbers hold within one import",
             source=history.source,

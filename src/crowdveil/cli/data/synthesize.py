@@ -194,7 +194,7 @@ def synthesize(
     outputs = publication.synthesis_outputs(out, replace=replace)
     with open_sources(claims, layout) as source:
         replaced = outputs.check_and_list_replaced_files(inputs=[*source.inputs, tasks])
-        read = publication.read_claims(
+        originals, notes = publication.read_claims(
             source,
             bounds=bounds,
             outside=outside,
@@ -204,10 +204,10 @@ def synthesize(
             simulation=seed is not None,
         )
     with progress_bar("releasing") as bar:
-        result = publication.synthesize(read.claims, settings, bounds=bounds, seed=seed, progress=bar)
+        result = publication.synthesize(originals, settings, bounds=bounds, seed=seed, progress=bar)
     publication.write_synthesis(out, result, replace=replace)
     data = {name: value for name, value in result.to_json().items() if name != "format"}
-    data["warnings"] = [*result.warnings, *(f"For the curator only, not protected: {note}" for note in read.notes)]
+    data["warnings"] = [*result.warnings, *(f"For the curator only, not protected: {note}" for note in notes)]
     print_written(data, _rows(data, result), outputs.paths, replaced)
 
 
