@@ -16,8 +16,8 @@ from experiments.papers.cache import default_cache, rows_of, store
 from experiments.papers.exhibit import PAPERS, Exhibit, Row, Size, Verdict, declared
 from experiments.papers.page import COMMAND, page_text
 
+from crowdveil.answers import datasets
 from crowdveil.channels.rounding import format_bound
-from crowdveil.data import datasets
 from crowdveil.errors import SettingsError
 from crowdveil.files.atomic_write import Outputs, write_outputs
 

@@ -45,10 +45,10 @@ def page(folder: Path | None, out: Path | None, program: Path | None) -> None:
 def _write_one_file_page(folder: Path, out: Path) -> None:
     from hashlib import sha256
 
-    from crowdveil.campaign.document import spaced_name_to_compare
-    from crowdveil.campaign.folder import TOKENS_FILE, CampaignFolder
+    from crowdveil.campaign.files.folder import TOKENS_FILE, CampaignFolder
+    from crowdveil.campaign.rules.document import spaced_name_to_compare
+    from crowdveil.campaign.service.one_file_page import KIND, one_file_page
     from crowdveil.files.atomic_write import Outputs, write_outputs
-    from crowdveil.service.one_file_page import KIND, one_file_page
 
     outputs = Outputs(folder=out.parent, names=(out.name,), kind=KIND)
     replaced = outputs.check_and_list_replaced_files()

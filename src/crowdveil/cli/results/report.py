@@ -22,14 +22,14 @@ from crowdveil.cli.results.reports_argument import (
 from crowdveil.cli.verb import Verb
 
 if TYPE_CHECKING:
-    from crowdveil.campaign.document import Campaign
-    from crowdveil.data.sources.answer_source import AnswerSource
+    from crowdveil.answers.sources.answer_source import AnswerSource
+    from crowdveil.campaign.rules.document import Campaign
     from crowdveil.files.atomic_write import Outputs
-    from crowdveil.folder.evidence import EvidenceOptions
-    from crowdveil.folder.recorded_reading_options import NamedReports
+    from crowdveil.pages.conclusion import Conclusion
+    from crowdveil.pages.results_page import PageText, QuestionResults
     from crowdveil.privacy.statement import PrivacyStatement
-    from crowdveil.release.conclusion import Conclusion
-    from crowdveil.release.results_page import PageText, QuestionResults
+    from crowdveil.storage.evidence import EvidenceOptions
+    from crowdveil.storage.recorded_reading_options import NamedReports
 
 WORSE = ("use", "care", "unknown", "not enough")
 """Verdicts, the best first."""
@@ -84,15 +84,15 @@ def report(
     --grades also writes a table: numbers rounded to the scale, with 90 % intervals rounded outwards, the questions of a
     task together, and the name that --names has for each task.
     """
+    from crowdveil.campaign.statement.collection import joint_statement_of_questions
+    from crowdveil.campaign.statement.source import find_campaign_file
     from crowdveil.files.atomic_write import write_outputs
-    from crowdveil.folder.estimate_files import page_outputs
-    from crowdveil.folder.results.stated_source import find_campaign_file
-    from crowdveil.folder.results.task_names import read_names_of_tasks
-    from crowdveil.folder.tables import write_columns
+    from crowdveil.pages.grades import grade_columns, warnings_of_names
+    from crowdveil.pages.results_page import results_page
     from crowdveil.privacy.statement import statement_sentences
-    from crowdveil.release.grades import grade_columns, warnings_of_names
-    from crowdveil.release.privacy_statement import joint_statement_of_questions
-    from crowdveil.release.results_page import results_page
+    from crowdveil.storage.estimate_files import page_outputs
+    from crowdveil.storage.results.task_names import read_names_of_tasks
+    from crowdveil.storage.tables import write_columns
 
     path = out or folder / "report.html"
     outputs = page_outputs(path)
@@ -135,8 +135,9 @@ def _campaign_and_text(
     campaign: Path | None, title: str | None, question: str | None, *, with_workers: bool
 ) -> tuple[Campaign | None, PageText]:
     """Return the campaign, if there is one, and the text of the page."""
-    from crowdveil.campaign.folder import read_campaign
-    from crowdveil.release.results_page import NO_TITLE, PageText, campaign_text
+    from crowdveil.campaign.files.folder import read_campaign
+    from crowdveil.campaign.statement.facts import campaign_text
+    from crowdveil.pages.results_page import NO_TITLE, PageText
 
     if campaign is None:
         return None, PageText(title=title or NO_TITLE, question=question or "", with_workers=with_workers)
@@ -148,8 +149,8 @@ def _results_of_each_question(
     folder: Path, reports: NamedReports, asked: Campaign | None, text: PageText
 ) -> list[QuestionResults]:
     """Return the results of each question with the statement of its reports; `text` is that of the whole page."""
-    from crowdveil.folder.campaign.campaign_reports import existing_question_folders, export_folder_per_question
-    from crowdveil.release.privacy_statement import require_every_question
+    from crowdveil.campaign.files.campaign_reports import existing_question_folders, export_folder_per_question
+    from crowdveil.campaign.statement.collection import require_every_question
 
     folders = [] if asked is None else existing_question_folders(folder, asked)
     if asked is None or not folders:
@@ -176,10 +177,11 @@ def _results_with_statement(
     folder: Path, reports: NamedReports, campaign: Campaign | None, text: PageText
 ) -> QuestionResults:
     """Return the results in a folder, with the statement of their reports; `text` is that of the whole page."""
-    from crowdveil.folder.results.result_files import read_results
-    from crowdveil.folder.results.stated_source import find_reports_with_recorded_crowd, read_stated_reports
-    from crowdveil.release.privacy_statement import question_that_reports_answer, statement_of_results
-    from crowdveil.release.results_page import QuestionResults, campaign_text
+    from crowdveil.campaign.statement.collection import question_that_reports_answer, statement_of_results
+    from crowdveil.campaign.statement.facts import campaign_text
+    from crowdveil.campaign.statement.source import find_reports_with_recorded_crowd, read_stated_reports
+    from crowdveil.pages.results_page import QuestionResults
+    from crowdveil.storage.results.result_files import read_results
 
     results = read_results(folder)
     with _opened_reports(folder, reports) as (source, reading):
@@ -196,7 +198,7 @@ def _opened_reports(
     folder: Path, reports: NamedReports
 ) -> Iterator[tuple[AnswerSource | Path | None, EvidenceOptions]]:
     """Yield the source of reports, or the file of sums, None without any; and the options with which it is read."""
-    from crowdveil.folder.crowd import is_sums_file
+    from crowdveil.storage.crowd import is_sums_file
 
     used = reports
     if not reports.sources and not stated_options().intersection(READING_OPTIONS):
