@@ -8,7 +8,7 @@ from math import nextafter
 from typing import Any
 
 from crowdveil.errors import SettingsError
-from crowdveil.standalone.checks import MAX_CHANNELS, first_confusable_pair, text_defect
+from crowdveil.standalone.checks import MAX_CHANNELS, text_defect
 
 
 class Section:
@@ -202,10 +202,3 @@ def _check_budgets(common: Section, own: Sequence[Mapping[str, Any]]) -> None:
             raise SettingsError(
                 f"privacy.{name} goes with one question", value=name, hint="Make a campaign of each question."
             )
-
-
-def require_distinguishable_questions(texts: list[str]) -> None:
-    """Refuse questions that look alike."""
-    pair = first_confusable_pair(texts)
-    if pair or len(set(texts)) < len(texts):
-        raise SettingsError("no two questions look alike", value=pair[0] if pair else texts)
