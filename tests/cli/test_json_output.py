@@ -103,7 +103,6 @@ DONE: dict[str, tuple[list[Words], Words]] = {
     ),
     "data list": ([], ()),
     "data sources": ([], ("duchenne", "--from", "published", "--out", "converted")),
-    "reproduce": ([], ("sun2018/theorem1", "--quick", "--out", "shown", "--cache", "rows")),
 }
 """For every command: the commands that make its input, and the options of a run that is done."""
 

@@ -22,11 +22,12 @@ from crowdveil.em.estimator import Estimator
 from crowdveil.em.saved_fit import MANIFEST, SavedFit
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.estimators import ESTIMATORS, DawidSkene, OneCoin, WeightedMean
+from crowdveil.files.atomic_write import write_outputs
 from crowdveil.mechanisms.randomized_response import RandomizedResponse
 from crowdveil.published import PrivateDawidSkene
 from crowdveil.randomness import seeded
 from crowdveil.standalone.checks import digest
-from crowdveil.storage.given_files import read_saved_fit, write_saved_fit
+from crowdveil.storage.given_files import read_saved_fit, saved_fit_outputs
 from tests.crowds_that_grow import LABELS, crowd, part
 
 
@@ -73,7 +74,7 @@ def test_the_same_fit_gives_the_same_bytes(whole: bytes) -> None:
 
 def test_the_bytes_of_a_fit_are_written_and_read_as_they_are(whole: bytes, tmp_path: Path) -> None:
     """The file of a fit holds its bytes; reading it again names them by their digest."""
-    write_saved_fit(tmp_path / "fit", some_fit())
+    write_outputs(saved_fit_outputs(tmp_path / "fit"), {"fit": some_fit().to_bytes()})
 
     start = read_saved_fit(tmp_path / "fit")
 

@@ -240,10 +240,10 @@ def test_claims_outside_the_bounds_are_refused_or_clipped(tmp_path: Path) -> Non
     """Clipped claims are counted for the curator; without a policy they are refused."""
     path = tmp_path / "claims.csv"
     path.write_text("task,worker,value\na,1,100\na,2,0\nb,1,1000\n", encoding="utf-8")
-    read = read_claims(str(path), bounds=(1, 500), outside="clip")
+    claims, notes = read_claims(str(path), bounds=(1, 500), outside="clip")
 
-    assert read.claims.value.tolist() == [100.0, 1.0, 500.0]
-    assert read.notes == ("2 claims lay outside the bounds and were clipped to them.",)
+    assert claims.value.tolist() == [100.0, 1.0, 500.0]
+    assert notes == ("2 claims lay outside the bounds and were clipped to them.",)
     with pytest.raises(ReportsError, match="within the bounds"):
         read_claims(str(path), bounds=(1, 500))
 
@@ -254,20 +254,20 @@ def test_a_list_of_tasks_and_data_sets(tmp_path: Path) -> None:
     path.write_text("task,worker,value\na,1,3\n", encoding="utf-8")
     tasks.write_text("task\na\nb\n", encoding="utf-8")
 
-    listed = read_claims(str(path), bounds=(0, 9), tasks=tasks).claims
+    listed, _ = read_claims(str(path), bounds=(0, 9), tasks=tasks)
     assert (listed.tasks.tolist(), listed.public_tasks) == (["a", "b"], True)
-    assert not read_claims(str(path), bounds=(0, 9)).claims.public_tasks
+    assert not read_claims(str(path), bounds=(0, 9))[0].public_tasks
     found = load_or_skip("weather_temperature").answers
     with pytest.raises(ReportsError, match="in the given list of 2 tasks"):
         read_claims("dataset:weather_temperature", bounds=(-40, 120), outside="clip", tasks=tasks)
     names = [str(name) for name in found.tasks]
     tasks.write_text("\n".join(["task", "none", *names]), encoding="utf-8")
-    every = read_claims("dataset:weather_temperature", bounds=(-40, 120), outside="clip", tasks=tasks).claims
+    every, _ = read_claims("dataset:weather_temperature", bounds=(-40, 120), outside="clip", tasks=tasks)
     assert (every.tasks.tolist(), every.per_task.tolist()) == (["none", *names], [0, *found.per_task.tolist()])
     with pytest.raises(SettingsError, match="claims must be numbers"):
         read_claims("dataset:bluebird", bounds=(0, 1))
-    read = read_claims("dataset:weather_temperature", bounds=(-40, 120))
-    assert "no numbers" in read.notes[0]
+    _, notes = read_claims("dataset:weather_temperature", bounds=(-40, 120))
+    assert "no numbers" in notes[0]
 
 
 def test_a_pipe_is_not_read_to_see_whether_it_has_sums() -> None:

@@ -184,14 +184,9 @@ def _errors_as_report_errors(frame: Any, source: str = SOURCE) -> Iterator[None]
             "a frame must be a pandas, Polars, Arrow or Dask table, a DuckDB relation or a dict of columns, whose "
             "columns hold one kind of value each, text in UTF-8",
             source=source,
-            examples=_frame_type_or_column_error(frame, error),
+            examples=str(error).partition("\n")[0][:200] if _has_columns(frame) else type(frame).__name__,
             hint=MIXED_COLUMNS if _has_columns(frame) else NO_FRAME,
         ) from error
-
-
-def _frame_type_or_column_error(frame: Any, error: Exception) -> str:
-    """Return what was given in place of a frame, or the first line of the error on a column."""
-    return str(error).partition("\n")[0][:200] if _has_columns(frame) else type(frame).__name__
 
 
 def _has_columns(frame: Any) -> bool:

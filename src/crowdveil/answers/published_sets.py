@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from crowdveil.answers.datasets import META_FILE, VARIABLE
+from crowdveil.answers.datasets import META_FILE
 from crowdveil.answers.ingest.checked_column_codes import parse_numbers
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.files.atomic_write import Outputs
@@ -109,14 +109,6 @@ def missing_measured_or_other_state(name: str, directory: Path) -> str:
         hashlib.sha256(_uncompressed_bytes_or_empty(directory / name / file)).hexdigest() for file in CONVERTED
     )
     return "as measured" if found == tuple(PUBLISHED[name].sha256) else "other contents"
-
-
-def sentence_on_getting_datasets(names: Sequence[str]) -> str:
-    """Return the sentence that says how missing sets are obtained."""
-    return (
-        f"'crowdveil data sources {' '.join(names)}' says where they are published and converts them; or set "
-        f"{VARIABLE} to the folder that has them."
-    )
 
 
 def known_set_names(names: Sequence[str]) -> list[str]:

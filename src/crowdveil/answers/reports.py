@@ -386,7 +386,7 @@ class Reports:
         """Return the reports of the coded columns of a frame, the columns as stated, and notes on them."""
         asked, options = options.asked, options.with_ordered_labels(original.ordered_labels)
         columns = options.with_missing_policy(columns)
-        columns, notes = columns_as_stated(columns, options)
+        columns, notes = columns_as_stated(columns, options.choices, options.label_map)
         reports = cls.from_columns(columns, replace(options, map_labels=None, multiple=NEVER))
         fields = reports.rows, reports.tasks, reports.workers, reports.alphabet
         return cls.from_rows(*fields, asked, original), columns, notes

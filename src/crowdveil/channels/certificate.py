@@ -10,7 +10,7 @@ changes, not forgery. `mechanism` is one of a fixed list of names. It is not che
 guarantee; neither is the mark of a simulation.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -47,11 +47,6 @@ def refusals_as(kind: type[CertificateError | CampaignError | DeviceError]) -> I
 def simulation_mark(seed: int) -> str:
     """Return the mark after the mechanism in the certificate of a simulation."""
     return f", SIMULATION from seed {seed}{NO_PRIVACY}"
-
-
-def mechanism_of_each_protected_channel(certificate: Mapping[str, Any]) -> list[str]:
-    """Return the mechanism names of a certificate, one per protected channel."""
-    return [str(part["mechanism"]) for part in certificate.get("channels", [certificate]) if "mechanism" in part]
 
 
 def with_format_and_checksum(fields: dict[str, Any]) -> dict[str, object]:

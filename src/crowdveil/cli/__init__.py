@@ -28,7 +28,6 @@ from crowdveil.cli.privacy.account import account
 from crowdveil.cli.privacy.audit import audit
 from crowdveil.cli.privacy.statement import statement
 from crowdveil.cli.privacy.verify import verify
-from crowdveil.cli.reproduce import reproduce
 from crowdveil.cli.results.agreement import agreement
 from crowdveil.cli.results.conclude import conclude
 from crowdveil.cli.results.next_answers import next_answers
@@ -53,7 +52,7 @@ SECTIONS: dict[str, tuple[click.Command, ...]] = {
     "Quality and the next answers": (agreement, review, conclude, next_answers),
     "Ask a crowd": (plan, perturb, campaign),
     "Privacy": (account, statement, verify, audit),
-    "Data and experiments": (data, demo, reproduce),
+    "Data and experiments": (data, demo),
 }
 """Verbs by the heading of help, in the order of help."""
 NOT_CHECKED = 3

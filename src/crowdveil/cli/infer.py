@@ -513,9 +513,10 @@ def _score_decide_and_write(
     inference: Inference, outputs: Outputs, asked: InferOptions, score: KnownTruths | None
 ) -> Inference:
     """Write the truths, and return the inference with its score; what is written does not depend on the score."""
+    from crowdveil.files.atomic_write import write_outputs
     from crowdveil.inference.scores.score import with_decisions, with_gold_score
     from crowdveil.storage.estimate_files import outdated_output_notes, write_estimate
-    from crowdveil.storage.given_files import write_saved_fit
+    from crowdveil.storage.given_files import saved_fit_outputs
 
     costs = _costs(inference, asked)
     decide: dict[str, Any] = {"abstain_below": asked.abstain_below}
@@ -525,7 +526,8 @@ def _score_decide_and_write(
     if asked.decides_by_cost_or_confidence:
         written, shown = with_decisions(inference, **decide), with_decisions(shown, **decide, known=score)
     if asked.save_fit is not None:
-        write_saved_fit(asked.save_fit, replace(inference.saved_fit(), inputs=inference.inputs))
+        fit = replace(inference.saved_fit(), inputs=inference.inputs)
+        write_outputs(saved_fit_outputs(asked.save_fit), {asked.save_fit.name: fit.to_bytes()})
     digest = inference.evidence.sha256
     outdated = outdated_output_notes(outputs.folder, digest)
     with progress_bar("writing") as bar:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import click
 from click.core import ParameterSource
 
-from crowdveil.cli.verb import set_heading
+from crowdveil.cli.verb import HEADING
 from crowdveil.registry import DESIGNED_MECHANISMS, ENGINE_NAMES, MECHANISM_ENTRIES, MECHANISM_NAMES, mechanisms_with
 
 if TYPE_CHECKING:
@@ -184,7 +184,7 @@ def option_group(*declared: Callable[[Any], Any], heading: str | None = None) ->
             decorated = option(decorated)
         for parameter in decorated.__click_params__[len(earlier) :]:
             if heading is not None:
-                set_heading(parameter, heading)
+                setattr(parameter, HEADING, heading)
         return decorated
 
     return declare

@@ -257,6 +257,7 @@ def _composed_losses_as_json(collection: PerturbedCollection, cells: int, delta:
 
 def _data(collection: PerturbedCollection) -> dict[str, Any]:
     from crowdveil.answers.facts.collection import GUARANTEE_SCOPE
+    from crowdveil.answers.reports import Reports
     from crowdveil.channels.guarantee import ONE_RUN
     from crowdveil.design.mechanism_from_settings import mechanism_parameters_by_name
     from crowdveil.storage.perturbed_collection import crowd_of_collection
@@ -283,7 +284,7 @@ def _data(collection: PerturbedCollection) -> dict[str, Any]:
         "workers": len(answers.workers),
         "answers": len(answers) if public else None,
         "assigned": None if collection.setup.assignment is None else len(collection.setup.assignment),
-        "reports": collection.count_of_sent_reports,
+        "reports": len(collection.sent) if isinstance(collection.sent, Reports) else len(answers.workers),
         "certificate_sha256": facts.certificate_sha256,
     }
 

@@ -360,11 +360,6 @@ class Estimate:
         """Return `workers_columns` as an Arrow table; nan becomes null."""
         return _arrow_table(self.workers_columns())
 
-    @property
-    def _convergence(self) -> str:
-        """The number of steps, and why the fit ended, in words."""
-        return ENDINGS[self.stopped].format(number_of(self.steps, "step"))
-
     def __str__(self) -> str:
         """Return the size of the estimate, and its error beside that of the best constant."""
         return "\n".join([f"Estimate by {self.method}", *self._summary_lines()])
@@ -374,7 +369,8 @@ class Estimate:
         return f"<Estimate by {self.method}: {self._summary_lines()[0]}>"
 
     def _summary_lines(self) -> list[str]:
-        size = f"{len(self.tasks):,} tasks, {len(self.worker_names):,} workers, {self._convergence}"
+        ending = ENDINGS[self.stopped].format(number_of(self.steps, "step"))
+        size = f"{len(self.tasks):,} tasks, {len(self.worker_names):,} workers, {ending}"
         known = [] if self.cross_validation is None else [str(self.cross_validation)]
         return [size, str(self.baseline), *known, *(["Read through the channel."] if self.channel_used else [])]
 

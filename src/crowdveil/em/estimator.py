@@ -196,7 +196,8 @@ class Estimator(KnownArguments, Model[P, S], metaclass=EstimatorType):
                 given: Any = {"engine": engine, "memory": memory, "warm_start": warm_start, "progress": shown}
                 given |= {"prior": prior, "history": history}
                 return self.fit(reports, channel=channel, assignment=assignment, gold=gold, **given)
-        reports = self._as_reports(reports)
+        if not isinstance(reports, Reports):
+            reports = Reports.from_frame(reports, kind=self.capabilities.kind)
         data = validated_input(self, reports, channel, assignment, gold, prior, history)
         model = self.simplify(data.summary)
         if warm_start is not None and warm_start.by_worker:
@@ -206,11 +207,8 @@ class Estimator(KnownArguments, Model[P, S], metaclass=EstimatorType):
             model = model if data.gold.number_of_known_truths else model.model_for_resumed_fit(data.summary, warm_start)
             result = run_em(model, initial, data, progress=progress, engine=engine, memory=memory)
             return replace(to_estimate(result, data), original=reports.original)
-        results = []  # a loop here, so that the stack to the kernel stays flat
-        for initial in model.initializations(data):
-            result = run_em(model, initial, data, progress=progress, engine=engine, memory=memory)
-            results.append(result_after_restarts_from_saddle(result, initial, data))
-        return replace(to_estimate(_fit_with_highest_likelihood(results), data), original=reports.original)
+        result = _likeliest_fit(model, data, progress=progress, engine=engine, memory=memory)
+        return replace(to_estimate(result, data), original=reports.original)
 
     def fit_predict(self, reports: Reports | Any, **inputs: Any) -> Any:
         """Return the columns task and truth, as the kind of frame of the answers (Arrow for `Reports`).
@@ -251,10 +249,6 @@ class Estimator(KnownArguments, Model[P, S], metaclass=EstimatorType):
         own: Any = self
         return replace(own, **settings)
 
-    def _as_reports(self, data: Reports | Any) -> Reports:
-        """Return reports unchanged, and the reports of a frame, as numbers if the method infers numbers."""
-        return data if isinstance(data, Reports) else Reports.from_frame(data, kind=self.capabilities.kind)
-
 
 def fit_without_intervals(
     estimator: Estimator[Any, Any],
@@ -266,15 +260,14 @@ def fit_without_intervals(
 ) -> Estimate:
     """Return the estimate of `Estimator.fit` without credible intervals of workers, which simulations do not need."""
     data = validated_input(estimator, reports, channel, assignment, prior=prior)
-    model, results = estimator.simplify(data.summary), []
-    for initial in model.initializations(data):
-        results.append(result_after_restarts_from_saddle(run_em(model, initial, data, intervals=False), initial, data))
-    return to_estimate(_fit_with_highest_likelihood(results), data)
+    return to_estimate(_likeliest_fit(estimator.simplify(data.summary), data, intervals=False), data)
 
 
-def _fit_with_highest_likelihood(results: list[FitResult[Any, Any]]) -> FitResult[Any, Any]:
-    """Return the fit with the highest likelihood."""
-    return results[0] if len(results) == 1 else max(results, key=lambda result: result.log_likelihoods[-1:])
+def _likeliest_fit(model: Model[P, S], data: FitInput, **running: Any) -> FitResult[P, S]:
+    """Return the fit with the highest likelihood of those from all initial parameters; `running` as in `run_em`."""
+    starts = model.initializations(data)
+    results = [result_after_restarts_from_saddle(run_em(model, one, data, **running), one, data) for one in starts]
+    return max(results, key=lambda result: result.log_likelihoods[-1:])
 
 
 def to_estimate(result: FitResult[Any, Any], data: FitInput) -> Estimate:

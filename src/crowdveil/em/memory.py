@@ -73,10 +73,6 @@ class MemoryNeeds(NamedTuple):
         fit = self.extra.shared + threads * self.bytes_per_thread_and_block + unmerged + parameters + table
         return self.counts + max(fit, self.extra.preparation)
 
-    def of_fit_alone(self) -> Self:
-        """Return the needs of a process that prepares nothing."""
-        return self._replace(extra=self.extra._replace(preparation=0))
-
 
 @dataclass(frozen=True, slots=True)
 class MemoryPlan:

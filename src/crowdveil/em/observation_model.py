@@ -173,9 +173,9 @@ class _Symbols(NamedTuple):
 def _symbols_of_all_channels(table: ChannelTable) -> _Symbols:
     parts = [_table_with_null_if_protected(one, table.protects_participation) for one in table.channels]
     return _Symbols(
-        channel=np.repeat(np.arange(len(parts)), [len(part.names) for part in parts]),
-        names=np.array([name for part in parts for name in part.names]),
-        table=np.concatenate([part.table for part in parts], axis=1),
+        channel=np.repeat(np.arange(len(parts)), [len(names) for names, _ in parts]),
+        names=np.array([name for names, _ in parts for name in names]),
+        table=np.concatenate([table for _, table in parts], axis=1),
     )
 
 
@@ -201,21 +201,17 @@ def _observation_model_of(
     )
 
 
-class _ChannelSymbols(NamedTuple):
-    """One channel of a table: names of its outputs, and P(output | input)."""
+def _table_with_null_if_protected(channel: Channel, protected: bool) -> tuple[tuple[str, ...], NDArray[np.float64]]:
+    """Return the outputs of a channel, and P(output | input).
 
-    names: tuple[str, ...]
-    table: NDArray[np.float64]
-
-
-def _table_with_null_if_protected(channel: Channel, protected: bool) -> _ChannelSymbols:
-    """Return a channel's table; in a table that protects participation, a public channel maps NULL to NULL only."""
+    In a table that protects participation, a public channel maps NULL to NULL only.
+    """
     if channel.participation == "protected" or not protected:
-        return _ChannelSymbols(channel.outputs, channel.probabilities)
+        return channel.outputs, channel.probabilities
     labels, reports = channel.probabilities.shape
     table = np.zeros((labels + 1, reports + 1))
     table[:labels, :reports], table[labels, reports] = channel.probabilities, 1.0
-    return _ChannelSymbols((*channel.outputs, NULL), table)
+    return (*channel.outputs, NULL), table
 
 
 def _with_null_reports_of_assigned_cells(reports: Reports, assignment: Assignment, table: ChannelTable) -> Reports:

@@ -63,17 +63,14 @@ def result_after_restarts_from_saddle(result: FitResult[Any, Any], initial: Any,
         new = 0
         for direction in (1.0, -1.0):
             restart = run_em(model, model.jittered_to_leave_saddle_point(first, direction, seed), data)
-            if all(_posteriors_differ(restart, other) for other in optima):
+            changes = (np.abs(restart.tasks.posterior - one.tasks.posterior).max() for one in optima)
+            if all(change > MIN_DIFFERENCE for change in changes):
                 optima.append(restart)
                 new += 1
         unchanged = 0 if new else unchanged + 1
         if len(optima) == 1 or unchanged == MAX_UNCHANGED_PAIRS:
             break
     return _likeliest_optimum_or_tied_mean(optima)
-
-
-def _posteriors_differ(one: FitResult[Any, Any], other: FitResult[Any, Any]) -> bool:
-    return bool(np.abs(one.tasks.posterior - other.tasks.posterior).max() > MIN_DIFFERENCE)
 
 
 def _likeliest_optimum_or_tied_mean(optima: Sequence[FitResult[Any, Any]]) -> FitResult[Any, Any]:

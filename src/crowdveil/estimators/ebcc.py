@@ -62,7 +62,7 @@ class EbccParameters(CrowdParameters):
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ebcc(CrowdEstimator):
+class Ebcc(CrowdEstimator[EbccParameters]):
     """Variational Bayes from the (deconvolved) votes; the start with the highest lower bound is returned.
 
     The first subtypes of a task are pseudo-random numbers that follow from counts of its reports: tasks, workers and
@@ -133,15 +133,14 @@ class Ebcc(CrowdEstimator):
         initial = self.initialize(data.summary)
         return tuple(replace(initial, start=start) for start in range(self.starts))
 
-    def memory(self, summary: Summary, parameters: CrowdParameters) -> MemoryUse:
+    def memory(self, summary: Summary, parameters: EbccParameters) -> MemoryUse:
         """Return the size of the posterior sums, of the tables, and of a block's posteriors of pairs."""
         pairs = summary.labels * self.subtypes
         tables = 48 * summary.workers * pairs * max(summary.labels, summary.model.full_table.shape[1])
         return MemoryUse(summary.workers * summary.symbols * pairs, tables, per_thread=32 * pairs * summary.tasks)
 
-    def e_step(self, block: GoldBlock, parameters: CrowdParameters) -> EStep[CrowdStatistics]:
+    def e_step(self, block: GoldBlock, parameters: EbccParameters) -> EStep[CrowdStatistics]:
         """Return posteriors of the block's tasks, and the sums of those of pairs by worker and report."""
-        assert isinstance(parameters, EbccParameters)
         model, labels = parameters.pool.model, parameters.pool.labels
         of_task = model.task_group[block.block.first : block.block.stop]
         if parameters.is_initial:
@@ -164,9 +163,8 @@ class Ebcc(CrowdEstimator):
         sums = by_row.reshape(-1, model.listed_symbol_count, pairs.shape[1]).transpose(0, 2, 1)
         return EStep(CrowdStatistics(sums, by_truth, likelihood), posterior)
 
-    def m_step(self, statistics: CrowdStatistics, parameters: CrowdParameters) -> EbccParameters:
+    def m_step(self, statistics: CrowdStatistics, parameters: EbccParameters) -> EbccParameters:
         """Return the Dirichlet posteriors from expected answers, and participations."""
-        assert isinstance(parameters, EbccParameters)
         labels = parameters.pool.labels
         by_pair = statistics.by_truth.sum(axis=0).reshape(labels, self.subtypes)
         parameters = replace(
@@ -188,9 +186,8 @@ class Ebcc(CrowdEstimator):
             )
         return parameters
 
-    def worker_table(self, statistics: CrowdStatistics, parameters: CrowdParameters) -> WorkerTable:
+    def worker_table(self, statistics: CrowdStatistics, parameters: EbccParameters) -> WorkerTable:
         """Return posterior mean confusion matrices, averaged over subtypes, and abilities under the class prior."""
-        assert isinstance(parameters, EbccParameters)
         labels, many = parameters.subtypes.shape
         shares = parameters.subtypes / parameters.subtypes.sum(axis=1, keepdims=True)
         rows = parameters.tables / parameters.tables.sum(axis=2, keepdims=True)
@@ -204,9 +201,8 @@ class Ebcc(CrowdEstimator):
             participation=parameters.participation if parameters.pool.protected else None,
         )
 
-    def log_prior(self, parameters: CrowdParameters) -> float:
+    def log_prior(self, parameters: EbccParameters) -> float:
         """Return minus the divergences of the posteriors from their priors, and the Beta log-density."""
-        assert isinstance(parameters, EbccParameters)
         learned = parameters.summary.prior is None
         divergence = dirichlet_divergence(parameters.classes, np.ones(1)) if learned else 0.0
         divergence += dirichlet_divergence(parameters.subtypes, np.full(1, self.concentration / self.subtypes))
@@ -215,18 +211,14 @@ class Ebcc(CrowdEstimator):
         )
         return log_participation_prior(parameters) - divergence
 
-    def jittered_to_leave_saddle_point(
-        self, parameters: CrowdParameters, direction: float, seed: int
-    ) -> EbccParameters:
+    def jittered_to_leave_saddle_point(self, parameters: EbccParameters, direction: float, seed: int) -> EbccParameters:
         """Return the parameters with slightly changed counts."""
-        assert isinstance(parameters, EbccParameters)
         tables = jittered_mostly_in_one_number(parameters.tables, direction, seed)
         return with_geometric_mean_probabilities(replace(parameters, tables=tables, score_tables=None))
 
-    def from_state(self, initial: CrowdParameters, state: FitState) -> EbccParameters:
+    def from_state(self, initial: EbccParameters, state: FitState) -> EbccParameters:
         """Return the parameters of the state; new workers keep the prior."""
         known = CrowdEstimator.from_state(self, initial, state)
-        assert isinstance(known, EbccParameters)
         if known.subtypes.shape != (known.pool.labels, self.subtypes):
             raise ValueError(f"subtypes has the shape {known.subtypes.shape}")
         return with_geometric_mean_probabilities(known)

@@ -49,7 +49,7 @@ class MaceParameters(CrowdParameters):
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mace(CrowdEstimator):
+class Mace(CrowdEstimator[MaceParameters]):
     """Variational EM from the (deconvolved) majority vote; deterministic, so restarts are not needed.
 
     The ability of a worker is E[theta] + E[1 - theta] / K: P(right answer) of a worker who spams evenly.
@@ -93,9 +93,8 @@ class Mace(CrowdEstimator):
             )
         )
 
-    def m_step(self, statistics: CrowdStatistics, parameters: CrowdParameters) -> MaceParameters:
+    def m_step(self, statistics: CrowdStatistics, parameters: MaceParameters) -> MaceParameters:
         """Return the posteriors of theta and xi from expected answers, and participations."""
-        assert isinstance(parameters, MaceParameters)
         reports = sums_over_listed_and_null_reports(statistics, parameters)
         for _ in range(M_STEPS if parameters.pool.noise else 1):
             answers, participation = expected_answers_and_participations(reports, parameters)
@@ -116,9 +115,8 @@ class Mace(CrowdEstimator):
             )
         return parameters
 
-    def worker_table(self, statistics: CrowdStatistics, parameters: CrowdParameters) -> WorkerTable:
+    def worker_table(self, statistics: CrowdStatistics, parameters: MaceParameters) -> WorkerTable:
         """Return abilities and posterior mean confusion matrices."""
-        assert isinstance(parameters, MaceParameters)
         labels = parameters.pool.labels
         knows = parameters.knowing[:, 1] / parameters.knowing.sum(axis=1)
         strategy = parameters.strategy / parameters.strategy.sum(axis=1, keepdims=True)
@@ -130,26 +128,21 @@ class Mace(CrowdEstimator):
             participation=parameters.participation if parameters.pool.protected else None,
         )
 
-    def log_prior(self, parameters: CrowdParameters) -> float:
+    def log_prior(self, parameters: MaceParameters) -> float:
         """Return minus the divergence of the posteriors of theta and xi from their priors, and the Beta log-density."""
-        assert isinstance(parameters, MaceParameters)
         prior = np.full(parameters.strategy.shape[1], self.strategy)
         divergence = dirichlet_divergence(parameters.knowing, np.array(self.competence))
         divergence += dirichlet_divergence(parameters.strategy, prior)
         return log_participation_prior(parameters) - divergence
 
-    def jittered_to_leave_saddle_point(
-        self, parameters: CrowdParameters, direction: float, seed: int
-    ) -> MaceParameters:
+    def jittered_to_leave_saddle_point(self, parameters: MaceParameters, direction: float, seed: int) -> MaceParameters:
         """Return the parameters with slightly changed counts."""
-        assert isinstance(parameters, MaceParameters)
         knowing = jittered_mostly_in_one_number(parameters.knowing, direction, seed)
         return replace(with_geometric_mean_confusion(replace(parameters, knowing=knowing)), score_tables=None)
 
-    def from_state(self, initial: CrowdParameters, state: FitState) -> MaceParameters:
+    def from_state(self, initial: MaceParameters, state: FitState) -> MaceParameters:
         """Return the parameters of the state; new workers keep the prior."""
         known = CrowdEstimator.from_state(self, initial, state)
-        assert isinstance(known, MaceParameters)
         return with_geometric_mean_confusion(known)
 
 

@@ -51,27 +51,20 @@ class CoinParameters:
         summary, pool: counts of the reports, and the answer frequencies estimated from them.
         class_prior: P(truth), shape (labels,).
         ability: P(answer right), shape (workers,); None before the first step, whose posterior is the share of votes.
-        votes: cached log-likelihoods of votes.
+        votes: cached `vote_log_likelihoods`.
     """
 
     summary: Summary
     pool: AnswerFrequencies
     class_prior: NDArray[np.float64]
     ability: NDArray[np.float64] | None
-    votes: "VoteLogLikelihoods | None" = None
+    votes: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
 
     @property
     def probability_of_each_wrong_label(self) -> NDArray[np.float64]:
         """P(a given wrong answer), shape (workers,)."""
         assert self.ability is not None
         return np.maximum((1 - self.ability) / (self.summary.labels - 1), TINY)
-
-
-class VoteLogLikelihoods(NamedTuple):
-    """log P(a given wrong answer), and the log-likelihood ratio of a right answer to it; shapes (workers,)."""
-
-    wrong: NDArray[np.float64]
-    weight: NDArray[np.float64]
 
 
 class CoinStatistics(NamedTuple):
@@ -205,11 +198,14 @@ class CoinModel(Estimator[CoinParameters, CoinStatistics]):
         return self.smoothing * float(cells.sum()) + float(known)
 
 
-def vote_log_likelihoods(parameters: CoinParameters) -> VoteLogLikelihoods:
-    """Return the log-likelihoods of a report of each worker; abilities must not be None."""
+def vote_log_likelihoods(parameters: CoinParameters) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return log P(a given wrong answer), and the log-likelihood ratio of a right answer to it; shapes (workers,).
+
+    Abilities must not be None.
+    """
     assert parameters.ability is not None
     wrong = np.log(parameters.probability_of_each_wrong_label)
-    return VoteLogLikelihoods(wrong, np.log(parameters.ability) - wrong)
+    return wrong, np.log(parameters.ability) - wrong
 
 
 @final

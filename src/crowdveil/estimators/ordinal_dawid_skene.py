@@ -97,7 +97,7 @@ MAX_CONCENTRATION = 16.0
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OrdinalDawidSkene(CrowdEstimator):
+class OrdinalDawidSkene(CrowdEstimator[CrowdParameters]):
     """Dawid-Skene for ordered labels; confusion matrices are mixtures of worker types with learned shares.
 
     `log_likelihoods` is the mean-field lower bound of the log-likelihood, priors included; it never falls.

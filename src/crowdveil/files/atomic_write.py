@@ -195,21 +195,19 @@ def _created_folder(folder: Path, *, private: bool) -> Iterator[None]:
 
 
 @contextmanager
-def folder_errors(folder: Path, *, role: str = "the output folder", option: str = "") -> Iterator[None]:
+def folder_errors(folder: Path, *, role: str = "the output folder") -> Iterator[None]:
     """Convert an OSError about this folder into a SettingsError; other errors pass unchanged.
 
     Args:
         folder: folder that is written.
         role: subject of the error.
-        option: option that names another folder; empty if there are several.
     """
     try:
         yield
     except OSError as error:
         if not _error_names_folder(error, folder):
             raise
-        another = f" with {option}" if option else ""
-        hint = f"{error.strerror or error}. Choose another folder{another}, or make room."
+        hint = f"{error.strerror or error}. Choose another folder, or make room."
         raise SettingsError(f"{role} must be writable", value=str(folder), hint=hint) from error
 
 

@@ -7,7 +7,6 @@ Gold whose seed is not known is compared with all tasks by means.
 
 import hashlib
 import math
-import secrets
 from collections.abc import Iterable, Mapping
 from statistics import NormalDist
 from typing import Any
@@ -24,11 +23,6 @@ SHOWN = 3
 
 LEVEL = 0.001
 """Probability that a random sample is called none."""
-
-
-def new_seed() -> int:
-    """Return a random seed below `MAX_SEED`, from the operating system."""
-    return secrets.randbelow(MAX_SEED)
 
 
 def seeded_order_of_tasks(tasks: Iterable[Any], seed: int) -> NDArray[np.int64]:

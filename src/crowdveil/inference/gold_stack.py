@@ -103,7 +103,8 @@ def estimate_stacked_with_gold(
     fold = np.random.default_rng(0).permutation(len(at)) % FOLDS
     without = fits_without_gold(estimator, reports, inputs) if without is None else without
     plain = without.result
-    own = _without_vote_share(estimator)
+    # The votes are a member of their own.
+    own = replace(estimator, vote_share=0.0) if isinstance(estimator, HierarchicalDawidSkene) else estimator
     guided = estimate if own == estimator else own.fit(reports, **inputs)
     held, steps = _held_out_gold_posterior(own, reports, inputs, at, fold)
     others = [*without.others.values(), plain.posterior]
@@ -140,11 +141,6 @@ def fits_without_gold(estimator: Estimator[Any, Any], reports: Reports, inputs: 
         fits[method.name] = method.fit(reports, **own)
     steps = plain.steps + sum(one.steps for one in fits.values())
     return WithoutGold(plain, {name: one.posterior for name, one in fits.items()}, steps)
-
-
-def _without_vote_share(estimator: Estimator[Any, Any]) -> Estimator[Any, Any]:
-    """Return the estimator without its share of the votes, which are a member of their own."""
-    return replace(estimator, vote_share=0.0) if isinstance(estimator, HierarchicalDawidSkene) else estimator
 
 
 def _held_out_gold_posterior(

@@ -17,7 +17,7 @@ from crowdveil.answers.assignment import Assignment
 from crowdveil.answers.evidence import Evidence, SummedReports
 from crowdveil.answers.facts.collection import Collection
 from crowdveil.answers.facts.inputs import Input
-from crowdveil.answers.facts.notes import NUMBERED_WORKERS, has_code
+from crowdveil.answers.facts.notes import NUMBERED_WORKERS, Note
 from crowdveil.answers.facts.prior import Prior
 from crowdveil.answers.frame_answers import ColumnKeywords
 from crowdveil.answers.identifiers import index_of, no_common_task_error
@@ -414,7 +414,7 @@ def _require_history_of_report_workers(history: History, start: Start | None, ev
     """Refuse a history of other workers, and a saved fit, which has learned them."""
     if start is not None:
         raise SettingsError(HISTORY_OR_FIT, value=history.source, hint=ONE_OF_BOTH)
-    if any(has_code(note, NUMBERED_WORKERS) for note in evidence.notes):
+    if any(isinstance(note, Note) and note.code == NUMBERED_WORKERS for note in evidence.notes):
         raise ReportsError(
             "workers who were named by an address cannot have a history: their numbers hold within one import",
             source=history.source,

@@ -113,10 +113,6 @@ class QuestionResults(NamedTuple):
         alphabet = self.evidence.reports.alphabet if channel is None else channel.alphabet
         return alphabet if isinstance(alphabet, Scale) else None
 
-    def verdict_on_use_of_truths(self) -> Conclusion:
-        """Return whether the truths can be used."""
-        return conclude(self.results.estimate, self.statement, self.evidence)
-
 
 class ResultsPage(NamedTuple):
     """Page of results as HTML, and the conclusion of each question."""
@@ -135,7 +131,7 @@ def results_page(
         statement: statement of privacy of all reports; by default that of the first question.
         text: title of the page and facts; by default the text of the first question.
     """
-    conclusions = [one.verdict_on_use_of_truths() for one in answered]
+    conclusions = [conclude(one.results.estimate, one.statement, one.evidence) for one in answered]
     whole, text = statement or answered[0].statement, text or answered[0].text
     return ResultsPage(_render_results_page(answered, conclusions, whole, text), conclusions)
 

@@ -348,14 +348,9 @@ def predict_group(
     return results
 
 
-def _row_of_smallest_epsilon(results: list[PlanRow]) -> PlanRow | None:
-    """Return the result with the smallest epsilon, then fewest bytes, and error; None if there is none."""
-
-    def order(one: PlanRow) -> tuple[float, ...]:
-        name = CANDIDATE_NAMES.index(one.name)
-        return one.epsilon, one.cost.bytes, one.prediction.error, name
-
-    return min(results, key=order, default=None)
+def _cost_order(one: PlanRow) -> tuple[float, ...]:
+    """Return the order of results: smallest epsilon, then fewest bytes, and error."""
+    return one.epsilon, one.cost.bytes, one.prediction.error, CANDIDATE_NAMES.index(one.name)
 
 
 def _cheapest_row_after_confirmation(
@@ -367,7 +362,7 @@ def _cheapest_row_after_confirmation(
     """
     confirmed: set[tuple[float, str]] = set()
     while True:
-        chosen = _row_of_smallest_epsilon([result for result in results if result.prediction.error <= target])
+        chosen = min((one for one in results if one.prediction.error <= target), key=_cost_order, default=None)
         if chosen is None or (chosen.epsilon, chosen.name) in confirmed:
             return results, chosen
         whole = chosen.prediction.simulated_tasks in (campaign.tasks, campaign.cells_per_worker)

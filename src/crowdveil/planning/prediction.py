@@ -122,13 +122,13 @@ def widen_interval(
     return low * (1 - below), high + above * max(0.0, constant - high)
 
 
-def sentence_on_predictions_for_real_sets(departures: Iterable[Departure] = DEPARTURES) -> str:
+def sentence_on_predictions_for_real_sets() -> str:
     """Return a sentence on measured against predicted errors of real sets."""
-    sets = tuple(departures)
-    optimistic = sum(2 * one.underestimated > one.conditions for one in sets)
-    above = max(one.above for one in sets)
+    sets = len(DEPARTURES)
+    optimistic = sum(2 * one.underestimated > one.conditions for one in DEPARTURES)
+    above = max(one.above for one in DEPARTURES)
     return (
-        f"Such predictions were optimistic: {optimistic} of {len(sets)} public sets, planned with default settings, "
+        f"Such predictions were optimistic: {optimistic} of {sets} public sets, planned with default settings, "
         f"had larger errors than predicted, by up to {100 * above:.0f} % of the way to the error of the best constant. "
         "Intervals for real crowds are widened accordingly."
     )

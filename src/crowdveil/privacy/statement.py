@@ -104,7 +104,9 @@ class PrivacyStatement:
     @property
     def largest_odds_factor_text(self) -> str:
         """Largest factor by which reports change the odds between two answers, rounded up; empty if unknown."""
-        return "" if self.per_answer is None else _odds_text(self.per_answer)
+        if self.per_answer is None:
+            return ""
+        return format_bound(math.nextafter(math.exp(self.per_answer.epsilon), math.inf), ODDS_DIGITS)
 
     @property
     def answer_epsilon_text(self) -> str:
@@ -269,11 +271,6 @@ def _answer_and_worker_epsilon_clause(answer: Guarantee, statement: PrivacyState
         )
     worker = format_bound(statement.per_worker.epsilon, 4)
     return f"epsilon {worker} for all answers of one worker (at most {statement.cells:,}), {single}"
-
-
-def _odds_text(guarantee: Guarantee) -> str:
-    """Return the largest factor by which the odds between two answers change, rounded up."""
-    return format_bound(math.nextafter(math.exp(guarantee.epsilon), math.inf), ODDS_DIGITS)
 
 
 def _clause_on_channel_sizes(channel: Channel | None) -> str:

@@ -49,11 +49,6 @@ class PerturbedCollection:
         return self.setup.mechanism
 
     @property
-    def count_of_sent_reports(self) -> int:
-        """Number of non-NULL reports; for sums, number of workers."""
-        return len(self.sent) if isinstance(self.sent, Reports) else len(self.answers.workers)
-
-    @property
     def lists_taken_from_answers(self) -> tuple[ListName, ...]:
         """Lists that the guarantee needs to be public, and that were taken from the answers."""
         return self.answers.asked.missing_lists(self.mechanism.participation)

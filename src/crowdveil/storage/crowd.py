@@ -182,11 +182,6 @@ def crowd_of_blocks(crowd: Crowd, folder: Path) -> Crowd:
     return replace(crowd, tasks=None, workers=None, reports_sha256="", blocks_sha256=seal)
 
 
-def crowd_of_file(crowd: Crowd, path: Path) -> Crowd:
-    """Return the crowd that names the reports, or the sums, in a file by their digest."""
-    return replace(crowd, reports_sha256=content_digest(path))
-
-
 def sha256_hex(text: bytes) -> str:
     """Return the SHA-256 of a text, in hexadecimal."""
     return hashlib.sha256(text).hexdigest()

@@ -1,7 +1,6 @@
 """Conversion of a file of reports to a folder of encoded blocks, which is opened without parsing."""
 
 from pathlib import Path
-from typing import NamedTuple
 
 from crowdveil.answers.columnar_store import STORE_FILES, write_encoded
 from crowdveil.answers.ingest.csv_files import Progress
@@ -24,13 +23,6 @@ from crowdveil.storage.write_collection import collection_outputs
 COPIED_FILES = (CERTIFICATE_FILE, ASSIGNMENT_FILE, CROWD_FILE)
 
 
-class Encoded(NamedTuple):
-    """Reports as opened from the folder of their blocks, and warnings about the reports that were read."""
-
-    reports: Reports
-    notes: tuple[str, ...]
-
-
 def encode(
     source: Path | AnswerSource,
     out: Path,
@@ -38,7 +30,7 @@ def encode(
     *,
     replace: bool = False,
     progress: Progress | None = None,
-) -> Encoded:
+) -> tuple[Reports, tuple[str, ...]]:
     """Write reports and their collection files as encoded blocks; return the opened blocks, with warnings.
 
     Args:
@@ -70,7 +62,7 @@ def encode(
                 assignment_sha256=sha256_hex(copied[ASSIGNMENT_FILE]) if evidence.assignment is not None else None,
             )
             (temporary / CROWD_FILE).write_bytes(crowd_of_blocks(crowd, temporary).to_json_bytes())
-    return Encoded(Reports.open(out), evidence.notes)
+    return Reports.open(out), evidence.notes
 
 
 def _folder_unless_several_files(source: Path | AnswerSource) -> Path | None:

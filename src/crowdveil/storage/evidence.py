@@ -156,23 +156,17 @@ def read_evidence(
         skipped=read.skipped,
         merge_labels=reading.merge_labels,
         label_map=dict(opened.layout.label_map),
-        inputs=_public_inputs(certificate_path, crowd, reading),
+        inputs=public_inputs(None if certificate_path is None else content_digest(certificate_path), crowd, reading),
         confidences=read.confidences,
     )
 
 
-def public_inputs_of_collection(certificate: bytes, crowd: Crowd) -> tuple[Input, ...]:
-    """Return the public inputs of a collection in memory: its certificate, and the assignment if there is one."""
-    found = [Input(role="certificate", sha256=sha256_hex(certificate), public=True)]
-    if crowd.assignment_sha256 is not None:
-        found.append(Input(role="assignment", sha256=crowd.assignment_sha256, public=True))
-    return tuple(found)
-
-
-def _public_inputs(certificate: Path | None, crowd: Crowd | None, reading: EvidenceOptions) -> tuple[Input, ...]:
-    """Return the public files that say how the reports are read."""
+def public_inputs(
+    certificate: str | None, crowd: Crowd | None, reading: EvidenceOptions = NO_OPTIONS
+) -> tuple[Input, ...]:
+    """Return the public files that say how the reports are read; `certificate` is a SHA-256."""
     found: dict[Role, str | None] = {
-        "certificate": None if certificate is None else content_digest(certificate),
+        "certificate": certificate,
         "assignment": None if crowd is None else crowd.assignment_sha256,
         "tasks": None if reading.tasks is None else content_digest(reading.tasks),
         "workers": None if reading.workers is None else content_digest(reading.workers),

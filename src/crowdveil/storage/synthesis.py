@@ -8,7 +8,7 @@ import json
 import math
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 
@@ -42,13 +42,6 @@ LEFT_OUT = (
 )
 
 
-class ClaimsRead(NamedTuple):
-    """Claims, and notes for the curator on changed or omitted rows."""
-
-    claims: Claims
-    notes: tuple[str, ...]
-
-
 def read_claims(
     source: str | AnswerSource,
     *,
@@ -58,8 +51,8 @@ def read_claims(
     tasks: Path | None = None,
     participation: Participation = "public",
     simulation: bool = False,
-) -> ClaimsRead:
-    """Return the claims of a source.
+) -> tuple[Claims, tuple[str, ...]]:
+    """Return the claims of a source, and notes for the curator on changed or omitted rows.
 
     Args:
         source: path of a file, `dataset:NAME`, or any opened source. An export may have records without an answer.
@@ -83,7 +76,7 @@ def read_claims(
     answers, notes = _read_numeric_claims(opened, duplicates, tasks, complete=complete)
     claims = Claims.from_reports(answers, bounds=bounds, outside=outside, public_tasks=tasks is not None)
     notes += (f"{claims.clipped:,} claims lay outside the bounds and were clipped to them.",) if claims.clipped else ()
-    return ClaimsRead(claims, notes)
+    return claims, notes
 
 
 def _read_numeric_claims(

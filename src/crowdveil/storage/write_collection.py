@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from crowdveil.answers.columnar_store import STORE_FILES, write_encoded
+from crowdveil.answers.ingest.csv_files import content_digest
 from crowdveil.answers.reports import Reports
 from crowdveil.answers.write_reports import block_tables, report_schema, write_tables
-from crowdveil.channels.certificate import mechanism_of_each_protected_channel
 from crowdveil.errors import SettingsError
 from crowdveil.files.atomic_write import Outputs, staged_outputs, write_outputs
 from crowdveil.standalone.checks import is_marked
@@ -26,7 +26,6 @@ from crowdveil.storage.crowd import (
     SUMS_FILE,
     Crowd,
     crowd_of_blocks,
-    crowd_of_file,
     crowd_of_json,
     json_bytes,
     sha256_hex,
@@ -80,8 +79,10 @@ def write_reports(
         for name, contents in metadata.items():
             (temporary / name).write_bytes(contents)
         write_report_files(temporary, reports, form)
-        file = temporary / REPORTS_FILES[form][0]
-        named = crowd_of_blocks(crowd, temporary) if form == "blocks" else crowd_of_file(crowd, file)
+        if form == "blocks":
+            named = crowd_of_blocks(crowd, temporary)
+        else:
+            named = dataclasses.replace(crowd, reports_sha256=content_digest(temporary / REPORTS_FILES[form][0]))
         (temporary / CROWD_FILE).write_bytes(named.to_json_bytes())
 
 
@@ -150,7 +151,8 @@ def _require_files_belong_together(reports: Reports, certificate: Mapping[str, A
     sealed = None if certificate is None else certificate["sha256"]
     if facts.certificate_sha256 != sealed:
         raise SettingsError("the crowd must name the certificate written with it", value=facts.certificate_sha256)
-    named = [] if certificate is None else mechanism_of_each_protected_channel(certificate)
+    parts = [] if certificate is None else certificate.get("channels", [certificate])
+    named = [str(part["mechanism"]) for part in parts if "mechanism" in part]
     if facts.lists_from_answers and named and not any(map(is_marked, named)):
         raise SettingsError(
             "if lists were taken from the answers, the certificate must be marked as without privacy",

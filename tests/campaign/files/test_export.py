@@ -17,7 +17,7 @@ from crowdveil.campaign.files.campaign_reports import (
     EXPORT_FILES,
     AcceptedReport,
     collected_question,
-    write_campaign_reports,
+    write_questions,
 )
 from crowdveil.campaign.files.folder import CampaignFolder
 from crowdveil.campaign.files.invitations import render_link_sheet, replace_link, write_first_link_of_each_worker
@@ -53,7 +53,7 @@ def accepted(name: str, slots: list[int]) -> tuple[Campaign, list[AcceptedReport
 
 def exported(folder: Path, name: str, slots: list[int]) -> Evidence:
     """Return what `infer` reads from the export of a campaign."""
-    write_campaign_reports(folder, *accepted(name, slots))
+    write_questions(folder, *accepted(name, slots))
     return read_evidence(folder / "reports.csv")
 
 
@@ -126,7 +126,7 @@ def test_public_cells_without_an_answer_have_no_row(tmp_path):
     campaign, reports = accepted("public participation", [0, 1])
     blank = [report._replace(codes=[NOT_ANSWERED] * len(report.codes)) for report in reports]
 
-    assert 0 == len(write_campaign_reports(tmp_path, campaign, blank))
+    assert 0 == len(write_questions(tmp_path, campaign, blank)[0].reports)
 
 
 def test_order_of_arrival_leaves_no_trace(tmp_path):
@@ -143,7 +143,7 @@ def test_nothing_is_released_below_the_least_number(tmp_path):
     campaign, reports = accepted("a smaller load", [1])
 
     with pytest.raises(SettingsError, match="fewer than 2") as refusal:
-        write_campaign_reports(tmp_path / "out", campaign, reports)
+        write_questions(tmp_path / "out", campaign, reports)
 
     assert "fewer than 2" == refusal.value.value
     assert "Once it is closed, ask again in a new campaign" in refusal.value.hint
@@ -155,7 +155,7 @@ def test_two_reports_of_a_slot_are_refused(tmp_path):
     campaign, reports = accepted("a smaller load", [0, 1])
 
     with pytest.raises(SettingsError, match="one report per slot"):
-        write_campaign_reports(tmp_path / "out", campaign, [*reports, reports[0]])
+        write_questions(tmp_path / "out", campaign, [*reports, reports[0]])
 
 
 NAMES = ("Ann", "<b>Bo</b>", "Chen, J.")
@@ -350,7 +350,7 @@ def test_the_collection_in_memory_is_that_of_the_folder(tmp_path):
     """Evidence made without files is what `infer` reads from the exported folder: reports, cells, facts and inputs."""
     campaign, reports = accepted("a smaller load", [0, 1])
     kept = collected_question(campaign, reports)
-    write_campaign_reports(tmp_path, campaign, reports)
+    write_questions(tmp_path, campaign, reports)
 
     read = read_evidence(tmp_path / "reports.csv")
 

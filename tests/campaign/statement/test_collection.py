@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from crowdveil.campaign.files import campaign_reports
-from crowdveil.campaign.files.campaign_reports import AcceptedReport, write_campaign_reports
+from crowdveil.campaign.files.campaign_reports import AcceptedReport, write_questions
 from crowdveil.campaign.files.folder import read_campaign
 from crowdveil.campaign.statement.collection import CHANNEL_VISIBLE, HOLDER, statement_of_results, statement_of_source
 from crowdveil.campaign.statement.source import read_stated_reports, read_stated_source
@@ -234,9 +234,7 @@ CAMPAIGN = BUILT.campaign
 
 def levels_statement_of(folder: Path, levels: Sequence[int], *, named: bool) -> PrivacyStatement:
     """Return the statement on reports of workers who chose these levels."""
-    write_campaign_reports(
-        folder, CAMPAIGN, [AcceptedReport(k, range(4), [0] * 4, one) for k, one in enumerate(levels)]
-    )
+    write_questions(folder, CAMPAIGN, [AcceptedReport(k, range(4), [0] * 4, one) for k, one in enumerate(levels)])
     return statement_of_results(read_stated_reports(None, folder / "reports.csv"), CAMPAIGN if named else None)
 
 

@@ -223,7 +223,7 @@ def test_an_absent_package_is_named() -> None:
     with pytest.raises(
         EngineError, match=r'The engine dask needs the package no_such_package, .*pip install "crowdveil\[dask\]"'
     ):
-        require_extra("no_such_package", "dask")
+        require_extra("no_such_package")
 
 
 def test_other_versions_are_refused() -> None:

@@ -37,7 +37,6 @@ from crowdveil.answers.ingest.csv_files import (
     text_source,
 )
 from crowdveil.answers.ingest.json_tables import records_of_table
-from crowdveil.answers.spreadsheets.sheets import path_with_sheet
 from crowdveil.errors import ReportsError
 from crowdveil.hints import advice
 
@@ -113,8 +112,8 @@ class ExportFile:
 
     @property
     def sheet_path(self) -> Path:
-        """Path as readers of text take it: with the name of the sheet."""
-        return path_with_sheet(self.path, self.sheet) if self.sheet is not None else self.path
+        """Path as readers of text take it: with the name of the sheet, as `file_and_sheet` reads it."""
+        return self.path if self.sheet is None else Path(f"{self.path}?{self.sheet}")
 
     @cached_property
     def sniffed(self) -> Sniffed:

@@ -224,7 +224,9 @@ def _answers_to(
 def _source_of_submissions(kept: Sequence[Submission], importer: Importer, exports: Sequence[ExportFile]) -> RowSource:
     """Return the source of submissions: the lines of a table with one in each row, else their numbers in the file."""
     sources = [
-        one.row_source if importer.one_per_row and one.form == "text" else _source_of_numbered_submissions(one.name)
+        one.row_source
+        if importer.one_per_row and one.form == "text"
+        else RowSource(one.name, partial(_place_of_numbered_submissions, one.name))
         for one in exports
     ]
     return RowSource(first_file_and_count_of_others(exports), partial(_place_of_submissions, tuple(kept), sources))
@@ -236,10 +238,6 @@ def _place_of_submissions(kept: Sequence[Submission], sources: Sequence[str], ro
         place_of_rows(sources[file], tuple(one.number for one in group))
         for file, group in groupby(chosen, lambda one: one.file)
     )
-
-
-def _source_of_numbered_submissions(name: str) -> RowSource:
-    return RowSource(name, partial(_place_of_numbered_submissions, name))
 
 
 def _place_of_numbered_submissions(name: str, numbers: tuple[int, ...]) -> str:

@@ -314,7 +314,11 @@ def _submissions_of_form(form: _Form, export: ExportFile) -> Iterator[Submission
 
 
 def _refuse_descriptive_rows(rows: Sequence[Mapping[str, Any]], source: str) -> None:
-    described = [number for number, row in enumerate(rows[:2], 1) if _describes_columns(row)]
+    described = [
+        number
+        for number, row in enumerate(rows[:2], 1)
+        if any(str(cell).startswith(DESCRIPTIONS) for cell in row.values())
+    ]
     if described:
         raise ReportsError(
             "every row below the header must be a respondent",
@@ -323,7 +327,3 @@ def _refuse_descriptive_rows(rows: Sequence[Mapping[str, Any]], source: str) -> 
             examples="a row that describes the columns",
             hint="Remove the rows between the header and the first respondent.",
         )
-
-
-def _describes_columns(row: Mapping[str, Any]) -> bool:
-    return any(str(cell).startswith(DESCRIPTIONS) for cell in row.values())

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from hashlib import sha256
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -85,7 +84,6 @@ class ReportColumns:
         question: the question that each row answers; None without such a column.
         skip_empty: whether an empty answer is no answer, as NULL is; otherwise it is refused.
         labels: known labels, which are answers even if they read as none.
-        sha256: digest of the content of the text file, as of `content_digest`; None if it was not asked for.
         weight: how sure the worker of each row was; None unless its column is stated.
     """
 
@@ -97,7 +95,6 @@ class ReportColumns:
     question: CodedColumn | None = None
     skip_empty: bool = False
     labels: frozenset[str] = frozenset()
-    sha256: str | None = None
     weight: CodedColumn | None = None
 
     def __len__(self) -> int:
@@ -225,8 +222,6 @@ def read_columns(
     progress: Progress | None = None,
     encoding: str | None = None,
     headers: Headers | None = None,
-    *,
-    digested: bool = False,
 ) -> ReportColumns:
     """Return the columns of a CSV file of answers or reports; all cells are text.
 
@@ -237,7 +232,6 @@ def read_columns(
         progress: called with the bytes read so far and the size of the file.
         encoding: encoding of a text without byte-order mark; by default UTF-8.
         headers: headers of the file, if its start was read.
-        digested: whether the columns have the digest of the content.
 
     Raises:
         ReportsError: no such file, damaged, or without the columns.
@@ -245,7 +239,6 @@ def read_columns(
     path, match = Path(path), names.stated_or_found_column_by_role
     headers = headers or _headers_of_file(path, delimiter, encoding)
     delimiter, roles = delimiter_and_roles(path, match, delimiter, encoding, headers=headers)
-    header, digest = header_or_raise(headers, delimiter), sha256() if digested else None
     coded = read_csv_batches(
         path,
         list(roles.values()),
@@ -253,13 +246,11 @@ def read_columns(
         delimiter,
         progress,
         encoding,
-        header,
-        digest,
+        header_or_raise(headers, delimiter),
     )
     source = text_source(path, delimiter, encoding)
     by_role = {role: coded[name] for role, name in roles.items()}
-    columns = report_columns(by_role, roles, source, names.stated_kind_of_value_column)
-    return columns if digest is None else replace(columns, sha256=digest.hexdigest())
+    return report_columns(by_role, roles, source, names.stated_kind_of_value_column)
 
 
 def _headers_of_file(path: Path, delimiter: str | None, encoding: str | None) -> Headers:

@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal, InvalidOperation
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -76,37 +76,23 @@ def labels_with_counts(names: Sequence[Any], counts: NDArray[np.integer]) -> str
     return ", ".join(f"{str(name)!r} ({number_of(count, 'answer')})" for name, count in given[:LABELS_SHOWN]) + more
 
 
-class StatedReading(Protocol):
-    """What a user states of labels and choices."""
-
-    @property
-    def multiple(self) -> str | None:
-        """Separator of choices, as of `ChoiceOptions`."""
-
-    @property
-    def choices(self) -> ChoiceOptions:
-        """How answers of several choices are read."""
-
-    @property
-    def label_map(self) -> LabelMap:
-        """Labels that are replaced by others."""
-
-
-def columns_as_stated(columns: ReportColumns, stated: StatedReading) -> tuple[ReportColumns, tuple[str, ...]]:
+def columns_as_stated(
+    columns: ReportColumns, choices: ChoiceOptions, label_map: LabelMap
+) -> tuple[ReportColumns, tuple[str, ...]]:
     """Return the columns with mapped labels and a task for each choice, and notes on labels, names and choices.
 
     Raises:
         ReportsError: as `columns_by_choice`.
     """
     notes: tuple[str, ...] = ()
-    if stated.label_map:
-        value, notes = map_labels(columns.value, stated.label_map)
+    if label_map:
+        value, notes = map_labels(columns.value, label_map)
         columns = replace(columns, value=value)
     notes += notes_on_similar_names(columns.task, columns.worker)
-    if stated.multiple is not None or columns.may_have_choices:
-        columns, more = columns_by_choice(columns, stated.choices)
+    if choices.multiple is not None or columns.may_have_choices:
+        columns, more = columns_by_choice(columns, choices)
         shared = () if columns.value_name == "value" else notes_on_shared_separators(columns.value.names)
-        notes += more + (shared if stated.multiple is None else ())
+        notes += more + (shared if choices.multiple is None else ())
     return columns, notes
 
 

@@ -215,22 +215,19 @@ class AnswerSource:
     def _export_files_with_delimiter(self, importer: Importer) -> list[ExportFile]:
         return [with_recognised_delimiter(file, importer) for file in self.files]
 
-    def read_columns_and_notes(
-        self, progress: Progress | None = None, *, digested: bool = False
-    ) -> tuple[ReportColumns, tuple[str, ...]]:
+    def read_columns_and_notes(self, progress: Progress | None = None) -> tuple[ReportColumns, tuple[str, ...]]:
         """Return the columns of answers, and notes on how they were read.
 
         Args:
             progress: called with the bytes read so far and the size of the files.
-            digested: whether the columns of one text file have its digest, which is made as it is read.
 
         Raises:
             ReportsError: a file is damaged, or its layout is unknown or ambiguous.
         """
         with whole_file_progress(self.files, progress):
-            columns, notes = self._columns_with_numbers_unchanged(progress, digested)
+            columns, notes = self._columns_with_numbers_unchanged(progress)
             if not self.private:
-                columns, more = columns_as_stated(columns, self.layout)
+                columns, more = columns_as_stated(columns, self.layout.choices, self.layout.label_map)
                 notes += self._notes_on_sheets() + more
             elif self.layout.label_map:
                 columns = replace(columns, value=map_labels(columns.value, self.layout.label_map)[0])
@@ -248,9 +245,7 @@ class AnswerSource:
         notes = [read_sheet(file.sheet_path).notes(names) for file, names in zip(sheets, columns, strict=True)]
         return tuple(note for one in notes for note in one)
 
-    def _columns_with_numbers_unchanged(
-        self, progress: Progress | None, digested: bool
-    ) -> tuple[ReportColumns, tuple[str, ...]]:
+    def _columns_with_numbers_unchanged(self, progress: Progress | None) -> tuple[ReportColumns, tuple[str, ...]]:
         """Return columns and notes as `read` does, with numbers as the source has them."""
         if self.columns is not None:
             columns = self._with_missing_policy(self.columns)
@@ -264,7 +259,7 @@ class AnswerSource:
         if self.importer is not None:
             imported = self.answers_of_tool_export()
             return _columns_and_notes(imported, self.importer, self.name, self.layout.nothing_ticked)
-        columns = self._with_missing_policy(self._read_plain_columns(progress, digested))
+        columns = self._with_missing_policy(self._read_plain_columns(progress))
         if self.layout.question is not None:
             columns = answers_to(columns, self.layout.question)
         return columns, () if self.private else _notes_on_blank_and_null_rows(columns)
@@ -319,13 +314,13 @@ class AnswerSource:
         files = (one for file in self.files for one in file.by_each_delimiter)
         return any(normal_name(name) == QUESTION for file in files for name in file.columns)
 
-    def _read_plain_columns(self, progress: Progress | None, digested: bool = False) -> ReportColumns:
+    def _read_plain_columns(self, progress: Progress | None) -> ReportColumns:
         names = self.layout.names
         if self.is_single_file:
             file = self.files[0]
             if file.form == "text":
                 stated = self.layout.delimiter, progress, self.layout.encoding
-                columns = read_columns(file.sheet_path, names, *stated, file.sniffed.headers, digested=digested)
+                columns = read_columns(file.sheet_path, names, *stated, file.sniffed.headers)
                 return replace(columns, source=file.row_source)
             if file.form == "parquet":
                 return replace(read_parquet_columns(file.path, names, progress), source=self.name)

@@ -74,11 +74,9 @@ class Closing:
         Raises:
             SettingsError: the folder holds another file of this name, or cannot be written.
         """
-        write_files(folder.path, {CLOSED_FILE: self._to_bytes(folder.campaign)}, kind=KIND)
+        fields = {"format": FORMAT, "campaign": folder.campaign.name, "reports": list(self.reports)}
+        write_files(folder.path, {CLOSED_FILE: canonical_bytes(fields)}, kind=KIND)
         return folder.path / CLOSED_FILE
-
-    def _to_bytes(self, campaign: Campaign) -> bytes:
-        return canonical_bytes({"format": FORMAT, "campaign": campaign.name, "reports": list(self.reports)})
 
 
 LIST_FILE = "files.csv"

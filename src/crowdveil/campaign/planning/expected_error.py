@@ -92,12 +92,14 @@ def predict_error_with_and_without_protection(
         if on_simulation is not None:
             on_simulation(next(done), 2 * default_simulation_count(plan))
 
+    # Answers without a channel are inferred by the usual method of their kind.
+    plain = plan if isinstance(plan.crowd, NumberCrowd) else replace(plan, method=LABEL_METHOD)
     return ExpectedError(
         plan=plan,
         protected=predict_campaign_error(
             plan, mechanism_on_plan_scale(plan.crowd.alphabet, mechanism), on_simulation=report
         ),
-        unprotected=predict_campaign_error(_with_method_without_channel(plan), None, on_simulation=report),
+        unprotected=predict_campaign_error(plain, None, on_simulation=report),
         constant=plan.crowd.constant_error,
     )
 
@@ -114,11 +116,6 @@ def planned_campaign(source: CampaignSettings, method: str | None = None) -> Cam
         assigned_per_task=assigned,
         method=method or channel_method(source.alphabet),
     )
-
-
-def _with_method_without_channel(campaign: Campaign) -> Campaign:
-    """Return the campaign with the method by which answers without a channel are inferred."""
-    return campaign if isinstance(campaign.crowd, NumberCrowd) else replace(campaign, method=LABEL_METHOD)
 
 
 def workers_per_task_and_expectation(source: CampaignSettings) -> tuple[int | None, Expectation]:

@@ -43,13 +43,6 @@ def today_utc() -> date:
     return datetime.now(UTC).date()
 
 
-class StoredReport(NamedTuple):
-    """Report of a slot under its valid link."""
-
-    slot: int
-    body: bytes
-
-
 class Purged(NamedTuple):
     """Numbers of deleted rows; of a relay, batches that were not delivered too, and reports in no delivered batch."""
 
@@ -172,8 +165,8 @@ class Store:
             number = connection.execute(select(func.count()).select_from(valid)).scalar_one()
         return int(number) if number >= self.campaign(digest).min_reports else None
 
-    def reports_under_valid_links(self, digest: bytes) -> list[StoredReport]:
-        """Return the reports under valid links, by slot.
+    def reports_under_valid_links(self, digest: bytes) -> list[tuple[int, bytes]]:
+        """Return slot and body of the reports under valid links, by slot.
 
         Raises:
             Problem: `unknown` or `purged`.
@@ -194,7 +187,7 @@ class Store:
                 value=f"fewer than {least} reports",
                 hint="The campaign is closed, and no report is added: ask again in a new campaign.",
             )
-        return [StoredReport(row.slot, row.body) for row in rows]
+        return [(row.slot, row.body) for row in rows]
 
     # Reports
 

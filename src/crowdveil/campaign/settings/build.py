@@ -91,9 +91,9 @@ def _draw_tasks_of_questions(asked: Sequence[CampaignSettings], randomness: Sour
     """Return the drawn tasks of each question; questions with equal tasks, and as many, ask a worker the same ones."""
     drawn: list[Lists] = []
     for place, one in enumerate(asked):
-        same = next((k for k in range(place) if _ask_the_same_tasks(asked[k], one)), None)
-        if same is not None:
-            drawn.append(drawn[same])
+        same = [k for k in range(place) if (asked[k].rows, asked[k].per_worker) == (one.rows, one.per_worker)]
+        if same:
+            drawn.append(drawn[same[0]])
             continue
         if one.per_worker is not None and one.per_worker * one.slots < len(one.rows):
             raise SettingsError(
@@ -107,10 +107,6 @@ def _draw_tasks_of_questions(asked: Sequence[CampaignSettings], randomness: Sour
         _require_worker_for_each_task(lists, [task.id for task in one.tasks])
         drawn.append(lists)
     return drawn
-
-
-def _ask_the_same_tasks(one: CampaignSettings, other: CampaignSettings) -> bool:
-    return (one.rows, one.per_worker) == (other.rows, other.per_worker)
 
 
 def _tasks_over_all_questions(asked: Sequence[CampaignSettings], drawn: Sequence[Lists]) -> Lists:

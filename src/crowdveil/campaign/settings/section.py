@@ -1,14 +1,14 @@
 """Tables of a settings file: typed access by name, with the rule, the value found and a hint in every error."""
 
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import date, datetime
 from difflib import get_close_matches
 from math import nextafter
 from typing import Any
 
 from crowdveil.errors import SettingsError
-from crowdveil.standalone.checks import MAX_CHANNELS, first_confusable_pair, text_defect
+from crowdveil.standalone.checks import MAX_CHANNELS, text_defect
 
 
 class Section:
@@ -68,10 +68,6 @@ class Section:
     def section(self, key: str, hint: str = "") -> "Section":
         """Return an inner table."""
         return Section(self.title(key), self.take_required_value(key, hint))
-
-    def inner_table_values(self, key: str) -> Mapping[str, Any]:
-        """Return the values of an inner table."""
-        return self.section(key).all()
 
     def text(self, key: str, most: int, hint: str = "") -> str:
         """Return a text of 1 to `most` characters, as `checked_and_normalized_text`."""
@@ -173,7 +169,7 @@ def question_sections(root: Section) -> list[Section]:
         raise SettingsError(f"[[question]] is given 2 to {MAX_CHANNELS} times", value=len(found))
     tables = [Section(f"question {number}", table) for number, table in enumerate(found, start=1)]
     common = Section("privacy", root.take_required_value("privacy")) if "privacy" in root else Section("privacy", {})
-    own = [table.inner_table_values("privacy") if "privacy" in table else {} for table in tables]
+    own = [table.section("privacy").all() if "privacy" in table else {} for table in tables]
     _check_budgets(common, own)
     shared = {name: root.take_required_value(name) for name in SHARED if name in root}
     for table, privacy in zip(tables, own, strict=True):
@@ -192,7 +188,7 @@ def _privacy_of_question(common: Section, own: Mapping[str, Any], count: int) ->
     return kept | dict(own)
 
 
-def _check_budgets(common: Section, own: list[Mapping[str, Any]]) -> None:
+def _check_budgets(common: Section, own: Sequence[Mapping[str, Any]]) -> None:
     """Refuse settings of one question, and budgets of some questions only."""
     given = [any(name in privacy for name in BUDGETS) for privacy in own]
     if any(given) and not all(given):
@@ -206,10 +202,3 @@ def _check_budgets(common: Section, own: list[Mapping[str, Any]]) -> None:
             raise SettingsError(
                 f"privacy.{name} goes with one question", value=name, hint="Make a campaign of each question."
             )
-
-
-def require_distinguishable_questions(texts: list[str]) -> None:
-    """Refuse questions that look alike."""
-    pair = first_confusable_pair(texts)
-    if pair or len(set(texts)) < len(texts):
-        raise SettingsError("no two questions look alike", value=pair[0] if pair else texts)

@@ -14,7 +14,6 @@ from crowdveil.campaign.settings.section import (
     Section,
     checked_and_normalized_text,
     question_sections,
-    require_distinguishable_questions,
 )
 from crowdveil.campaign.settings.task_and_worker_files import (
     ReadBytes,
@@ -34,6 +33,7 @@ from crowdveil.standalone.checks import (
     MAX_QUESTION,
     MAX_SLOTS,
     MAX_TITLE,
+    first_confusable_pair,
     fits,
 )
 
@@ -182,13 +182,16 @@ def _settings_of_question(
 
 def _worker_budget_of_settings(root: Section) -> float | None:
     """Return the budget of a worker over all questions; None without one."""
-    found: Any = root.inner_table_values("privacy").get("budget_per_worker") if "privacy" in root else None
+    found: Any = root.section("privacy").all().get("budget_per_worker") if "privacy" in root else None
     return float(found) if type(found) in (int, float) else None
 
 
 def _require_compatible_questions(sources: Sequence[CampaignSettings]) -> None:
     """Refuse several questions that look alike, with a relay, or with groups of cuts."""
-    require_distinguishable_questions([source.question for source in sources])
+    texts = [source.question for source in sources]
+    pair = first_confusable_pair(texts)
+    if pair or len(set(texts)) < len(texts):
+        raise SettingsError("no two questions look alike", value=pair[0] if pair else texts)
     if sources[0].relay is not None:
         raise SettingsError("a relay goes with one question", value="relay", hint="Make a campaign of each question.")
     for source in sources:

@@ -115,7 +115,7 @@ def read_stated_source(path: Path, *, answers: int | None = None) -> StatedSourc
     source = path.read_bytes() if path.is_file() else None
     if source is not None:
         require_certificate_or_campaign(source, str(path))
-    if source is not None and not has_campaign_format(source):
+    if source is not None and not has_format(source, CAMPAIGN_FORMAT):
         return _stated_certificate(path, source, answers)
     if answers is not None:
         raise SettingsError(
@@ -178,11 +178,6 @@ def refuse_if_campaign_claims_are_false(campaign: Path) -> None:
     false = tuple(claim.claim for claim in claims if not claim.holds)
     if false:
         raise ClaimError(str(campaign), false, [claim._asdict() for claim in claims])
-
-
-def has_campaign_format(source: bytes) -> bool:
-    """Return whether a text has the format of a campaign; its content is not checked."""
-    return has_format(source, CAMPAIGN_FORMAT)
 
 
 def read_stated_reports(

@@ -47,10 +47,10 @@ def _write_one_file_page(folder: Path, out: Path) -> None:
 
     from crowdveil.campaign.files.folder import TOKENS_FILE, CampaignFolder
     from crowdveil.campaign.rules.document import spaced_name_to_compare
-    from crowdveil.campaign.service.one_file_page import one_file_page, replaceable_page_output
-    from crowdveil.files.atomic_write import write_outputs
+    from crowdveil.campaign.service.one_file_page import KIND, one_file_page
+    from crowdveil.files.atomic_write import Outputs, write_outputs
 
-    outputs = replaceable_page_output(out)
+    outputs = Outputs(folder=out.parent, names=(out.name,), kind=KIND)
     replaced = outputs.check_and_list_replaced_files()
     campaign_folder = CampaignFolder(folder)
     if (folder / TOKENS_FILE).exists():

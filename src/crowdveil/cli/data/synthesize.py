@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -46,31 +45,6 @@ ASSUMPTIONS = {"any_truths": "truths anywhere within the bounds", "truths_of_rec
 
 EXAMPLE = """crowdveil data synthesize claims.csv --epsilon 1
           --bounds 0:100 --out released"""
-
-
-@dataclass(frozen=True, kw_only=True)
-class SynthesizeOptions:
-    """Options of `data synthesize`, by argument.
-
-    Attributes:
-        claims, layout, duplicates, outside: sources, and how they are read.
-        bounds: range of possible claims.
-        tasks: file of all tasks.
-        settings: of the release.
-        seed: of a simulation; None for secure randomness.
-        out, replace: folder of the release, and whether it replaces another one.
-    """
-
-    claims: tuple[str, ...]
-    layout: Layout
-    duplicates: Duplicates | None
-    outside: Outside
-    bounds: tuple[float, float]
-    tasks: Path | None
-    settings: SynthesisSettings
-    seed: int | None
-    out: Path
-    replace: bool
 
 
 def _synthesis_settings(
@@ -147,7 +121,7 @@ tuning_options = option_group(
 
 @click.command(
     cls=Verb,
-    values={"layout": layout_of, "settings": _synthesis_settings, "asked": SynthesizeOptions},
+    values={"layout": layout_of, "settings": _synthesis_settings},
     example=EXAMPLE,
     details=f"CLAIMS: {SOURCE_TEXT}. With --tasks only plain columns are read, and no JSON.",
     main_options=("epsilon", "unit", "records", "tasks", "seed", "as_json"),
@@ -176,7 +150,18 @@ tuning_options = option_group(
 @click.option("--seed", type=SEED, help="Seed. Simulation only: no privacy.")
 @click.option("--out", type=FOLDER_PATH, required=True, help="Output folder.")
 @replace_option
-def synthesize(asked: SynthesizeOptions) -> None:
+def synthesize(
+    claims: tuple[str, ...],
+    layout: Layout,
+    duplicates: Duplicates | None,
+    outside: Outside,
+    bounds: tuple[float, float],
+    tasks: Path | None,
+    settings: SynthesisSettings,
+    seed: int | None,
+    out: Path,
+    replace: bool,
+) -> None:
     """Release synthetic claims in place of the real ones in a file.
 
     A claim is one worker's number for one task. CLAIMS are files with the columns task, worker and value, or exports of
@@ -206,23 +191,23 @@ def synthesize(asked: SynthesizeOptions) -> None:
     """
     from crowdveil.storage import synthesis as publication
 
-    outputs = publication.synthesis_outputs(asked.out, replace=asked.replace)
-    with open_sources(asked.claims, asked.layout) as source:
-        replaced = outputs.check_and_list_replaced_files(inputs=[*source.inputs, asked.tasks])
-        read = publication.read_claims(
+    outputs = publication.synthesis_outputs(out, replace=replace)
+    with open_sources(claims, layout) as source:
+        replaced = outputs.check_and_list_replaced_files(inputs=[*source.inputs, tasks])
+        originals, notes = publication.read_claims(
             source,
-            bounds=asked.bounds,
-            outside=asked.outside,
-            duplicates=asked.duplicates,
-            tasks=asked.tasks,
-            participation=asked.settings.participation,
-            simulation=asked.seed is not None,
+            bounds=bounds,
+            outside=outside,
+            duplicates=duplicates,
+            tasks=tasks,
+            participation=settings.participation,
+            simulation=seed is not None,
         )
     with progress_bar("releasing") as bar:
-        result = publication.synthesize(read.claims, asked.settings, bounds=asked.bounds, seed=asked.seed, progress=bar)
-    publication.write_synthesis(asked.out, result, replace=asked.replace)
+        result = publication.synthesize(originals, settings, bounds=bounds, seed=seed, progress=bar)
+    publication.write_synthesis(out, result, replace=replace)
     data = {name: value for name, value in result.to_json().items() if name != "format"}
-    data["warnings"] = [*result.warnings, *(f"For the curator only, not protected: {note}" for note in read.notes)]
+    data["warnings"] = [*result.warnings, *(f"For the curator only, not protected: {note}" for note in notes)]
     print_written(data, _rows(data, result), outputs.paths, replaced)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -87,15 +87,19 @@ def report(
     from crowdveil.campaign.statement.collection import joint_statement_of_questions
     from crowdveil.campaign.statement.source import find_campaign_file
     from crowdveil.files.atomic_write import write_outputs
+    from crowdveil.pages.grades import grade_columns, warnings_of_names
     from crowdveil.pages.results_page import results_page
     from crowdveil.privacy.statement import statement_sentences
     from crowdveil.storage.estimate_files import page_outputs
+    from crowdveil.storage.results.task_names import read_names_of_tasks
+    from crowdveil.storage.tables import write_columns
 
     path = out or folder / "report.html"
     outputs = page_outputs(path)
     replaced = outputs.check_and_list_replaced_files()
-    table = _checked_table_of_grades(grades, names)
-    replaced += [] if table is None else table.replaced
+    table = _outputs_of_grades(grades, names)
+    replaced += [] if table is None else table.check_and_list_replaced_files(inputs=[names])
+    named = None if names is None else read_names_of_tasks(names)
     campaign = campaign or find_campaign_file(folder)
     if campaign is not None and (title, shown_question) != (None, None):
         raise click.UsageError("--title and --question are those of the campaign: leave them out.")
@@ -103,9 +107,11 @@ def report(
     answered = _results_of_each_question(folder, reports, asked, text)
     statement = joint_statement_of_questions([one.statement for one in answered])
     page = results_page(answered, statement, text=text if len(answered) > 1 else answered[0].text)
-    written = None if table is None else table.columns_of(answered)
+    columns = None if table is None else grade_columns(answered, named)
     write_outputs(outputs, {path.name: page.html})
-    warnings = [] if table is None or written is None else [*table.warnings(answered), *table.write(written)]
+    warnings = [] if named is None else warnings_of_names(answered, named)
+    if table is not None and columns is not None:
+        warnings += write_columns(table, columns)
     rows = [
         *[("warning", text) for text in warnings],
         *[("privacy", sentence) for sentence in statement_sentences(statement)],
@@ -113,48 +119,16 @@ def report(
         *([("hint", HINT)] if statement.without_reports else []),
     ]
     data = _report_json_members(statement, page.conclusions) | {"warnings": warnings}
-    print_written(data, rows, [path, *([] if table is None else table.outputs.paths)], replaced)
+    print_written(data, rows, [path, *([] if table is None else table.paths)], replaced)
 
 
-@dataclass(frozen=True, kw_only=True)
-class _GradeTable:
-    """Table of grades to be written: its outputs, the earlier file that is replaced, and names by task or None."""
-
-    outputs: Outputs
-    replaced: list[Path]
-    names: dict[str, str] | None
-
-    def columns_of(self, answered: Sequence[QuestionResults]) -> dict[str, Any]:
-        """Return the columns."""
-        from crowdveil.pages.grades import grade_columns
-
-        return grade_columns(answered, self.names)
-
-    def warnings(self, answered: Sequence[QuestionResults]) -> list[str]:
-        """Return warnings of names that do not go with the tasks."""
-        from crowdveil.pages.grades import warnings_of_names
-
-        return [] if self.names is None else warnings_of_names(answered, self.names)
-
-    def write(self, columns: dict[str, Any]) -> tuple[str, ...]:
-        """Write the table; return a warning of formulas."""
-        from crowdveil.storage.tables import write_columns
-
-        return write_columns(self.outputs, columns)
-
-
-def _checked_table_of_grades(grades: Path | None, names: Path | None) -> _GradeTable | None:
+def _outputs_of_grades(grades: Path | None, names: Path | None) -> Outputs | None:
     """Return the table of grades that will be written; None for none."""
     from crowdveil.files.atomic_write import Outputs
-    from crowdveil.storage.results.task_names import read_names_of_tasks
 
-    if grades is None:
-        if names is not None:
-            raise click.UsageError("--names goes with --grades.")
-        return None
-    outputs = Outputs(folder=grades.parent, names=(grades.name,), kind="grades")
-    replaced = outputs.check_and_list_replaced_files(inputs=[names])
-    return _GradeTable(outputs=outputs, replaced=replaced, names=None if names is None else read_names_of_tasks(names))
+    if grades is None and names is not None:
+        raise click.UsageError("--names goes with --grades.")
+    return None if grades is None else Outputs(folder=grades.parent, names=(grades.name,), kind="grades")
 
 
 def _campaign_and_text(

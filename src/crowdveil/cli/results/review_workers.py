@@ -105,7 +105,7 @@ def review(
         "channel_used": found.channel_used,
         "workers": found.workers,
         "notes": found.notes,
-        "kinds": {kind: found.count_of(kind) for kind in KIND_TEXTS},
+        "kinds": {kind: sum(one.kind == kind for one in found.found) for kind in KIND_TEXTS},
         "copies": shown_items_with_full_count(groups, len(found.groups)),
         "review": shown_items_with_full_count(items, len(found.found)),
     }

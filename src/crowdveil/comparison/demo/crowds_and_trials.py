@@ -113,7 +113,8 @@ def web_site_temperature_crowd(data: Dataset) -> DemoCrowd:
 
     The public prior is normal: mean at the middle of the scale, standard deviation a quarter of its range.
     """
-    answers = rounded_to_scale(every_nth_task(data.answers, TASK_STEP), TEMPERATURES)
+    numbers = every_nth_task(data.answers, TASK_STEP)
+    answers = replace(numbers, value=TEMPERATURES.encode(numbers.value), alphabet=TEMPERATURES)
     shown = set(answers.tasks.tolist())
     gold = {task: truth for task, truth in data.gold.items() if task in shown}
     return DemoCrowd(
@@ -139,11 +140,6 @@ def every_nth_task(answers: Reports, step: int) -> Reports:
         value=answers.value[kept],
         tasks=answers.tasks[::step],
     )
-
-
-def rounded_to_scale(answers: Reports, scale: Scale) -> Reports:
-    """Return numbers rounded to a scale and clipped to its bounds."""
-    return replace(answers, value=scale.encode(answers.value), alphabet=scale)
 
 
 def simulated_ratings() -> DemoCrowd:

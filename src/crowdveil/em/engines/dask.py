@@ -60,10 +60,10 @@ class Dask:
     @contextmanager
     def open(self, work: FitTask[Any, Any]) -> Iterator[ActiveExecutor[Any, Any]]:
         """Connect to the cluster for a fit."""
-        distributed = require_extra("distributed", "dask")
+        distributed = require_extra("distributed")
         memory, cluster = work.memory, self.address
         with ExitStack() as stack:
-            stack.enter_context(require_extra("dask", "dask").config.set(DASK_SETTINGS))
+            stack.enter_context(require_extra("dask").config.set(DASK_SETTINGS))
             if cluster is None:
                 count = min(self.workers or thread_count_by_variable_or_load(), len(work.blocks))
                 memory = None if memory is None else memory // count
@@ -76,7 +76,7 @@ class Dask:
             yield executor
 
 
-def require_extra(package: str, extra: str) -> Any:
+def require_extra(package: str) -> Any:
     """Return an optional package.
 
     Raises:
@@ -86,8 +86,8 @@ def require_extra(package: str, extra: str) -> Any:
         return import_module(package)
     except ImportError as error:
         raise EngineError(
-            f"The engine {extra} needs the package {package}, which is not installed",
-            hint=f'Install it: pip install "crowdveil[{extra}]".',
+            f"The engine dask needs the package {package}, which is not installed",
+            hint='Install it: pip install "crowdveil[dask]".',
         ) from error
 
 
@@ -152,7 +152,7 @@ def _drop_caches(client: Client, fit_id: str) -> None:
 @contextmanager
 def _dask_errors() -> Iterator[None]:
     """Raise Dask's failures of scheduler or workers as `EngineError`."""
-    distributed = require_extra("distributed", "dask")
+    distributed = require_extra("distributed")
     try:
         yield
     except (distributed.CancelledError, distributed.KilledWorker, OSError) as error:
@@ -179,7 +179,8 @@ class DaskExecutor:
         """
         self._client, self._work, self.fit_id = client, work, uuid4().hex
         folder: Any = StoredFolder.of(work.blocks.rows)
-        plan = MemoryPlan.for_limit(memory, 1, work.needs.of_fit_alone())
+        prepared = work.needs._replace(extra=work.needs.extra._replace(preparation=0))
+        plan = MemoryPlan.for_limit(memory, 1, prepared)
         self._posteriors = PosteriorStore(work.needs.all_tasks, scratch=plan.scratch)
         self._context = self._send(dump_context(replace(work, blocks=replace(work.blocks, rows=folder)), plan))
         self._step, self._parameters = 0, list[Future]()

@@ -74,23 +74,18 @@ def _checksums(rows: MappedRows) -> tuple[tuple[int, ...], ...]:
     return tuple(tuple(column.crcs) for column in (rows.index, rows.workers, rows.values))
 
 
-class FitContext(NamedTuple):
-    """Constants of a fit, whose blocks are in a `StoredFolder`, and the memory budget of one process."""
-
-    work: FitTask[Any, Any]
-    plan: MemoryPlan
-
-
 def dump_context(work: FitTask[Any, Any], plan: MemoryPlan) -> bytes:
-    """Return the pickled constants of a fit, without the report counts of all tasks."""
-    return dump(FitContext(work, plan), {TASK_COUNTS: work.blocks.summary.per_task})
+    """Return the pickled constants of a fit, whose blocks are in a `StoredFolder`, and the memory of one process.
+
+    The report counts of all tasks are left out.
+    """
+    return dump((work, plan), {TASK_COUNTS: work.blocks.summary.per_task})
 
 
-def load_context(data: bytes) -> FitContext:
-    """Return the constants of a fit, whose blocks are read from the folder."""
-    found: FitContext = load(data, {TASK_COUNTS: np.zeros(0, dtype=np.int64)})
-    folder: Any = found.work.blocks.rows
-    return found._replace(work=replace(found.work, blocks=replace(found.work.blocks, rows=folder.open())))
+def load_context(data: bytes) -> tuple[FitTask[Any, Any], MemoryPlan]:
+    """Return the constants of a fit, whose blocks are read from the folder, and the memory of this process."""
+    work, plan = load(data, {TASK_COUNTS: np.zeros(0, dtype=np.int64)})
+    return replace(work, blocks=replace(work.blocks, rows=work.blocks.rows.open())), plan
 
 
 def shared_parts(first: Any) -> dict[str, Any]:
@@ -155,8 +150,8 @@ class BlockStep(NamedTuple):
 class WorkerCache:
     """Coded blocks, posteriors and parameters that a process keeps of one fit."""
 
-    def __init__(self, context: FitContext) -> None:
-        self.block_worker = BlockWorker(context.work, context.plan, part=True)
+    def __init__(self, work: FitTask[Any, Any], plan: MemoryPlan) -> None:
+        self.block_worker = BlockWorker(work, plan, part=True)
         self._steps: OrderedDict[int, Step[Any, Any]] = OrderedDict()
         self._lock = Lock()
 
@@ -203,7 +198,7 @@ def posterior_of_block_after_step(
 def _cache_of_fit(at: BlockStep, context: bytes) -> WorkerCache:
     """Return the cache of a fit, made anew if it was lost."""
     with _LOCK:
-        cache = _CACHES.pop(at.fit_id, None) or WorkerCache(load_context(context))
+        cache = _CACHES.pop(at.fit_id, None) or WorkerCache(*load_context(context))
         _CACHES[at.fit_id] = cache
         while len(_CACHES) > MAX_CACHED_FITS:
             _CACHES.popitem(last=False)

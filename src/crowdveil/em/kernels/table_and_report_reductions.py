@@ -50,23 +50,17 @@ def map_row_chunks(
     return out
 
 
-class OwnCounts(NamedTuple):
-    """Pseudo-counts of each worker: sums of two matrices, [matrix, truth, label], with weights, [worker, matrix]."""
-
-    weights: NDArray[np.float64]
-    matrices: NDArray[np.float64]
-
-
 def normalize_confusion(
     counts: NDArray[np.float64],
     pseudo_counts: NDArray[np.float64],
-    own: OwnCounts | None = None,
+    own: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None,
     *,
     compiled: bool = False,
 ) -> NDArray[np.float64]:
     """Return counts, [worker, truth, label], plus pseudo-counts, [truth, label], over their sums by label.
 
-    Pseudo-counts of each worker are for compiled code only.
+    Pseudo-counts of each worker, `own`, are for compiled code only: sums of two matrices, [matrix, truth, label], with
+    weights, [worker, matrix], which come first.
     """
     if not compiled:
         return map_row_chunks(
@@ -79,7 +73,7 @@ def normalize_confusion(
     by_label = np.ascontiguousarray(counts.transpose(0, 2, 1))
     shares, size = np.empty_like(by_label), by_label.shape[1:]
     pseudo = np.ascontiguousarray(pseudo_counts.T).ravel()
-    weights, parts = own or OwnCounts(np.empty((len(counts), 0)), np.empty((2, *pseudo_counts.shape)))
+    weights, parts = own or (np.empty((len(counts), 0)), np.empty((2, *pseudo_counts.shape)))
     parts = parts.transpose(0, 2, 1).reshape(2, -1)
     normalize = confusion.normalize_confusion(size[0] if size[0] == size[1] <= UNROLLED_LABELS else 0)
 

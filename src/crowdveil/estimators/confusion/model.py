@@ -16,7 +16,7 @@ C_i is A_i plus pseudo-counts, normalized; s_i is the expected share of answered
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +43,7 @@ BYTES_PER_COORDINATE = 72
 """Bytes of accelerated EM per cell of all confusion matrices: points of three steps, and their combination."""
 M_STEPS = 5
 """Iterations of expected answers at unchanged posteriors within an M-step."""
+C = TypeVar("C", bound=CrowdParameters)
 
 
 class CrowdStatistics(NamedTuple):
@@ -53,19 +54,17 @@ class CrowdStatistics(NamedTuple):
     log_likelihood: float
 
 
-class CrowdEstimator(Estimator[CrowdParameters, CrowdStatistics]):
+class CrowdEstimator(Estimator[C, CrowdStatistics]):
     """E-step, worker table and credible intervals of models with confusion matrices."""
 
-    def memory(self, summary: Summary, parameters: CrowdParameters) -> MemoryUse:
+    def memory(self, summary: Summary, parameters: C) -> MemoryUse:
         """Return the size of the posterior sums, a table per worker, and of the expected answers behind a channel."""
         table = 0 if summary.model.is_identity else summary.model.full_table.size
         return MemoryUse(
             summary.workers * summary.symbols * summary.labels, BYTES_PER_EXPECTED_ANSWER * summary.workers * table
         )
 
-    def jittered_to_leave_saddle_point(
-        self, parameters: CrowdParameters, direction: float, seed: int
-    ) -> CrowdParameters:
+    def jittered_to_leave_saddle_point(self, parameters: C, direction: float, seed: int) -> C:
         """Return the parameters with slightly changed confusion matrices, or responsibilities of types."""
         if parameters.mixture is not None:
             own = normalized(jittered_mostly_in_one_number(parameters.mixture.responsibility, direction, seed))
@@ -74,13 +73,13 @@ class CrowdEstimator(Estimator[CrowdParameters, CrowdStatistics]):
         confusion = normalized(jittered_mostly_in_one_number(parameters.confusion, direction, seed))
         return replace(parameters, confusion=confusion, score_tables=None)
 
-    def precompute(self, parameters: CrowdParameters) -> CrowdParameters:
+    def precompute(self, parameters: C) -> C:
         """Return the parameters with their score tables."""
         return (
             parameters if parameters.is_initial else replace(parameters, score_tables=parameters.compute_score_tables())
         )
 
-    def e_step(self, block: GoldBlock, parameters: CrowdParameters) -> EStep[CrowdStatistics]:
+    def e_step(self, block: GoldBlock, parameters: C) -> EStep[CrowdStatistics]:
         """Return posteriors of the block's tasks and their sums by worker and report."""
         model = parameters.pool.model
         of_task = model.task_group[block.block.first : block.block.stop]
@@ -94,11 +93,11 @@ class CrowdEstimator(Estimator[CrowdParameters, CrowdStatistics]):
         sums = step.by_row.reshape(-1, model.listed_symbol_count, model.labels).transpose(0, 2, 1)
         return EStep(CrowdStatistics(sums, step.by_truth, step.log_likelihood), step.posterior, change=step.change)
 
-    def first_posterior(self, block: GoldBlock, parameters: CrowdParameters) -> NDArray[np.float64]:
+    def first_posterior(self, block: GoldBlock, parameters: C) -> NDArray[np.float64]:
         """Return the posterior that the loop starts from, [task, label]: shares of votes."""
         return vote_shares_or_prior(block, parameters.summary, parameters.pool)
 
-    def worker_table(self, statistics: CrowdStatistics, parameters: CrowdParameters) -> WorkerTable:
+    def worker_table(self, statistics: CrowdStatistics, parameters: C) -> WorkerTable:
         """Return confusion matrices, protected participation, and abilities P(correct) under the class prior."""
         correct = np.einsum("wzz->wz", parameters.confusion)
         return WorkerTable(
@@ -109,7 +108,7 @@ class CrowdEstimator(Estimator[CrowdParameters, CrowdStatistics]):
         )
 
 
-class ConfusionEstimator(CrowdEstimator):
+class ConfusionEstimator(CrowdEstimator[CrowdParameters]):
     """EM for one confusion matrix per worker; subclasses define how matrices and class prior are estimated.
 
     Attributes:

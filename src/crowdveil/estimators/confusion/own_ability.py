@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.em.deconvolution import AnswerFrequencies
-from crowdveil.em.kernels.table_and_report_reductions import OwnCounts, map_row_chunks, normalize_confusion
+from crowdveil.em.kernels.table_and_report_reductions import map_row_chunks, normalize_confusion
 
 OWN_ANSWERS = 2.0
 """Pseudo-answers of the crowd's ability in a worker's own."""
@@ -76,7 +76,7 @@ class OwnPrior(NamedTuple):
         if compiled:
             ability = worker_abilities_shrunk_to_crowd(answers, self.ability)
             weights = self.pseudo_answers_per_row * np.stack((ability, 1 - ability), axis=1)
-            own = OwnCounts(weights, np.stack((np.eye(len(self.errors)), self.errors)))
+            own = weights, np.stack((np.eye(len(self.errors)), self.errors))
             return normalize_confusion(answers, dirichlet_prior, own, compiled=True)
 
         def of_rows(rows: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -91,10 +91,6 @@ class Review:
     notes: tuple[str, ...] = ()
     channel_used: bool
 
-    def count_of(self, kind: Kind) -> int:
-        """Return the number of workers of a kind."""
-        return sum(one.kind == kind for one in self.found)
-
 
 def refuse_reports_without_channel(evidence: Evidence) -> None:
     """Refuse protected reports whose channel is unknown.
