@@ -22,7 +22,7 @@ from itertools import islice
 from os import PathLike
 from pathlib import Path
 from threading import RLock
-from typing import Any, BinaryIO, NamedTuple, Protocol, TypeVar, cast
+from typing import Any, BinaryIO, NamedTuple, TypeVar, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -67,13 +67,6 @@ TAR, TAR_START = b"ustar", 257
 EXAMPLES_SHOWN = 5
 CELL_LIMIT = RLock()
 """Lock for changes of the process-wide field size limit of the csv module."""
-
-
-class Digest(Protocol):
-    """Hash of `hashlib`."""
-
-    def update(self, content: Any, /) -> None:
-        """Add content."""
 
 
 class Header(NamedTuple):
@@ -221,7 +214,6 @@ def read_csv_batches(
     progress: Progress | None = None,
     encoding: str | None = None,
     header: Header | None = None,
-    digest: Digest | None = None,
 ) -> Result:
     """Return the result of `consume` on the batches of the named text columns.
 
@@ -232,14 +224,13 @@ def read_csv_batches(
         delimiter, encoding: as in `find_header`.
         progress: called with the bytes read so far and the size of the file.
         header: its header, if its start was read.
-        digest: hash that is updated with the content of the file, as of `content_digest`.
 
     Raises:
         ReportsError: a row has more or fewer cells than the header, text is not UTF-8, a quote is never closed.
     """
     found, header = "", header or find_header(path, delimiter, encoding)
     with (
-        open_as_utf8(path, encoding, digest) as raw,
+        open_as_utf8(path, encoding) as raw,
         QuoteStream(raw, delimiter, _report_position(raw, path, progress)) as stream,
     ):
         if hasattr(raw, "sheet"):
@@ -264,7 +255,6 @@ def _report_position(raw: Any, path: Path, progress: Progress | None) -> Callabl
     """Return a function that reports the position in a file, in compressed bytes if it is gzipped."""
     if progress is None:
         return None
-    raw = getattr(raw, "raw", raw) if isinstance(raw, _DigestedStream) else raw
     size, file = path.stat().st_size, getattr(raw, "fileobj", None) or raw
     return lambda: progress(min(file.tell(), size), size)
 
@@ -465,26 +455,9 @@ class _Buffered(io.BufferedReader):
         self.fileobj = fileobj
 
 
-class _DigestedStream:
-    """Stream whose bytes update a digest as they are read."""
-
-    closed = False  # Arrow asks
-
-    def __init__(self, raw: BinaryIO, digest: Digest) -> None:
-        self.raw, self.digest = raw, digest
-
-    def read(self, size: int = -1) -> bytes:
-        """Return the next bytes."""
-        content = self.raw.read(size)
-        self.digest.update(content)
-        return content
-
-
 @contextmanager
-def open_as_utf8(path: Path, encoding: str | None = None, digest: Digest | None = None) -> Iterator[Any]:
+def open_as_utf8(path: Path, encoding: str | None = None) -> Iterator[Any]:
     """Open a plain or gzipped text for reading as UTF-8 without a mark: decoded by its mark, else from `encoding`.
-
-    A digest is updated with the bytes of the file as they are read, decompressed and not decoded.
 
     Raises:
         ReportsError: the file cannot be read, or is not in that encoding.
@@ -492,19 +465,16 @@ def open_as_utf8(path: Path, encoding: str | None = None, digest: Digest | None 
     with open_decompressed(path) as opened:
         start = cast(Any, opened).peek(len(ZIP))
         if start.startswith(ZIP):
-            for part in iter(lambda: opened.read(PART_BYTES) if digest is not None else b"", b""):
-                cast(Digest, digest).update(part)
             yield SheetText(read_sheet(path))
             return
         start = start[: len(UTF8_MARK)]
-        raw: Any = opened if digest is None else _DigestedStream(opened, digest)
         source = "utf-16" if start.startswith(UTF16_MARKS) else encoding or ENCODINGS[0]
         if start == UTF8_MARK or source == ENCODINGS[0]:
-            raw.read(len(UTF8_MARK) if start == UTF8_MARK else 0)
-            yield raw
+            opened.read(len(UTF8_MARK) if start == UTF8_MARK else 0)
+            yield opened
             return
         try:
-            yield pa.transcoding_input_stream(pa.PythonFile(raw, "r"), source, ENCODINGS[0])
+            yield pa.transcoding_input_stream(pa.PythonFile(opened, "r"), source, ENCODINGS[0])
         except UnicodeDecodeError as error:
             raise ReportsError(
                 f"the file must be text in {source}",
