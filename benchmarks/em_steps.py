@@ -1,6 +1,6 @@
 """EM step of each compiled kernel in one thread, against numpy and the memory bandwidth.
 
-`python benchmarks/em_steps.py --answers 10000000`: ten answers a task, a hundred a worker, in the order of tasks.
+`python -m benchmarks.em_steps --answers 10000000`: ten answers a task, a hundred a worker, in the order of tasks.
 Processor time, medians over rounds, ratios within a round.
 """
 

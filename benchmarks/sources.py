@@ -1,6 +1,6 @@
 """From a source of answers to truths as Parquet, whole processes: folder of Parquet, DuckDB, Dask, Spark.
 
-    python benchmarks/sources.py --rows 1000000
+    python -m benchmarks.sources --rows 1000000
 
 The answers have 10 a task, 100 a worker and 5 labels, with integer ids. Dask and Spark write a folder of Parquet from
 their own process, cluster started beforehand; the time to write is counted. Spark runs if pyspark and Java are there.
