@@ -40,7 +40,7 @@ def test_a_dependency_has_a_range(requirement: str) -> None:
 @pytest.mark.parametrize("requirement", REQUIREMENTS)
 def test_the_lowest_pin_is_the_lower_bound(requirement: str) -> None:
     """`constraints/lowest.txt` pins the first release that a range allows."""
-    name, low, _ = RANGE.fullmatch(requirement).groups()  # type: ignore[union-attr]
+    name, low, _ = RANGE.fullmatch(requirement).groups()
     pinned = numbers(pins("lowest")[name])
 
     assert numbers(low) == pinned[: len(numbers(low))]
@@ -49,7 +49,7 @@ def test_the_lowest_pin_is_the_lower_bound(requirement: str) -> None:
 @pytest.mark.parametrize("requirement", REQUIREMENTS)
 def test_the_newest_pin_is_within_the_range(requirement: str) -> None:
     """`constraints/newest.txt` pins a version between the two bounds."""
-    name, low, stop = RANGE.fullmatch(requirement).groups()  # type: ignore[union-attr]
+    name, low, stop = RANGE.fullmatch(requirement).groups()
 
     assert numbers(low) <= numbers(pins("newest")[name]) < numbers(stop)
 

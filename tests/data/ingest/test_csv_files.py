@@ -5,6 +5,7 @@ import io
 from contextlib import nullcontext
 from pathlib import Path
 from threading import Event, Thread
+from typing import BinaryIO, cast
 
 import numpy as np
 import pytest
@@ -40,7 +41,7 @@ class InParts(io.RawIOBase):
 
 def sound(data: bytes, sizes: list[int]) -> bool:
     """Return whether the quotes in these bytes are well placed, read in parts."""
-    checked = QuoteValidator(InParts(data, sizes))
+    checked = QuoteValidator(cast(BinaryIO, InParts(data, sizes)))
     while checked.read(1 << 20):
         pass
     checked.check_end_of_file()
