@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
+from crowdveil.answers.reports import Reports
 from crowdveil.channels.alphabet import Alphabet, Categories, is_zero_or_squares_safely
-from crowdveil.data.reports import Reports
 
 LABELS = ("no", "yes", "maybe", 'can\'t say, "really"')
 MAX_TASKS, MAX_WORKERS = 5, 5

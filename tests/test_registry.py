@@ -1,13 +1,13 @@
 """Registry: every entry loads its class, and every list of names comes from it."""
 
 import ast
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 import crowdveil
-from crowdveil import estimators, mechanisms
-from crowdveil.engines import ENGINES
+from crowdveil.em.engines import ENGINES
 from crowdveil.estimators import ESTIMATORS
 from crowdveil.mechanisms import MECHANISMS
 from crowdveil.registry import (
@@ -15,6 +15,7 @@ from crowdveil.registry import (
     ENGINE_ENTRIES,
     ESTIMATOR_ENTRIES,
     MECHANISM_ENTRIES,
+    PACKAGES,
     PLAN_METHODS,
     SUMS_ESTIMATOR,
     USUAL_ESTIMATORS,
@@ -41,23 +42,23 @@ def test_the_dictionaries_of_classes_follow_the_registry() -> None:
 
 def test_every_registered_class_is_public() -> None:
     """Each estimator and mechanism is a name of its package; those used most are names of crowdveil itself."""
-    for package, entries in ((estimators, ESTIMATOR_ENTRIES), (mechanisms, MECHANISM_ENTRIES)):
-        for entry in entries.values():
-            assert getattr(package, entry.class_name) is entry.import_class()
+    found = {entry.name for entries in PACKAGES.values() for entry in entries.values()}
+    for package, entries in PACKAGES.items():
+        for name, entry in entries.items():
+            assert getattr(import_module(package), name) is entry.import_class()
     for usual in (*map(ESTIMATOR_ENTRIES.get, USUAL_ESTIMATORS), *map(MECHANISM_ENTRIES.get, USUAL_MECHANISMS)):
         assert usual is not None
         assert getattr(crowdveil, usual.class_name) is usual.import_class()
+    assert found == {*ESTIMATOR_ENTRIES, *MECHANISM_ENTRIES}
 
 
-def test_type_checkers_see_every_estimator() -> None:
-    """Every registered estimator is imported for type checkers, which cannot see what is loaded at first use."""
-    names = {
-        node.name
-        for node in ast.walk(ast.parse(Path(estimators.__file__).read_text("utf-8")))
-        if isinstance(node, ast.alias)
-    }
+@pytest.mark.parametrize("package", PACKAGES)
+def test_type_checkers_see_every_class(package: str) -> None:
+    """A package imports each of its classes for type checkers, which cannot see what is loaded at first use."""
+    text = Path(str(import_module(package).__file__)).read_text("utf-8")
+    names = {node.name for node in ast.walk(ast.parse(text)) if isinstance(node, ast.alias)}
 
-    assert set() == {entry.class_name for entry in ESTIMATOR_ENTRIES.values()} - names
+    assert set() == PACKAGES[package].keys() - names
 
 
 def test_mechanisms_are_found_by_their_settings() -> None:

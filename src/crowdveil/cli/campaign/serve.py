@@ -54,7 +54,7 @@ def database_errors_as_refusals() -> Iterator[None]:
     try:
         yield
     except SQLAlchemyError as error:
-        from crowdveil.service.schema import FAILURES, failure_kind
+        from crowdveil.campaign.service.schema import FAILURES, failure_kind
 
         reason = failure_kind(error)
         hint = "Is the server running, is the user allowed, and is the file a database of crowdveil?"
@@ -121,8 +121,8 @@ def serve(
     requests in progress, then end.
     """
     require_service_packages()
-    from crowdveil.service.campaign_registration import CURATOR_FILE, register_campaign_in_database
-    from crowdveil.service.server import ServerSettings, address_of, open_listening_socket, run
+    from crowdveil.campaign.service.campaign_registration import CURATOR_FILE, register_campaign_in_database
+    from crowdveil.campaign.service.server import ServerSettings, address_of, open_listening_socket, run
 
     settings = ServerSettings(database=database_url(campaign, database), **server_settings)
     with open_listening_socket(settings) as listening:
