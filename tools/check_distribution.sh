@@ -37,7 +37,7 @@ language = "en"
 consent = "Your answers are randomized on this device before they are sent."
 open = { from = 2026-01-10, until = 2099-12-31 }
 min_reports = 1
-participation = "protected"
+participation = "public"
 answers = { labels = ["yes", "no"] }
 tasks = { file = "tasks.csv", per_worker = 2 }
 workers = { names = "workers.csv" }
