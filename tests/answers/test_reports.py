@@ -30,8 +30,9 @@ def test_row_order_does_not_show(reports: Reports, random) -> None:
     rows = cells(reports)
     random.shuffle(rows)
 
-    tasks, workers = np.asarray(reports.tasks), np.asarray(reports.workers)
-    again = Reports.from_arrays(*zip(*rows, strict=True), alphabet=reports.alphabet, tasks=tasks, workers=workers)
+    again = Reports.from_arrays(
+        *zip(*rows, strict=True), alphabet=reports.alphabet, tasks=reports.tasks, workers=reports.workers
+    )
 
     assert cells(reports) == cells(again)
     assert reports.task.tolist() == again.task.tolist()

@@ -146,8 +146,8 @@ def test_report_order_never_changes_an_estimate(cls: AnyClass, data: st.DataObje
         value[order],
         alphabet=reports.alphabet,
         numeric=reports.alphabet is None,
-        tasks=np.asarray(reports.tasks),
-        workers=np.asarray(reports.workers),
+        tasks=reports.tasks,
+        workers=reports.workers,
     )
 
     assert_same(cls().fit(shuffled), cls().fit(reports))
