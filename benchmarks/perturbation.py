@@ -1,6 +1,6 @@
 """Simulation of the reports of NULL cells, against one random draw per cell in numpy.
 
-    python benchmarks/perturbation.py --cells 100000000
+    python -m benchmarks.perturbation --cells 100000000
 
 The peer draws one uniform number per cell, a million at a time, and a label for each report. The upper limit draws one
 exponential number per report and nothing else.
@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from harness import compare, peak_megabytes, print_own_peak, table
+from benchmarks.harness import compare, peak_megabytes, print_own_peak, table
 
 from crowdveil import Categories, RandomizedResponse, Reports
 from crowdveil.randomness import seeded
@@ -75,7 +75,7 @@ def main() -> None:
         return
     for epsilon in options.epsilons:
         results = compare(contenders(options.cells, epsilon), rounds=options.rounds, peer=PEER)
-        words = [__file__, "--cells", str(options.cells), "--epsilons", str(epsilon), "--only"]
+        words = ["-m", "benchmarks.perturbation", "--cells", str(options.cells), "--epsilons", str(epsilon), "--only"]
         peaks = {name: peak_megabytes([*words, name]) for name in results}
         print(f"{options.cells:,} cells, epsilon {epsilon:g}\n\n{table(results, peaks)}\n")
 

@@ -1,6 +1,6 @@
 """Start-up time: `crowdveil infer` of a small file against a Python that imports numpy and pyarrow only.
 
-`python benchmarks/startup.py --rows 10000`: each run is a new process.
+`python -m benchmarks.startup --rows 10000`: each run is a new process.
 """
 
 import argparse

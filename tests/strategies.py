@@ -3,6 +3,8 @@
 Names are deliberately awkward (commas, quotes, spaces), and neither tasks nor workers are listed in sorted order.
 """
 
+from typing import Any
+
 import numpy as np
 from hypothesis import strategies as st
 
@@ -58,7 +60,7 @@ def small_numeric_reports(
 def _draw_reports(
     draw: st.DrawFn,
     alphabet: Alphabet | None,
-    value: st.SearchStrategy[object],
+    value: st.SearchStrategy[Any],
     most: tuple[int, int],
     min_reports: int,
 ) -> Reports:

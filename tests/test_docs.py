@@ -229,7 +229,7 @@ def test_the_sample_of_the_readme_marks_what_it_leaves_out(tmp_path: Path, monke
     assert re.fullmatch(text, "\n".join(printed)), "\n".join(printed)
 
 
-@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "SECURITY.md"])
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "RELEASING.md", "SECURITY.md"])
 def test_links_outside_the_site_lead_somewhere(name: str) -> None:
     """Links and pictures of the pages at the root, which the site's strict build does not see, exist."""
     targets = re.findall(r"\]\(([^)#]+)\)", (ROOT / name).read_text("utf-8"))

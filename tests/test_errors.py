@@ -78,7 +78,7 @@ def test_a_lack_of_memory_is_known_by_what_errors_say(error, found):
     shortage = memory_shortage_error_or_none(error)
 
     assert isinstance(shortage, MemoryShortageError)
-    assert found in shortage.value
+    assert found in str(shortage.value)
     assert str(shortage).startswith(
         f"the work must fit into memory, but the operating system reported: {shortage.value}. Raise"
     )

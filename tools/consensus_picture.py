@@ -79,8 +79,10 @@ def drawn(reports: Reports) -> str:
     marks += [text(16, below + 20, "majority vote", "left"), *cells(below, votes_of(MajorityVote().fit(reports)))]
     below += HEIGHT + 4
     marks += [text(16, below + 20, "crowdveil", "left bold"), *cells(below, list(map(str, found.truth)))]
+    confidence = found.confidence
+    assert confidence is not None
     marks += [text(16, below + HEIGHT + 14, "confidence", "left small")]
-    marks += small_texts(below + HEIGHT + 14, list(map(percent, found.confidence)))
+    marks += small_texts(below + HEIGHT + 14, [percent(share) for share in confidence])
     head = f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}">'
     page = f'<rect width="{width}" height="{height}" rx="8" fill="#ffffff"/>'
     return "\n".join([head, STYLE, page, *marks, "</svg>\n"])

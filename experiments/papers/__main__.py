@@ -6,6 +6,7 @@ from typing import Any
 import click
 from experiments.papers import EXHIBITS
 from experiments.papers.cache import default_cache
+from experiments.papers.exhibit import Size
 from experiments.papers.page import COMMAND
 from experiments.papers.run import (
     described,
@@ -77,7 +78,7 @@ def main(
         _print_list()
         return
     _make_writable_cache_folder(cache or default_cache())
-    size = "quick" if quick else "full" if full else "default"
+    size: Size = "quick" if quick else "full" if full else "default"
     done = []
     chosen = selected(names)
     without_data = skipped(chosen, names)

@@ -34,7 +34,8 @@ COLUMNS = ("claims", "epsilon", "plain histogram", "histogram", "pooled-shape", 
 
 def truth(points: Floats) -> Floats:
     """Return the true density."""
-    return sum(w * np.exp(-(((points - m) / s) ** 2) / 2) / (s * math.sqrt(2 * math.pi)) for w, m, s in PARTS)
+    parts = [w * np.exp(-(((points - m) / s) ** 2) / 2) / (s * math.sqrt(2 * math.pi)) for w, m, s in PARTS]
+    return np.sum(parts, axis=0)
 
 
 TRUTH = DensityCurve(truth, np.linspace(-8, 12, 401))
@@ -74,7 +75,7 @@ def plain_histogram(claims: Claims, epsilon: float, seed: int) -> float:
     rows = np.arange(len(claims.tasks))
     exact = bin_counts(used_claims_in_unit_interval(claims, rows, np.ones(len(claims), dtype=bool)), 12)
     counts, _ = noisy_counts(exact, epsilon_rounded_down_to_binary_fraction(epsilon), seeded(seed))
-    counts = np.where(counts > SENSITIVITY / epsilon_rounded_down_to_binary_fraction(epsilon), counts, 0.0)
+    counts = np.where(counts > float(SENSITIVITY / epsilon_rounded_down_to_binary_fraction(epsilon)), counts, 0.0)
     counts[counts.sum(axis=1) == 0] = 1.0
     mass = counts / counts.sum(axis=1, keepdims=True)
     edge = np.zeros((len(rows), 1))

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from experiments.rows import write_rows
@@ -128,7 +128,9 @@ def rows() -> Iterator[Row]:
                 each = [figures(crowd, kind(tolerance=1e-4), *setting, seed) for seed, crowd in enumerate(crowds)]
                 held, width, truths, *errors = np.mean(each, axis=0).round(3).tolist()
                 spread = (np.std(each, axis=0, ddof=1) / math.sqrt(SEEDS)).round(3).tolist()
-                yield Row(kind.name, labels, *sizes, *setting, held, spread[0], width, truths, spread[2], *errors)
+                found = held, spread[0], width, truths, spread[2], *errors
+                values: list[Any] = [kind.name, labels, *sizes, *setting, *found]
+                yield Row(*values)
 
 
 if __name__ == "__main__":

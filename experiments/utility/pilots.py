@@ -98,7 +98,7 @@ def replay(name: str) -> Iterable[Row]:
     answers = answers_of(name, data)
     with (RESULTS / "real_sets.csv").open(encoding="utf-8") as stream:
         measured = [line for line in csv.DictReader(stream) if line["set"] == name]
-    with_gold = np.flatnonzero(np.isin(answers.tasks.astype(str), list(data.gold)))
+    with_gold = np.flatnonzero(np.isin(np.asarray(answers.tasks).astype(str), list(data.gold)))
     for seed in SEEDS:
         part = of_tasks(answers, np.sort(seeded(seed).generator.permutation(with_gold)[:TASKS]))
         for gold in (data.gold, None):

@@ -123,8 +123,8 @@ def methods(answers: Reports) -> tuple[list[Estimator[Any, Any]], Estimator[Any,
     scale = answers.alphabet
     if isinstance(scale, Scale):
         return [Gaussian(tolerance=scale.range / 1000)], WeightedMean()
-    aware = [OneCoin(tolerance=1e-4), DawidSkene(tolerance=1e-4), OrdinalDawidSkene(tolerance=1e-3)]
-    return aware, WeightedVote(max_steps=50, tolerance=1e-3)
+    one, each, ordinal = OneCoin(tolerance=1e-4), DawidSkene(tolerance=1e-4), OrdinalDawidSkene(tolerance=1e-3)
+    return [one, each, ordinal], WeightedVote(max_steps=50, tolerance=1e-3)
 
 
 def measured(name: str) -> Iterator[Row]:
@@ -134,7 +134,7 @@ def measured(name: str) -> Iterator[Row]:
 
     def row(estimator: Estimator[Any, Any], reports: Reports, shown: dict[str, Any], **read: Any) -> Row:
         found = score(estimator.fit(reports, **read), gold, error="mae" if name in SCALES else "error_rate")
-        errors = {"error": found.error, "correlation": found.correlation, "constant": found.baseline}
+        errors: dict[str, Any] = {"error": found.error, "correlation": found.correlation, "constant": found.baseline}
         return Row(data=name, method=estimator.name, **errors, **shown)
 
     clean = {"mechanism": UNPROTECTED, "epsilon": np.inf, "seed": 0, "exact_cell": 0.0, "exact_worker": 0.0}

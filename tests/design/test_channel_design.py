@@ -205,8 +205,10 @@ def test_null_may_be_kept_apart():
 
 def test_a_question_that_cannot_be_asked_has_a_channel_too():
     """A known truth, or answers that do not depend on it: randomized response, under the name of a design."""
-    known = DesignObjective(alphabet=letters(3), prior=[1.0, 0.0, 0.0], worker_model=np.eye(3), participation_rate=0.5)
-    blind = DesignObjective(alphabet=letters(3), prior=[0.2, 0.3, 0.5], worker_model=np.full((3, 3), 1 / 3))
+    known = DesignObjective(
+        alphabet=letters(3), prior=np.array([1.0, 0.0, 0.0]), worker_model=np.eye(3), participation_rate=0.5
+    )
+    blind = DesignObjective(alphabet=letters(3), prior=np.array([0.2, 0.3, 0.5]), worker_model=np.full((3, 3), 1 / 3))
 
     assert ("0", "1", "2", NULL) == design_channel(known, 1.0).outputs
     assert design_channel(blind, 1.0).report_alphabet.size >= 2

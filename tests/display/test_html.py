@@ -97,8 +97,8 @@ def test_pictures_say_what_they_show() -> None:
     assert [("img", "title", "desc")] * len(pages) == described
     assert all(page.get("aria-labelledby") == f"{page[0].get('id')} {page[1].get('id')}" for page in pages)
     assert len({page[0].get("id") for page in pages}) == len(pages)
-    assert "other labels: 36" in pages[1][1].text  # type: ignore[operator]
-    assert "one: 0.5 at 1, 0.25 at 2" in pages[5][1].text  # type: ignore[operator]
+    assert "other labels: 36" in pages[1][1].text
+    assert "one: 0.5 at 1, 0.25 at 2" in pages[5][1].text
 
 
 def test_names_of_lines_do_not_overlap() -> None:

@@ -188,7 +188,8 @@ def large_sun_crowd() -> Figures:
         for row in rows_of("utility/results/coverage_learned.csv")
         if row["crowd"] == "2000x200" and row["sparsity"] == "0.9"
     ]
-    return tuple(np.mean([float(row[name]) for row in rows]) for name in ("error", "constant", "expected", "coverage"))
+    names = ("error", "constant", "expected", "coverage")
+    return tuple(float(np.mean([float(row[name]) for row in rows])) for name in names)
 
 
 def covered_truths() -> Figures:

@@ -71,7 +71,7 @@ def sent(table: ChannelTable, seed: int, *, assigned: bool) -> tuple[Reports, se
         if name != NULL:
             rows.append((task, worker, names.index(name)))
     columns = np.array(rows, dtype=int).reshape(-1, 3).T
-    reports = Reports(*columns, np.arange(TASKS), np.arange(WORKERS), table.report_alphabet)
+    reports = Reports(columns[0], columns[1], columns[2], np.arange(TASKS), np.arange(WORKERS), table.report_alphabet)
     return reports, set(asked) if assigned else None
 
 

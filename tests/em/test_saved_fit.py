@@ -124,7 +124,14 @@ def test_other_formats_and_parts_that_do_not_belong_together_are_refused(whole: 
     SavedFit.from_bytes(rewritten(whole))
     with pytest.raises(ReportsError, match=r"must have format 'crowdveil-fit/1'.*crowdveil-fit/9"):
         SavedFit.from_bytes(rewritten(whole, format="crowdveil-fit/9"))
-    for changes in ({"other": 1}, {"identity": {}}, {"members": {}}, {"compressed": True}, {"identity": 3}):
+    damage: tuple[dict[str, Any], ...] = (
+        {"other": 1},
+        {"identity": {}},
+        {"members": {}},
+        {"compressed": True},
+        {"identity": 3},
+    )
+    for changes in damage:
         with pytest.raises(ReportsError, match="must be whole"):
             SavedFit.from_bytes(rewritten(whole, **changes))
 
@@ -234,7 +241,7 @@ def resumed(estimator: AnyEstimator, reports: Reports, saved: SavedFit, **known:
     return estimator.fit(reports, warm_start=saved.state_for(estimator, reports, **known), **known)
 
 
-def reports_for(estimator: AnyEstimator, **shape: int) -> Reports:
+def reports_for(estimator: AnyEstimator, **shape: Any) -> Reports:
     """Return a crowd of the kind that the estimator reads."""
     if estimator.capabilities.kind == "categorical":
         return crowd(**shape)
@@ -284,9 +291,10 @@ def test_assigned_campaigns_go_on_and_may_not_change_their_kind() -> None:
 
     def known(tasks: int) -> tuple[Reports, Assignment]:
         cells, said = asked.task < tasks, (asked.task < tasks) & (sent < LABELS.size)
-        names = asked.tasks[:tasks], asked.workers
-        reports = Reports(asked.task[said], asked.worker[said], sent[said], *names, LABELS)
-        return reports, Assignment(*names, asked.task[cells], asked.worker[cells])
+        names = np.asarray(asked.tasks)[:tasks], np.asarray(asked.workers)
+        reports = Reports(asked.task[said], asked.worker[said], sent[said], names[0], names[1], LABELS)
+        task, worker = asked.task[cells].astype(np.int64), asked.worker[cells].astype(np.int64)
+        return reports, Assignment(names[0], names[1], task, worker)
 
     (early, some), (reports, every) = known(190), known(200)
     saved = saved_fit(OneCoin(), early, channel=channel, assignment=some)

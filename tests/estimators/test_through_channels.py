@@ -42,7 +42,7 @@ def channel_of(kind: str, size: int, epsilon: float) -> Channel:
     alphabet = Scale(1, size)
     match kind:
         case "protected" | "public":
-            return RandomizedResponse(alphabet=alphabet, epsilon=epsilon, participation=kind).channel()  # type: ignore[arg-type]
+            return RandomizedResponse(alphabet=alphabet, epsilon=epsilon, participation=kind).channel()
         case "laplace":
             return Laplace(alphabet=alphabet, epsilon=epsilon).channel()
         case _:

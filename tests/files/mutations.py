@@ -22,7 +22,10 @@ from crowdveil.estimators import MajorityVote
 from crowdveil.standalone.checks import digest
 
 NUMBERS = (0, -1, 1, 7, 255, 2**31 - 1, 2**31, 10**12, 2**62, 2**63 - 1, -(2**63))
-VALUES = (None, True, -1, 0, 1.5, 2**70, "", "../x", "\ud800", [], [[]], {}, {"../x": {}}, ["a", "a"], float("nan"))
+VALUES: tuple[object, ...] = (
+    *(None, True, -1, 0, 1.5, 2**70, "", "../x", "\ud800"),
+    *([], [[]], {}, {"../x": {}}, ["a", "a"], float("nan")),
+)
 
 
 def reseal(folder: Path, manifest: dict[str, Any]) -> None:

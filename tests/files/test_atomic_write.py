@@ -15,7 +15,6 @@ from click.testing import CliRunner
 
 from crowdveil.cli import main
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.files import atomic_write
 from crowdveil.files.atomic_write import Outputs, write_atomically, write_files, write_outputs
 from crowdveil.files.filesystem import PREFIX, temporary_folder, write_new_file
 from crowdveil.files.output_record import (
@@ -101,7 +100,7 @@ def test_the_last_file_is_absent_while_others_are_replaced(tmp_path: Path, monke
             raise KeyboardInterrupt
         moved(source, target)
 
-    monkeypatch.setattr(atomic_write.os, "replace", crash)
+    monkeypatch.setattr("os.replace", crash)
     with pytest.raises(KeyboardInterrupt):
         write_files(tmp_path, {"a": "new", "b": "new", "last": "new"}, kind="demo")
     monkeypatch.undo()
@@ -155,7 +154,7 @@ def test_renames_need_no_free_space(tmp_path: Path, monkeypatch: pytest.MonkeyPa
                 full()
         moved(source, target)
 
-    monkeypatch.setattr(atomic_write.os, "replace", move)
+    monkeypatch.setattr("os.replace", move)
     write_files(tmp_path, {"a": "new", "b": "new"}, kind="demo")
     monkeypatch.undo()
 

@@ -65,7 +65,7 @@ def test_the_channel_reads_reports(crowd: Crowd) -> None:
     """With a channel the reports are read through it, and truths are labels of answers; without gold nothing else."""
     mechanism = RandomizedResponse(alphabet=Categories(("no", "yes")), epsilon=2.0, participation="public")
     reports = perturb(crowd.answers, mechanism, seeded(2))
-    frame = pl.from_arrow(reports_table_in_task_order(reports))
+    frame: Any = pl.from_arrow(reports_table_in_task_order(reports))
 
     found = aggregate(frame, channel=mechanism.channel())
 

@@ -4,6 +4,7 @@ import math
 import re
 from dataclasses import FrozenInstanceError, fields, replace
 from fractions import Fraction
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -21,7 +22,7 @@ from tests.chi_square import chi_square_p_value
 from tests.mechanisms.examples import EXAMPLES as CASES
 
 CELLWISE = [case for case in CASES if case.channel() is not None]
-ON_REQUEST = [case for case in CASES if {field.name: field.init for field in fields(case)}["epsilon"]]
+ON_REQUEST = [case for case in CASES if {field.name: field.init for field in fields(cast(Any, case))}["epsilon"]]
 PUBLIC = [case for case in CASES if case.participation == "public"]
 PROTECTED = [case for case in CASES if case.participation == "protected"]
 

@@ -4,6 +4,7 @@ import itertools
 import math
 from decimal import Decimal, localcontext
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -306,7 +307,8 @@ def test_a_cell_is_replaced_below_the_border_alone():
         def words(self, _):
             return np.array([0, weight - 1, weight, 2 * weight - 1, 2 * weight], dtype=np.uint64)
 
-    reports = flip_symbols(np.ones(5, dtype=int), np.array([weight], dtype=np.uint64), 3, Scripted())
+    scripted: Any = Scripted()
+    reports = flip_symbols(np.ones(5, dtype=int), np.array([weight], dtype=np.uint64), 3, scripted)
 
     assert [2, 2, 0, 0, 1] == reports.tolist()
 

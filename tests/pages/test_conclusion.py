@@ -58,7 +58,7 @@ def estimated(posterior: NDArray[np.float64], **fields: object) -> Estimate:
     names, one, count = {"alphabet": None, "tasks": np.arange(len(posterior))}, np.ones(1), len(posterior)
     sizes = {"reports_per_task": np.full(count, 2), "reports_per_worker": np.ones(1, np.int64)}
     workers = {"worker_names": np.array(["w"]), "workers": WorkerTable(one, "ability")}
-    return Estimate(method="test", posterior=posterior, **(names | sizes | workers | fields))  # type: ignore[arg-type]
+    return Estimate(method="test", posterior=posterior, **(names | sizes | workers | fields))
 
 
 @pytest.mark.parametrize(
@@ -275,7 +275,7 @@ def test_answers_without_a_channel_need_workers() -> None:
 
 def test_without_reports_or_labels_nothing_is_named() -> None:
     """Reports that are not given, and numbers without a scale, have no such sentence."""
-    numbers = Reports(*np.zeros((2, 1), np.int32), np.ones(1), np.array(["t"]), np.array(["w"]))
+    numbers = Reports([0], [0], [1.0], np.array(["t"]), np.array(["w"]))
 
     assert "" == sufficiency_sentence(None, 0.5)
     assert "" == sufficiency_sentence(Evidence(observed=numbers), 0.5)

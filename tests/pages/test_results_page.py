@@ -3,6 +3,7 @@
 import re
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -42,7 +43,7 @@ TEXT_ON = {
 """Colors of text and of what is behind it."""
 
 
-def page_of(folder: Path, **text: object) -> str:
+def page_of(folder: Path, **text: Any) -> str:
     """Return the page of one folder."""
     write_results(folder, **text)
     return (folder / "report.html").read_text("utf-8")
@@ -127,7 +128,7 @@ def test_pictures_have_titles(case: str, collected: Folder, request: pytest.Fixt
     """Every picture is valid XML with a title and a description, which its label names."""
     folder = collected() if case == "labels" else request.getfixturevalue("numbers")
     pictures = re.findall(r'<svg role="img".*?</svg>', page_of(folder, with_workers=True), re.DOTALL)
-    names = []
+    names: list[str | None] = []
     for picture in pictures:
         root = ElementTree.fromstring(picture)
         ids = {element.get("id"): element.text for element in root if element.tag in ("title", "desc")}

@@ -3,6 +3,7 @@
 import math
 from dataclasses import replace
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -38,7 +39,7 @@ def table_by_loops(campaign: Campaign, channel: Channel, kind: int, truth: int) 
 
 @pytest.mark.parametrize("participation", ["protected", "public"])
 @pytest.mark.parametrize("make", [of_labels, of_numbers])
-def test_report_table_equals_its_definition(make, participation) -> None:  # type: ignore[no-untyped-def]
+def test_report_table_equals_its_definition(make, participation) -> None:
     """Every entry is the sum over answers, and over protected NULL, written as loops."""
     campaign = make(participation=participation)
     channel = QuantizedResponse.for_objective(campaign.design_objective_of_own_cell, 1.5).channel()
@@ -115,7 +116,7 @@ def test_known_error_equals_the_posterior_by_loops(per_task: int) -> None:
 
 def test_exact_posterior_of_numbers_is_that_of_the_estimator() -> None:
     """On a scale, the error agrees with `Gaussian.fit_known` on the same reports within 0.02."""
-    campaign = of_numbers(tasks=60)
+    campaign: Any = of_numbers(tasks=60)
     crowd = campaign.crowd
     mechanism = RandomizedResponse(alphabet=SCALE, epsilon=3.0)
     made = crowd.simulate(workers=60, tasks=60, rate=0.5, source=seeded(7))
@@ -123,7 +124,7 @@ def test_exact_posterior_of_numbers_is_that_of_the_estimator() -> None:
     kind = np.searchsorted(crowd.qualities, made.quality)
     found = known_classes_error(campaign, mechanism.channel(), reports, kind, crowd.truths_of(made))
     fitted = fit_known(
-        campaign.estimator_of_simulated_fits,  # type: ignore[attr-defined]
+        campaign.estimator_of_simulated_fits,
         reports,
         sigma=made.quality,
         participation=0.5,

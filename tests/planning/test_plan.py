@@ -98,7 +98,7 @@ def test_an_impossible_target_is_stated(missed: Plan) -> None:
     assert "The target cannot be met: with 8 workers no mechanism of this plan reaches 0.02" in said
     assert f"Without protection it needs about {missed.workers_needed_unprotected.campaign.workers:,} workers" in said
     assert "Not enough by itself at these epsilons: public participation, assigning tasks." in said
-    assert f"at epsilon 4 per answer about {missed.workers_needed[4.0].campaign.workers:,}" in said  # type: ignore[union-attr]
+    assert f"at epsilon 4 per answer about {missed.workers_needed[4.0].campaign.workers:,}" in said
 
 
 def test_guessing_workers_never_reach_a_target() -> None:
@@ -149,7 +149,7 @@ def test_changed_campaigns() -> None:
     ("settings", "said"),
     [({"target": 0.0}, "the target error must be positive"), ({"target": 0.1, "epsilons": ()}, "at least one epsilon")],
 )
-def test_a_plan_needs_a_target_and_an_epsilon(settings, said) -> None:  # type: ignore[no-untyped-def]
+def test_a_plan_needs_a_target_and_an_epsilon(settings, said) -> None:
     """A target of 0 or no epsilon is refused with the rule."""
     with pytest.raises(SettingsError, match=said):
         plan(of_labels(), **settings)
@@ -165,7 +165,7 @@ def test_a_plan_needs_a_target_and_an_epsilon(settings, said) -> None:  # type: 
         ({"method": "ordinal-dawid-skene"}, "is dawid-skene or hierarchical-dawid-skene or one-coin"),
     ],
 )
-def test_campaigns_out_of_range_are_refused(settings, said) -> None:  # type: ignore[no-untyped-def]
+def test_campaigns_out_of_range_are_refused(settings, said) -> None:
     """Sizes, assignments and methods out of range are refused with the rule."""
     with pytest.raises(SettingsError, match=said):
         of_labels(**settings)
@@ -226,7 +226,7 @@ def test_channel_keys_ignore_names_of_symbols() -> None:
 
 
 @pytest.mark.parametrize("participation", ["protected", "public"])
-def test_cost_follows_the_stated_formula(participation) -> None:  # type: ignore[no-untyped-def]
+def test_cost_follows_the_stated_formula(participation) -> None:
     """Bytes are one fixed-width symbol per task; epsilon sums over the cells that cost privacy."""
     campaign = of_labels(labels=4, tasks=61, rate=0.25, participation=participation)
     mechanism = RandomizedResponse(alphabet=campaign.crowd.alphabet, epsilon=1.0, participation=participation)

@@ -101,7 +101,7 @@ def test_mistakes_of_ordered_labels_are_near() -> None:
         expected[truth, truth] = 0.7
     made = crowd.simulate(workers=200, tasks=200, rate=1.0, source=seeded(4))
     counts = np.zeros((4, 4))
-    np.add.at(counts, (crowd.truths_of(made)[made.answers.task], made.answers.value), 1)
+    np.add.at(counts, (crowd.truths_of(made)[made.answers.task].astype(int), made.answers.value), 1)
     sizes = counts.sum(axis=1, keepdims=True)
 
     np.testing.assert_allclose(crowd.answer_probabilities()[0], expected, atol=1e-12)

@@ -39,7 +39,13 @@ def test_one_campaign_has_a_row_per_unit():
     """Randomized response: the cell's exact epsilon, and the worker's as the sum over all cells, NULL included."""
     mechanism = RandomizedResponse(alphabet=YES_NO, epsilon=1.0)
     exact = mechanism.guarantee.epsilon
-    common = {"mechanism": "randomized-response", "participation": "protected", "cells": 30, "rounds": 1, "delta": 0.0}
+    common: dict[str, Any] = {
+        "mechanism": "randomized-response",
+        "participation": "protected",
+        "cells": 30,
+        "rounds": 1,
+        "delta": 0.0,
+    }
 
     expected = (
         Account(unit="cell", claimed=1.0, exact=exact, reason="", **common),
@@ -339,7 +345,7 @@ def test_foreseen_rows_follow_from_the_lists_where_participation_is_protected() 
     )
     foreseen = {}
     for participation in ("protected", "public"):
-        wanted = MechanismSettings(name="randomized-response", epsilon=1.0, participation=participation)  # type: ignore[arg-type]
+        wanted = MechanismSettings(name="randomized-response", epsilon=1.0, participation=participation)
         setup = ChannelAssignment(mechanism=build_mechanism(wanted, LABELS, tasks=4))
         foreseen[participation] = [expected_rows_of_reports_file(answers, setup) for answers in (one, four)]
 

@@ -4,6 +4,7 @@ import itertools
 from decimal import ROUND_CEILING, Decimal, localcontext
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -206,7 +207,7 @@ def test_more_cells_than_promised_are_refused():
 
 
 PAGES = Path(__file__).parent.parent.parent / "docs" / "explanation" / "mechanisms"
-TWO_LABELS = {"alphabet": Categories(("no", "yes")), "epsilon": 1.0, "participation": "public"}
+TWO_LABELS: dict[str, Any] = {"alphabet": Categories(("no", "yes")), "epsilon": 1.0, "participation": "public"}
 FIVE = Categories(tuple("abcde"))
 
 

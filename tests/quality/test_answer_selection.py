@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -128,7 +129,7 @@ def test_a_budget_above_what_is_left_gives_fewer_answers() -> None:
 
 
 @pytest.mark.parametrize("wrong", [{"budget": 0}, {"budget": 1, "per_worker": 0}])
-def test_nothing_to_choose_is_refused(wrong: dict[str, int]) -> None:
+def test_nothing_to_choose_is_refused(wrong: dict[str, Any]) -> None:
     """A budget or bound below 1, and no worker, are refused."""
     state, reports = state_of(1), reports_of([(0, 0)], 5, 4)
     with pytest.raises(SettingsError, match="at least 1"):

@@ -10,6 +10,7 @@ import shutil
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Literal
 
 import numpy as np
 from click.testing import CliRunner
@@ -130,7 +131,7 @@ def label_studio(folder: Path) -> None:
     for place, (task, worker, value) in enumerate(zip(answers.task, answers.worker, answers.value, strict=True)):
         given = {"from_name": "q", "to_name": "t", "type": "choices", "value": {"choices": [LABELS.names[int(value)]]}}
         found = {"id": place + 1, "completed_by": int(worker) + 1, "result": [given]}
-        tasks[task]["annotations"].append(found)  # type: ignore[attr-defined]
+        tasks[task]["annotations"].append(found)
     (folder / "answers.json").write_text(json.dumps(tasks, separators=(",", ":")) + "\n", "utf-8")
 
 
@@ -202,7 +203,7 @@ def single(participation: Participation = "protected") -> BuiltCampaign:
     return build_campaign(channels=[response(LABELS, 2.0, participation)], tasks=TASKS, assignment=asked, url=None)
 
 
-def relayed(unit: str) -> BuiltCampaign:
+def relayed(unit: Literal["report", "cell"]) -> BuiltCampaign:
     """Return a campaign with a relay that mixes whole reports or single cells."""
     content = {"relay": Relay("The library", PUBLIC_KEY, 2, unit)}
     return build_campaign(channels=[response(LABELS, 2.0)], tasks=TASKS, slots=WORKERS, content=content)

@@ -168,9 +168,9 @@ def test_every_cell_follows_its_channel(source: Source, assigned: bool) -> None:
     for _ in range(20):
         sent = perturb_cells(answers(), table(), source, assignment=everything if assigned else None)
         first = (sent.task == 0) & (sent.worker % 2 == 0) & (sent.worker < 300)
-        found = [sent.alphabet.names[code] for code in sent.value[first]]  # type: ignore[union-attr]
+        found = [sent.alphabet.names[code] for code in sent.value[first]]
         counts += [found.count("0"), found.count("1..2"), 150 - len(found)]
-        assert {"1"} == {sent.alphabet.names[code] for code in sent.value[sent.task == 1]}  # type: ignore[union-attr]
+        assert {"1"} == {sent.alphabet.names[code] for code in sent.value[sent.task == 1]}
         assert 300 == (sent.task == 1).sum()
 
     assert set(names) == set(table().channels[0].outputs)

@@ -3,6 +3,7 @@
 import math
 import tracemalloc
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -289,7 +290,7 @@ def test_a_table_is_accounted_for_by_cells() -> None:
     table = ChannelTable(
         channels=(half, two), choice=((0, 1), (1, 1)), workers={"a": 0, "b": 1}, tasks={"t": 0, "u": 1, "v": 0}
     )
-    names = {"tasks": np.array(["t", "u", "v"]), "workers": np.array(["a", "b"])}
+    names: dict[str, Any] = {"tasks": np.array(["t", "u", "v"]), "workers": np.array(["a", "b"])}
     few = Assignment.from_arrays(["t", "u", "t"], ["a", "a", "b"])
 
     everything = account_channel_table(table, **names)
@@ -306,7 +307,7 @@ def test_unprotected_cells_cost_everything_to_those_who_have_them() -> None:
         [RandomizedResponse(alphabet=SCALE, epsilon=1.0).channel(), Channel.identity(SCALE, "public")],
         {"t": 0, "u": 1},
     )
-    names = {"tasks": np.array(["t", "u"]), "workers": np.array(["a"])}
+    names: dict[str, Any] = {"tasks": np.array(["t", "u"]), "workers": np.array(["a"])}
 
     assert np.inf == account_channel_table(open_task, **names)[1].exact
     protected = account_channel_table(open_task, **names, assignment=Assignment.from_arrays(["t"], ["a"]))[1]

@@ -5,6 +5,7 @@ four); chi-square per input symbol; the false-alarm rate is 1e-4 per symbol, and
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pytest
@@ -45,7 +46,7 @@ class Replayed:
 
 def answers_for(mechanism):
     """A crowd that answers in the mechanism's alphabet, every label often."""
-    sizes = {"workers": WORKERS, "tasks": TASKS, "sparsity": SPARSITY, "source": seeded(21)}
+    sizes: dict[str, Any] = {"workers": WORKERS, "tasks": TASKS, "sparsity": SPARSITY, "source": seeded(21)}
     if isinstance(mechanism.alphabet, Scale):
         return numeric_crowd(**sizes, truth=lambda generator, count: generator.uniform(0, 9, count)).answers
     return categorical_crowd(**sizes, labels=mechanism.alphabet).answers

@@ -133,7 +133,7 @@ def test_sums_and_reports_of_one_folder_are_not_mixed_up(sent: Path) -> None:
     (sent / "reports.csv").write_text("task,worker,value\n1,1,3\n")
     with pytest.raises(ReportsError, match="belongs to sums"):
         read_evidence(sent / "reports.csv")
-    labels = Reports([0], [0], [0], np.array(["t"]), np.array(["w"]), Categories(("a", "b")))  # type: ignore[arg-type]
+    labels = Reports([0], [0], [0], np.array(["t"]), np.array(["w"]), Categories(("a", "b")))
     crowd = crowd_of_reports(
         labels, mechanism="one-layer", description="one-layer", guarantee=Guarantee(epsilon=1.0), simulation=True
     )

@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -74,7 +75,7 @@ def test_bounds_may_differ_by_task() -> None:
 
 
 @pytest.mark.parametrize("bounds", [(1, 1), (2, 1), (0, np.inf), (np.nan, 1), ([0], [1]), (0, 2e100)])
-def test_bad_bounds_are_refused(bounds: tuple[object, object]) -> None:
+def test_bad_bounds_are_refused(bounds: tuple[Any, Any]) -> None:
     """Bounds are finite, in order, and one pair for all tasks or one for each."""
     with pytest.raises(SettingsError, match="bounds must be"):
         Claims.from_arrays(*ROWS, [1, 2, 3, 4], bounds=bounds)

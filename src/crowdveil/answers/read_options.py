@@ -7,6 +7,7 @@ from typing import Any, Literal, TypedDict, get_args
 from numpy.typing import NDArray
 
 from crowdveil.answers.facts.asked import UNKNOWN, Asked
+from crowdveil.answers.identifiers import Identifiers
 from crowdveil.answers.ingest.checked_column_codes import (
     Duplicates,
     Grid,
@@ -27,7 +28,7 @@ from crowdveil.channels.alphabet import Alphabet, Categories, Scale
 from crowdveil.errors import SettingsError
 
 Kind = Literal["categorical", "numeric"]
-IdentifierList = Sequence[Any] | NDArray[Any]
+IdentifierList = Sequence[Any] | Identifiers
 
 
 class ReadKeywords(TypedDict, total=False):

@@ -92,6 +92,21 @@ class Reports:
     original: OriginalColumns | None = field(default=None, repr=False)
     rows: ReportRows = field(init=False, repr=False)
 
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            task: ArrayLike,
+            worker: ArrayLike,
+            value: ArrayLike,
+            tasks: Identifiers,
+            workers: Identifiers,
+            alphabet: Alphabet | None = None,
+            asked: Asked = LISTED,
+            original: OriginalColumns | None = None,
+        ) -> None:
+            """Columns of any integers and numbers are converted."""
+
     def __post_init__(self) -> None:
         columns = sort_by_task_worker_value(np.asarray(self.task), np.asarray(self.worker), np.asarray(self.value))
         dtypes = {"task": np.int32, "worker": np.int32, "value": np.float64 if self.alphabet is None else np.int16}

@@ -17,7 +17,7 @@ EXPORTS = Path(__file__).parent / "exports"
 EXPECTED = json.loads(EXPORTS.with_suffix(".json").read_text("utf-8"))
 """What is read of each export."""
 Cell = tuple[str, str, str]
-Write = Callable[[object, str], Path]
+Write = Callable[..., Path]
 
 
 def imported(*names: str | Path, question: str | None = None, tool: str | None = None):

@@ -4,6 +4,7 @@ import gzip
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -452,8 +453,10 @@ def test_half_a_surrogate_pair_is_refused(column) -> None:
 @pytest.mark.parametrize("what", ["task", "worker"])
 def test_half_a_surrogate_pair_is_refused_in_lists(what) -> None:
     """A list of tasks or workers with a name that no file can hold is refused."""
+    listed: dict[str, Any] = {f"{what}s": ["a", "b", HALF]}
+
     with pytest.raises(ReportsError, match=f"the list of {what}s must hold text that can be written in UTF-8"):
-        Reports.from_arrays(["a", "b"], ["a", "b"], ["x", "y"], **{f"{what}s": ["a", "b", HALF]})
+        Reports.from_arrays(["a", "b"], ["a", "b"], ["x", "y"], **listed)
 
 
 def test_what_is_no_parquet_is_refused(tmp_path) -> None:

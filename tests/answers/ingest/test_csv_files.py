@@ -5,6 +5,7 @@ import io
 from contextlib import nullcontext
 from pathlib import Path
 from threading import Event, Thread
+from typing import BinaryIO, cast
 
 import numpy as np
 import pytest
@@ -40,7 +41,7 @@ class InParts(io.RawIOBase):
 
 def doubtful(data: bytes, sizes: list[int]) -> bool:
     """Return whether the quotes in these bytes, read in parts, are noted as doubtful."""
-    stream = QuoteStream(InParts(data, sizes))
+    stream = QuoteStream(cast(BinaryIO, InParts(data, sizes)))
     while stream.read(1 << 20):
         pass
     return stream.has_doubtful_quotes

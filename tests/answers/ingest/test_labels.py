@@ -1,8 +1,9 @@
 """Spellings of a label, and questions of a table: merged or never mixed."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -60,7 +61,7 @@ def test_other_labels_are_no_spellings(texts: list[str]) -> None:
     assert [] == groups_of_same_label_spellings(texts)
 
 
-def labels_of(labels: list[str], **options: object) -> tuple[tuple[str, ...], list[str]]:
+def labels_of(labels: list[str], **options: Any) -> tuple[tuple[str, ...], list[str]]:
     """Return alphabet and labels, row by row, of reports with one task each."""
     names = np.arange(len(labels))
     reports = Reports.from_arrays(names, names, labels, **options)
@@ -129,7 +130,7 @@ def test_the_order_of_rows_makes_no_difference(rows: list[str]) -> None:
 def test_missing_labels_stay_missing() -> None:
     """A row without a label is refused by its number, merged or not."""
     with pytest.raises(ReportsError, match="row 2: labels must not be empty"):
-        labels_of(np.array(["yes", None, "YES"], dtype=object), merge_labels=True)
+        labels_of(["yes", None, "YES"], merge_labels=True)
 
 
 NUMBERS = "task,worker,{}\n" + "".join(f"t{number},w,{number * 7}\n" for number in range(21))
@@ -171,7 +172,7 @@ ROWS = [
 MIXED = "a task's answers must be to one question. Found: the questions 'colour', 'size'."
 
 
-def table(rows: list[tuple[str, ...]] = ROWS, question: str = "question") -> pa.Table:
+def table(rows: Sequence[tuple[str, ...]] = ROWS, question: str = "question") -> pa.Table:
     """The rows as a table."""
     names = ("task", "worker", "label", question)
     return pa.table(dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)))

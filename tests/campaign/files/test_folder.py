@@ -156,7 +156,7 @@ def test_the_relay_is_part_of_the_campaign() -> None:
     assert Campaign.from_bytes(canonical_bytes(data)).name != Campaign.from_bytes(canonical_bytes(other)).name
 
 
-DAMAGED = {
+DAMAGED: dict[str, dict[str, Any]] = {
     "a batch of one": {"relay": {**asdict(RELAY), "least_batch": 1}},
     "a batch larger than the crowd": {"relay": {**asdict(RELAY), "least_batch": 4}},
     "another unit": {"relay": {**asdict(RELAY), "unit": "pair"}},
@@ -248,7 +248,7 @@ def test_a_shuffler_that_keeps_the_order_is_caught(monkeypatch: pytest.MonkeyPat
         def shuffle(self, _: list[bytes]) -> None:
             """Leave the order as it is."""
 
-    monkeypatch.setattr(module.secrets, "SystemRandom", Keeping)
+    monkeypatch.setattr("secrets.SystemRandom", Keeping)
     first = Counter(parse_batch(campaign, make_batches(campaign, sealed(campaign, 3))[0])[0][0][0] for _ in range(200))
 
     assert chi_square_p_value([first[worker] for worker in range(3)], [1 / 3] * 3) < FALSE_ALARM

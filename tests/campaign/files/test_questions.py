@@ -4,6 +4,7 @@ import hashlib
 import json
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -48,7 +49,7 @@ REPORTS = [report(BUILT, 0, [0, 1, 2]), report(BUILT, 1, [1, 1, 4, 0]), report(B
 @st.composite
 def campaigns(draw: st.DrawFn) -> tuple[BuiltCampaign, list[list[int | None]]]:
     """Draw a campaign of two to four questions on labels and scales, and the answers of each worker (None: none)."""
-    participation = draw(st.sampled_from(["protected", "public"]))
+    participation: Any = draw(st.sampled_from(["protected", "public"]))
     channels, tasks = [], []
     for number in range(draw(st.integers(2, 4))):
         loss = draw(st.sampled_from([0.1, 1.0, 6.0]))
@@ -111,7 +112,7 @@ def test_every_symbol_of_every_device_is_exported_to_its_question(drawn, seed):
             assert not (folder / "out").exists()
             return
         write_questions(folder / "out", campaign, accepted)
-        found = {}
+        found: dict[tuple[int, str, str], str] = {}
         for number, question in enumerate(campaign.by_question):
             evidence = read_evidence(folder / "out" / f"question-{number + 1}" / "reports.csv")
             assert evidence.channel is not None

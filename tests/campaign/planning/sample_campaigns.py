@@ -76,7 +76,7 @@ def _errors(source: CampaignSettings, lists: list[tuple[int, ...]], channel: Cha
     answers = crowd.answers
     task = np.concatenate([np.array(own, dtype=np.int64) for own in lists])
     worker = np.repeat(np.arange(len(lists)), [len(own) for own in lists])
-    assignment = Assignment(answers.tasks, answers.workers, task, worker)
+    assignment = Assignment(np.asarray(answers.tasks), np.asarray(answers.workers), task, worker)
     asked = np.zeros((len(answers.tasks), len(answers.workers)), dtype=bool)
     asked[task, worker] = True
     kept = asked[answers.task, answers.worker]

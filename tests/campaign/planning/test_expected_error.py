@@ -71,7 +71,7 @@ def test_expectations_are_stated():
 
 def test_one_task_per_worker_is_planned():
     """Twelve workers with one of nine tasks each are planned with two workers on a task: one would leave three out."""
-    source = replace(SOURCE, rows=SOURCE.rows[:9], per_worker=1, excluded=((),) * 12)
+    source = replace(SOURCE, rows=SOURCE.rows[:9], per_worker=1, excluded=(frozenset(),) * 12)
 
     assert 2 == predicted(source).plan.assigned_per_task
 

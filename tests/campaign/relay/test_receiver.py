@@ -6,6 +6,7 @@ from datetime import date
 from hashlib import sha256
 from pathlib import Path
 from threading import Event, Thread
+from typing import Any
 
 import pytest
 from sqlalchemy import func, select
@@ -54,7 +55,8 @@ def test_a_batch_is_stored_once_and_only_for_the_relay(built: BuiltCampaign, tmp
         return client.put(path, content=content, headers={**right, **changed}).status_code
 
     assert 401 == status(Authorization=f"Bearer {'u' * 43}")
-    assert 415 == status(**{"Content-Type": "text/plain"})
+    other_type: dict[str, Any] = {"Content-Type": "text/plain"}
+    assert 415 == status(**other_type)
     assert 400 == status(address.replace(name, other))
     assert 404 == status(address.replace(campaign.name, "A" * 43))
     single = batch.replace(b'"reports":2', b'"reports":1')[: -campaign.sent_bytes]

@@ -5,6 +5,7 @@ import math
 from datetime import date
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -316,7 +317,7 @@ BUILT = build_questions([ANIMALS, GRADES], [3, 2], [[0, 1, 3], [1, 2, 3, 4], [2,
 QUESTIONS_CAMPAIGN = BUILT.campaign
 
 
-def exact_loss(campaign: Campaign, loads: list[int]) -> object:
+def exact_loss(campaign: Campaign, loads: list[int]) -> Any:
     """Return the sum of cells times ln of the largest ratio of a column, with 50 digits, by loops over the tables."""
     lines = []
     for certificate, cells in zip(campaign.certificates, loads, strict=True):

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from sqlalchemy import select
@@ -53,7 +53,7 @@ def free_port() -> int:
 
 
 @contextmanager
-def served(app: ASGIApp, port: int, lifespan: str = "on") -> Iterator[None]:
+def served(app: ASGIApp, port: int, lifespan: Literal["auto", "on", "off"] = "on") -> Iterator[None]:
     """Run an application on a port of this computer, in a thread."""
     import uvicorn
 

@@ -136,7 +136,7 @@ def test_every_task_needs_a_worker():
 
 def test_a_task_that_is_excluded_for_everyone_is_refused():
     """Exclusions that leave a task without a worker are refused, and the task is named."""
-    excluded = tuple({*own, 3} for own in SOURCE.excluded)
+    excluded = tuple(frozenset({*own, 3}) for own in SOURCE.excluded)
 
     with pytest.raises(SettingsError, match=f"task '{SOURCE.tasks[3].id}' has none"):
         build_campaign(replace(SOURCE, per_worker=None, excluded=excluded))
@@ -200,11 +200,13 @@ def best_squares(tasks, each, excluded):
 
     Slots are served one by one; each unit of flow ends at the reachable task with the smallest load.
     """
-    held = [set() for _ in excluded]
+    held: list[set[int]] = [set() for _ in excluded]
     loads = [0] * tasks
     for slot in range(len(excluded)):
         for _ in range(each):
-            came = {task: (slot, None) for task in range(tasks) if task not in excluded[slot] | held[slot]}
+            came: dict[int, tuple[int, int | None]] = {
+                task: (slot, None) for task in range(tasks) if task not in excluded[slot] | held[slot]
+            }
             queue = list(came)
             for task in queue:
                 for other in range(slot + 1):

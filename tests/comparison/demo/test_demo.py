@@ -79,8 +79,8 @@ def test_a_row_equals_a_direct_fit() -> None:
 
 def test_numbers_are_inferred_with_their_public_prior() -> None:
     """The gaussian row equals a direct fit with the normal prior of the crowd."""
-    crowd = numeric_crowd(workers=60, tasks=30, sparsity=0.5, source=seeded(3))
-    crowd = replace(small_crowd(), answers=crowd.answers, gold=crowd.gold, error="mae", prior=(0.0, 1.0))
+    numbers = numeric_crowd(workers=60, tasks=30, sparsity=0.5, source=seeded(3))
+    crowd = replace(small_crowd(), answers=numbers.answers, gold=numbers.gold, error="mae", prior=(0.0, 1.0))
     mechanism = RandomizedResponse(alphabet=Scale(0, 9), epsilon=3.0)
     row = run_trial(trial_of(crowd, mechanism, 5))[-1]
 

@@ -104,7 +104,7 @@ def test_known_truths_and_answers_give_the_beta_posterior() -> None:
         Categories(("0", "1")),
     )
     gold = {k: str(truth[k]) for k in range(50)}
-    hits = np.bincount(worker, right)
+    hits = np.bincount(worker, right).astype(float)
     alpha, beta = fit_beta_prior(hits, 50 - hits, 3.0)
 
     estimate = OneCoin().fit(reports, gold=gold)

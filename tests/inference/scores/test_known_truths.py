@@ -53,7 +53,7 @@ def test_the_order_does_not_depend_on_the_order_of_tasks_or_on_new_ones() -> Non
     assert order == [task for task in again if task != "new"]
     reports = np.ones(40, dtype=np.int64)
     reports[TASKS.index(order[0])] = 0
-    assert order[1:] == tasks_in_draw_order(TASKS, reports, 7)
+    assert order[1:] == tasks_in_draw_order(np.array(TASKS), reports, 7)
 
 
 def test_gaps_are_refused() -> None:

@@ -1,8 +1,10 @@
 """Scores of estimates: errors, calibration, and decisions by their costs."""
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -190,7 +192,7 @@ def test_a_certain_mistake_costs_a_finite_loss():
 def test_no_constant_beats_the_best_constant(truths):
     """No value among many candidates has a smaller error than the best constant, which reaches its own."""
     candidates = [*np.linspace(-6, 6, 121), np.mean(truths)]
-    errors = {
+    errors: dict[Any, Callable[[float], Any]] = {
         "error_rate": lambda c: np.mean([c != truth for truth in truths]),
         "mae": lambda c: np.mean([abs(c - truth) for truth in truths]),
         "rmse": lambda c: math.sqrt(np.mean([(c - truth) ** 2 for truth in truths])),
@@ -328,7 +330,7 @@ def test_only_labels_with_probabilities_are_decided() -> None:
         (estimate(), {"costs": -np.ones((3, 3))}),
     ):
         with pytest.raises(SettingsError):
-            decide(found, **options)  # type: ignore[arg-type]
+            decide(found, **options)
 
 
 CALIBRATED_LABELS = Categories(("a", "b", "c"))

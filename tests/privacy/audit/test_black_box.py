@@ -3,6 +3,7 @@
 import json
 import math
 from dataclasses import fields
+from typing import Any
 
 import numpy as np
 import pytest
@@ -75,7 +76,8 @@ def test_a_loss_that_equals_the_claim_is_refuted_at_most_at_the_stated_rate():
 def test_no_bound_exceeds_the_exact_loss_of_a_mechanism(mechanism):
     """One answer, NULL where protected, and a whole worker; false alarms: 1e-6 per mechanism and neighbours."""
     tasks = mechanism.tasks if "tasks" in {field.name for field in fields(mechanism)} else 6
-    for neighbours, unit in ((None, 0), ("worker", 1)):
+    cases: tuple[tuple[Any, int], ...] = ((None, 0), ("worker", 1))
+    for neighbours, unit in cases:
         exact = mechanism.guarantees(tasks)[unit].epsilon
 
         result = audit_mechanism(mechanism, neighbours, tasks=tasks, draws=400, alpha=1e-6, source=seeded(5))
@@ -109,7 +111,7 @@ def test_rounds_add_up():
 @pytest.mark.parametrize("tick", [lambda call: call // 20, lambda call: call % 2], ids=["slow", "parity"])
 def test_draws_of_both_inputs_alternate_in_random_order(tick):
     """A box that drifts with time, but not with its input, is not refuted; nor one that counts its calls."""
-    calls = []
+    calls: list[None] = []
 
     def clock(_):
         calls.append(None)

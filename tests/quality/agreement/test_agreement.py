@@ -216,7 +216,7 @@ def test_assigned_cells_count_only(crowd: Reports) -> None:
     """With an assignment of the answered cells, protected participation without noise gives the same agreement."""
     assert crowd.alphabet is not None
     names = crowd.tasks[crowd.task], crowd.workers[crowd.worker]
-    assigned = Assignment.from_arrays(*names, tasks=crowd.tasks, workers=crowd.workers)
+    assigned = Assignment.from_arrays(*names, tasks=np.asarray(crowd.tasks), workers=np.asarray(crowd.workers))
     channel = Channel.identity(crowd.alphabet, "protected")
 
     everyone = agreement_through_channel(crowd, channel).alphas["nominal"]

@@ -65,7 +65,7 @@ def test_progress_reaches_all_tasks() -> None:
     """Progress ends with all tasks done, in either method."""
     for method in (Histogram(epsilon=1.0), PooledShape(epsilon=1.0)):
         calls: list[tuple[int, int]] = []
-        method.release(bimodal(3, 20), seeded(1), progress=lambda *call, to=calls: to.append(call))  # type: ignore[misc]
+        method.release(bimodal(3, 20), seeded(1), progress=lambda *call, to=calls: to.append(call))
         assert calls[-1] == (3, 3)
 
 

@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from crowdveil.answers.identifiers import Identifiers
 from crowdveil.arguments import is_number
 from crowdveil.channels.alphabet import MAGNITUDE_HINT, MAGNITUDE_RULE, Scale, is_zero_or_squares_safely
 from crowdveil.display.counts import repeated_pairs_text
@@ -98,7 +99,7 @@ def encode_array(column: ArrayLike, source: str) -> CodedColumn:
 
 
 def encode_ids(
-    column: CodedColumn, listed: Sequence[Any] | NDArray[Any] | None, kind_of_identifier: str, source: str
+    column: CodedColumn, listed: Sequence[Any] | Identifiers | None, kind_of_identifier: str, source: str
 ) -> tuple[NDArray[Any], NDArray[np.int32]]:
     """Return identifiers and codes: the sorted ones that occur, or `listed`, compared as text.
 
