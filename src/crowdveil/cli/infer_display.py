@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 SHOWN_TASKS = 5
 ENDS = {
     "tolerance": "converged",
-    "settled": "more would change less than 1 truth in 10,000",
-    "set": "the number that the method makes",
+    "settled": "more steps would change less than 1 truth in 10,000",
+    "set": "fixed by the method",
     "limit": "NOT CONVERGED",
 }
 """Why a fit ended, by `Estimate.stopped`."""
