@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.data.reports import Reports
-from crowdveil.em.estimate import Baseline, Estimate, WorkerTable
+from crowdveil.em.estimate import Estimate, NumericBaseline, WorkerTable
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.estimators import DawidSkene, MajorityVote, StudentT
 from crowdveil.evaluation import metrics
@@ -222,7 +222,7 @@ def test_large_errors_are_written_with_six_digits():
     text = str(metrics.score(estimate_of([0.0, 1.0], None), {"t0": 1e99, "t1": -1e99}))
 
     assert "mae 1e+99 (constant -1e+99: 1e+99)" in text
-    assert "expected error 2e+06, the estimate 0.500;" in str(Baseline("1", 2e6, 0.5, 3))
+    assert "expected mean error 2e+06; this estimate: 0.500." in str(NumericBaseline("1", 2e6, 0.5, 3))
 
 
 LABELS = Categories(("no", "yes", "maybe"))

@@ -8,7 +8,7 @@ from crowdveil.channels.rounding import CERTAIN, format_delta, percent_rounded_u
 
 EVEN = 0.5
 """Probability of each of two answers before the report."""
-SURER = "Who was surer before can be surer after."
+SURER = "Someone who was surer before can be surer after."
 """What the bound from even odds does not say."""
 
 

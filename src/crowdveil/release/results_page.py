@@ -20,7 +20,7 @@ from crowdveil.campaign.document import Campaign
 from crowdveil.channels.alphabet import Scale
 from crowdveil.channels.channel import MAX_DRAWN, Channel
 from crowdveil.data.evidence import Evidence
-from crowdveil.em.estimate import Estimate, error_text
+from crowdveil.em.estimate import Estimate, error_percent, error_text
 from crowdveil.folder.results.result_files import Results
 from crowdveil.presentation.html import Html, policy_source
 from crowdveil.presentation.quotes import quoted
@@ -28,7 +28,7 @@ from crowdveil.presentation.svg_pictures import bar_chart, count_bars, interval_
 from crowdveil.privacy.largest_posterior import picture_rows_of_largest_posteriors, sentences_on_adversary_certainty
 from crowdveil.privacy.statement import PrivacyStatement, statement_sentences
 from crowdveil.release.campaign_facts import campaign_facts
-from crowdveil.release.conclusion import ALL_GOLD, Conclusion, conclude, error_percent
+from crowdveil.release.conclusion import ALL_GOLD, Conclusion, conclude
 from crowdveil.release.sentences_on_crowd_review import sentences_on_agreement_tasks_workers
 from crowdveil.release.truth_facts import (
     expected_error_without_gold,
@@ -252,7 +252,7 @@ def _adversary_certainty_picture(statement: PrivacyStatement) -> Html | None:
     if statement.per_answer is None:
         return None
     rows = picture_rows_of_largest_posteriors(statement.per_answer, statement.per_worker)
-    return bar_chart("posterior", "How sure an adversary can be, from 50 % before", rows)
+    return bar_chart("posterior", "How sure an adversary can be, starting from 50 %", rows)
 
 
 def percent(share: float | None) -> str:
@@ -276,7 +276,7 @@ def code_as_html(sentence: str) -> Markup:
 def _expected_error_and_constant_sentences(estimate: Estimate) -> str:
     """Return expected error and best constant in one or two sentences."""
     base, own_error, rest = estimate.baseline, expected_error_without_gold(estimate), estimate.without_gold
-    gold = "" if estimate.gold is None else f" These figures are of the {tasks_without_gold_text(estimate)}."
+    gold = "" if estimate.gold is None else f" These figures cover the {tasks_without_gold_text(estimate)}."
     if not estimate.categorical:
         widths = known_interval_widths(rest)
         width = f" The median width of the 90 % intervals is {np.median(widths):.3g}." if widths.size else ""
