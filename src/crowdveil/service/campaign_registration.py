@@ -48,7 +48,10 @@ def register_and_list_left_out_slots(
     campaign = folder.campaign
     if (campaign.relay is not None) != relay:
         raise SettingsError(
-            "a campaign with a relay is served by crowdveil campaign relay, another one by crowdveil campaign serve",
+            (
+                "a campaign with a relay is served by crowdveil campaign relay, any other campaign by crowdveil "
+                "campaign serve"
+            ),
             value=campaign.name,
             hint=f"Use crowdveil campaign {'serve' if relay else 'relay'}.",
         )

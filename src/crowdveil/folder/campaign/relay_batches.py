@@ -39,7 +39,7 @@ def read_batches(folder: Path, campaign: Campaign, key: "PrivateKey") -> Collect
     most = len({sealed for parts in batches.values() for sealed in parts[0]})
     if most > campaign.slots:
         raise ReportsError(
-            f"a campaign with {campaign.slots:,} links has as many reports at most",
+            f"a campaign with {campaign.slots:,} links has at most as many reports",
             source=str(folder),
             examples=f"{most:,} reports",
             hint="The relay invented some. None of them is used.",

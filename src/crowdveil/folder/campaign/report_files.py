@@ -85,7 +85,7 @@ LIST_FILE = "files.csv"
 LIST_KIND = "list of report files"
 ACCEPTED, COPY = "accepted", "copy of an accepted file"
 LATE = "late: the campaign was closed"
-TWO_REPORTS, SAME_ID = "two reports for one token: none counts", "one id of two reports: none counts"
+TWO_REPORTS, SAME_ID = "two reports for one token: neither counts", "two reports with one id: neither counts"
 
 
 @dataclass(frozen=True, kw_only=True)
