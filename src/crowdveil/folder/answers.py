@@ -160,7 +160,7 @@ def refuse_rows_without_answer(columns: ReportColumns, alphabet: Alphabet | None
     empty = replace(columns, skip_empty=True, labels=known).null_rows
     if len(empty):
         raise ReportsError(
-            "where participation is public, no row is left out by its value",
+            "with public participation, no row may be left out because of its value",
             source=columns.source,
             rows=tuple((empty[:EXAMPLES_SHOWN] + 1).tolist()),
             examples=f"{len(empty):,} without an answer (NULL, empty or NaN)",

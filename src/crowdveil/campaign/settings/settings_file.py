@@ -137,7 +137,7 @@ def read_settings(path: Path, read: ReadBytes = first_bytes) -> CampaignSettings
         "purge_after_days": purge_after_days,
         "opens": opens,
         "closes": closes,
-        "min_reports": root.integer("min_reports", 1, slots, "Below it nothing is released."),
+        "min_reports": root.integer("min_reports", 1, slots, "With fewer reports, nothing is released."),
         "participation": _participation(root),
         "slots": slots,
         "names": names,
@@ -190,10 +190,12 @@ def _require_compatible_questions(sources: Sequence[CampaignSettings]) -> None:
     """Refuse several questions that look alike, with a relay, or with groups of cuts."""
     require_distinguishable_questions([source.question for source in sources])
     if sources[0].relay is not None:
-        raise SettingsError("a relay goes with one question", value="relay", hint="Make a campaign of each question.")
+        raise SettingsError(
+            "a relay needs a campaign of one question", value="relay", hint="Make a campaign of each question."
+        )
     for source in sources:
         if source.privacy.dealt_cuts:
-            raise SettingsError("groups of cuts go with one question", value=source.privacy.dealt_cuts)
+            raise SettingsError("groups of cuts need a campaign of one question", value=source.privacy.dealt_cuts)
 
 
 def _parse_toml(path: Path) -> Mapping[str, object]:
@@ -366,18 +368,18 @@ def _require_relay_hides_worker(source: CampaignSettings) -> None:
         raise SettingsError(
             "a relay needs service.url, its address, and service.purge_after_days",
             value=None,
-            hint="The relay knows who sent what, until it deletes.",
+            hint="The relay knows who sent which report until it deletes its data.",
             value_in_rule=True,
         )
     if source.participation != "protected":
         raise SettingsError(
             'with a relay participation must be "protected"',
             value=source.participation,
-            hint="Which tasks are left out would tell whose report it is.",
+            hint="The tasks that a worker leaves out would show whose report it is.",
         )
     if source.per_worker not in (None, len(source.rows)) or any(source.excluded):
         raise SettingsError(
             "with a relay every worker is asked every task",
             value=source.per_worker if source.per_worker is not None else "not_for",
-            hint="Leave out tasks.per_worker and not_for: the assignment would tell whose report it is.",
+            hint="Leave out tasks.per_worker and not_for: the assignment would show whose report it is.",
         )

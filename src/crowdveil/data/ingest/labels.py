@@ -167,7 +167,7 @@ def _note_on_similar_names(role: str, column: CodedColumn, place: NDArray[np.int
         for first in firsts[:NAMES_SHOWN]
     )
     more = f"; and {len(firsts) - NAMES_SHOWN} more" if len(firsts) > NAMES_SHOWN else ""
-    return f"These are read as different {role}s: {groups}{more}. Give one {role} one spelling."
+    return f"These are read as different {role}s: {groups}{more}. Use one spelling for each {role}."
 
 
 def groups_of_same_label_spellings(texts: Sequence[str]) -> list[list[int]]:
