@@ -49,7 +49,7 @@ def test_json_and_table_say_the_same_numbers(sent: Path, run: Run, run_json: Run
     assert f"error_rate {score['error']:.4f} (constant {score['constant']}: {score['baseline']:.4f})" in table
     assert f"correlation {score['correlation']:.3f}, {score['scored']} gold tasks" in table
     assert data["baseline"]["sentence"] in table
-    assert f"expected error {data['baseline']['expected_error']:.3f}" in table
+    assert f"expected {100 * data['baseline']['expected_error']:.1f} % wrong" in table
     for name in ("lowest", "median", "highest"):
         assert f"{name} {data['quality'][name]:.3g}" in table
     for truth in data["truths"]["items"]:

@@ -283,7 +283,9 @@ def test_new_reports_name_the_results_of_earlier_ones(folder: Path, run: Run, ru
     run("report", "found")
 
     warned = run_json(*words, "--labels", "no,yes,maybe", "--out", "found", "--replace")["warnings"]
-    assert "found/report.html, found/truths.csv, found/workers.csv: from the earlier reports." in " ".join(warned)
+    assert "found/report.html, found/truths.csv, found/workers.csv: these come from the earlier reports." in " ".join(
+        warned
+    )
 
 
 def test_one_question_then_several_then_others(folder: Path, run: Run, run_json: RunJson) -> None:

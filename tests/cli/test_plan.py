@@ -299,4 +299,4 @@ def test_a_pilot_gives_ability_labels_and_shared_mistakes(run: Run, run_json: Ru
     first, second = blind["candidates"][0], known["candidates"][0]
     assert second["real_high"] - second["real_low"] < first["real_high"] - first["real_low"]
     assert "--gold requires --pilot" in run(*words, "--gold", "truths.csv", code=2).stderr
-    assert "the ability is that of the pilot" in refusal(*words, "--pilot", "pilot.csv", "--ability", 0.8)
+    assert "the pilot determines the ability" in refusal(*words, "--pilot", "pilot.csv", "--ability", 0.8)

@@ -150,7 +150,7 @@ def perturb(asked: PerturbOptions) -> None:
 
     Writes reports.csv (reports other than "no answer", whose number follows from the lists), certificate.json (the
     channel, with the epsilon of a single answer) and crowd.json (tasks, workers, mechanism, guarantee).
-    matrix-factorization writes sums.json in place of reports.csv, and no certificate.
+    matrix-factorization writes sums.json instead of reports.csv, and no certificate.
 
     Labels, tasks and workers must be known before the campaign: --labels or --scale, --tasks and --workers (or
     --assignment, which lists both). The answers must then be a table with a header and plain columns: import an export

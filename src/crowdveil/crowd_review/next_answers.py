@@ -155,7 +155,7 @@ def channel_of_further_reports(evidence: Evidence) -> Channel | None:
             "gains from protected reports need their channel",
             source="reports",
             examples=evidence.no_channel_reason,
-            hint="Keep certificate.json and crowd.json beside the reports.",
+            hint="Keep certificate.json and crowd.json next to the reports.",
         )
     return channel
 

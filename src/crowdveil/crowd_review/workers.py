@@ -107,7 +107,7 @@ def refuse_reports_without_channel(evidence: Evidence) -> None:
             "protected reports need their channel, or noise looks like bad work",
             source="reports",
             examples=evidence.no_channel_reason,
-            hint="Keep certificate.json and crowd.json beside the reports.",
+            hint="Keep certificate.json and crowd.json next to the reports.",
         )
 
 

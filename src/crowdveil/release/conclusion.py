@@ -319,7 +319,7 @@ def _more_workers(campaign: Campaign, channel: Channel | None, share: float) -> 
     for factor in FACTORS:
         more = campaign.with_other_number_of_workers(math.ceil(factor * campaign.workers))
         if _reaches_share(more, channel, share):
-            yield f"about {more.workers:,} workers in place of {campaign.workers:,}"
+            yield f"about {more.workers:,} workers instead of {campaign.workers:,}"
             return
 
 
@@ -334,5 +334,5 @@ def _more_epsilon(campaign: Campaign, channel: Channel | None, share: float) -> 
         )
         if _reaches_share(campaign, mechanism.channel(), share):
             scope = f"per answer (participation {channel.participation})"
-            yield f"epsilon {format_bound(epsilon, 2)} {scope} in place of {format_bound(present, 4)}"
+            yield f"epsilon {format_bound(epsilon, 2)} {scope} instead of {format_bound(present, 4)}"
             return

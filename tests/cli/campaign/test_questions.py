@@ -206,7 +206,7 @@ def test_what_is_left_of_another_collection_is_refused_and_kept(tmp_path: Path, 
     for words in ([*collecting, "--out", tmp_path / "c"], ["report", tmp_path / "f"], ["statement", tmp_path / "f"]):
         said = refused(*words)
 
-        assert "no question or reports beside those of the campaign" in said
+        assert "only the questions and reports of the campaign" in said
         assert left.partition("/")[0] in said
     assert (tmp_path / "c" / left).read_text("utf-8").startswith("task,worker,label")
 

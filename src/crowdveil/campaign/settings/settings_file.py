@@ -248,7 +248,7 @@ def _url_and_purge_days(root: Section) -> tuple[str | None, int | None]:
     address = normal_address(url) if isinstance(url, str) else None
     if address is None:
         raise SettingsError(
-            "service.url must be an https address that every browser writes alike, without user, ? and #",
+            "service.url must be an https address in the form that every browser writes, without user, ? and #",
             value=url,
             hint="http is accepted for 127.0.0.1 and localhost only. Paths have letters, digits and . _ ~ -.",
         )

@@ -242,7 +242,7 @@ def _refuse_options(*names: str) -> None:
     flags = {"inputs": "--input", "others": "--neighbour", "most_answers": "--answers"}
     for name in names:
         if name in stated_options():
-            raise click.UsageError(f"{flags.get(name, '--' + name.replace('_', '-'))} is no option of this target.")
+            raise click.UsageError(f"{flags.get(name, '--' + name.replace('_', '-'))} is not an option of this target.")
 
 
 def _data_to_print_as_json(result: Audit) -> dict[str, Any]:

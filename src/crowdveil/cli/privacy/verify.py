@@ -19,15 +19,15 @@ if TYPE_CHECKING:
     from crowdveil.standalone.verification import Verification
 
 CURATOR = "the curator, to every worker who gets a link with this campaign's name"
-MAKER = "whoever made the file, for the reports that devices draw from its tables"
+MAKER = "the author of the file, for the reports that devices draw from its tables"
 NOT_CHECKED = (
     "Who wrote the file: a SHA-256 finds accidents, not forgeries. Compare it with one that you got another way.",
     "That devices draw their reports from these tables, once for each task, with secret randomness.",
     "Other reports of the same worker: their epsilons add. The same question in another campaign costs the sum.",
 )
-NO_PRIOR = "The public prior that the campaign names by its SHA-256: prior.csv is not beside the file."
+NO_PRIOR = "The public prior that the campaign names by its SHA-256: prior.csv is not next to the file."
 LEAST = "That nothing is released below {} reports: the curator promises it, and no file can show it."
-NO_PARTS = "Which tasks each worker is asked: the folder parts/ is not beside the file."
+NO_PARTS = "Which tasks each worker is asked: the folder parts/ is not next to the file."
 
 
 @click.command(

@@ -56,7 +56,7 @@ class ChoiceOptions:
                 value=self.multiple,
                 hint=f"Such as ';', or {NEVER!r} if no answer has several choices.",
             )
-        hint = "An answer without a choice says no to each of them, or is no answer."
+        hint = "An answer without a choice counts as no to each choice, or as no answer."
         require_choice("nothing ticked", self.nothing_ticked, get_args(NothingTicked), hint=hint)
 
     def choices_in(self, content: Any) -> Any:

@@ -243,7 +243,7 @@ def alphabet_and_label_codes(
         absent,
         "labels must not be empty, NaN or NULL",
         source=source,
-        hint=advice("If they are no answers, skip them: {missing}.", "Remove these rows.", missing="skip"),
+        hint=advice("If they mean no answer, skip them: {missing}.", "Remove these rows.", missing="skip"),
     )
     refuse_if_rows_empty_or_marked(
         column, has_lone_surrogate(column.names), TEXT_RULE, source=source, hint="Correct the rows."

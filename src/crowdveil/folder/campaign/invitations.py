@@ -166,7 +166,9 @@ def _write_links_sheet_and_tokens(
         warnings.append(f"No printable sheet was written: it holds at most {MAX_SHEET:,} links.")
     contents[TOKENS_FILE] = tokens_bytes(entries, campaign)
     if _is_versioned(folder.path):
-        warnings.append("The folder lies inside a git repository. Do not commit the links: whoever has one can use it.")
+        warnings.append(
+            "The folder lies inside a git repository. Do not commit the links: anyone who has one can use it."
+        )
     outputs = Outputs(folder=folder.path, names=tuple(contents), kind=KIND, private=True)
     write_outputs(outputs, dict(contents))
     return Invitation(

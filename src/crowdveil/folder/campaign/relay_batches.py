@@ -92,7 +92,7 @@ def _batch_file_states_and_sealed_parts(
         except CampaignError as error:
             states[path.name] = f"refused ({error.defect})"
         except OSError as error:
-            states[path.name] = f"refused ({error.strerror or 'no regular file'})"
+            states[path.name] = f"refused ({error.strerror or 'not a regular file'})"
     states |= {file: COPY if name in found else DAMAGED for file, name in others.items()}
     return dict(sorted(states.items())), found
 
