@@ -29,7 +29,7 @@ def test_protected_reports_are_corrected_or_refused(
     data = run_json("agreement", "sent/reports.csv")
 
     assert (True, None) == (data["channel_used"], data["workers"])
-    assert "not compared through a channel" in refusal("agreement", "sent/reports.csv", "--out", "agreement.csv")
+    assert "cannot be compared through a channel" in refusal("agreement", "sent/reports.csv", "--out", "agreement.csv")
     Path("sent/certificate.json").unlink()
     assert "Certificate refused (missing)" in refusal("agreement", "sent/reports.csv")
     assert not Path("agreement.csv").exists()
