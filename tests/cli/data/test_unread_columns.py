@@ -58,8 +58,7 @@ def test_confidence_is_named_in_several_files_once(run_json: RunJson) -> None:
     assert data["warnings"][-2:] == [
         "Not read: 'votes'. Each row counts as one answer of one worker.",
         "Not read: 'certainty'. All answers count the same, however sure the workers were. --weight "
-        "certainty uses it if it "
-        "informs.",
+        "certainty uses it if it helps.",
     ]
 
 
