@@ -9,11 +9,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from crowdveil.answers.columnar_store import ReportChunk, save_encoded
+from crowdveil.answers.facts.asked import STATED
+from crowdveil.answers.identifiers import LazyIdentifiers
+from crowdveil.answers.reports import Reports
 from crowdveil.channels.alphabet import Categories
-from crowdveil.data.columnar_store import ReportChunk, save_encoded
-from crowdveil.data.facts.asked import STATED
-from crowdveil.data.identifiers import LazyIdentifiers
-from crowdveil.data.reports import Reports
 from crowdveil.randomness import Seeded
 from crowdveil.simulate import uniform_abilities
 from crowdveil.simulate.bernoulli import SUCCESSES_PER_CHUNK, bernoulli_indices

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from crowdveil.data.reports import Block
+from crowdveil.answers.reports import Block
 from crowdveil.em.kernels.dispatch import encoded_block_for_kernels, reports_per_reproducible_block
 from crowdveil.em.kernels.numpy_backend import EncodedBlock, ScoreTables, largest_change
 

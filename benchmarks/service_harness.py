@@ -19,10 +19,10 @@ from pathlib import Path
 
 from sqlalchemy import create_engine, make_url, text
 
-from crowdveil.campaign.assemble import CampaignContent, assemble_campaign
-from crowdveil.campaign.document import Campaign, Task
-from crowdveil.campaign.folder import TokenEntry, tokens_bytes
-from crowdveil.campaign.token import Token, token_hash
+from crowdveil.campaign.files.folder import TokenEntry, tokens_bytes
+from crowdveil.campaign.rules.assemble import CampaignContent, assemble_campaign
+from crowdveil.campaign.rules.document import Campaign, Task
+from crowdveil.campaign.rules.token import Token, token_hash
 from crowdveil.channels.alphabet import Scale
 from crowdveil.mechanisms.randomized_response import RandomizedResponse
 

@@ -12,8 +12,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from crowdveil.answers.write_reports import reports_table_in_task_order, write_table
 from crowdveil.channels.alphabet import Categories
-from crowdveil.data.write_reports import reports_table_in_task_order, write_table
 from crowdveil.randomness import seeded
 from crowdveil.simulate import categorical_crowd
 

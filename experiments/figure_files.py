@@ -5,7 +5,7 @@ from collections.abc import Callable
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from crowdveil.matplotlib_plots import AXES_STYLE, INK, INSTALL_HINT
+from crowdveil.em.plots import AXES_STYLE, INK, INSTALL_HINT
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from crowdveil import channel_design as design_file
+from crowdveil.design import channel_design as design_file
 from crowdveil.mechanisms import QuantizedResponse
 
 

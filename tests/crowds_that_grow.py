@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdveil.answers.reports import Reports
 from crowdveil.channels.alphabet import Alphabet, Categories
 from crowdveil.channels.channel import Channel
-from crowdveil.data.reports import Reports
 from crowdveil.randomness import seeded
 
 LABELS = Categories(("no", "yes", "maybe"), ordered=True)

@@ -4,8 +4,8 @@ from functools import cache
 
 import pytest
 
-from crowdveil.data import datasets
-from crowdveil.data.datasets import Dataset
+from crowdveil.answers import datasets
+from crowdveil.answers.datasets import Dataset
 
 
 @cache

@@ -26,8 +26,9 @@ from crowdveil import (
     Scale,
     WeightedMean,
 )
-from crowdveil.data.facts.asked import LISTED
-from crowdveil.estimators import PrivateDawidSkene, WeightedVote
+from crowdveil.answers.facts.asked import LISTED
+from crowdveil.estimators import WeightedVote
+from crowdveil.published import PrivateDawidSkene
 
 CAMPAIGN = Path(__file__).parent / "cases" / "campaign"
 LABEL_METHODS = (MajorityVote, WeightedVote, DawidSkene, OneCoin, PrivateDawidSkene)

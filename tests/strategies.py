@@ -6,8 +6,8 @@ Names are deliberately awkward (commas, quotes, spaces), and neither tasks nor w
 import numpy as np
 from hypothesis import strategies as st
 
+from crowdveil.answers.reports import Reports
 from crowdveil.channels.alphabet import Alphabet, Categories, is_zero_or_squares_safely
-from crowdveil.data.reports import Reports
 
 LABELS = ("no", "yes", "maybe", 'can\'t say, "really"')
 MAX_TASKS, MAX_WORKERS = 5, 5

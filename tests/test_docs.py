@@ -247,8 +247,8 @@ RECOMPUTED = {
     "explanation/synthesis/paper-reproduction.md": "tests/experiments/huai2019",
     "explanation/mechanisms/designed.md": "tests/test_printed_proofs.py",
     "explanation/mechanisms/matrix-factorization.md": "tests/test_printed_proofs.py",
-    "explanation/mechanisms/two-layer.md": "tests/mechanisms/test_sun_two_layer.py",
-    "explanation/mechanisms/sun-two-layer.md": "tests/mechanisms/test_sun_two_layer.py",
+    "explanation/mechanisms/two-layer.md": "tests/published/test_sun_two_layer.py",
+    "explanation/mechanisms/sun-two-layer.md": "tests/published/test_sun_two_layer.py",
 }
 """Pages of proofs, and the tests that compute the figures of their tables again."""
 SETTINGS = {"reference/command-line.md"}

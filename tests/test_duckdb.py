@@ -2,10 +2,10 @@
 
 import pytest
 
+from crowdveil.answers.reports import Reports
 from crowdveil.channels.alphabet import Categories
-from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError
-from tests.data.test_reports import cells
+from tests.answers.test_reports import cells
 
 duckdb = pytest.importorskip("duckdb", reason="the extra crowdveil[duckdb] is not installed")
 

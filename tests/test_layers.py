@@ -15,76 +15,44 @@ import crowdveil
 
 SOURCE = Path(__file__).parent.parent / "src" / "crowdveil"
 
-FLOORS = {
-    "arguments": 0,
-    "errors": 0,
-    "jit": 0,
-    "matplotlib_plots": 0,
-    "presentation": 0,
-    "randomness": 0,
-    "registry": 0,
-    "standalone": 0,
-    "channels": 1,
-    "files": 2,
-    "mechanisms": 2,
-    "campaign": 3,
-    "data": 3,
-    "em": 4,
-    "sealing": 4,
-    "synthesis": 4,
-    "channel_design": 5,
-    "estimators": 5,
-    "evaluation": 5,
-    "privacy": 5,
-    "compat": 6,
-    "engines": 6,
-    "folder": 6,
-    "inference": 6,
-    "simulate": 6,
-    "planning": 7,
-    "crowd_review": 7,
-    "release": 8,
-    "aggregation": 9,
-    "comparison": 10,
-    "perturbation": 9,
-    "plan_function": 9,
-    "quality": 9,
-    "service": 9,
-    "demo": 11,
-    "__main__": 12,
-    "cli": 12,
+ARCHITECTURE = SOURCE.parents[1] / "docs" / "explanation" / "architecture.md"
+"""Page with the table of rooms, lowest first."""
+
+EXCEPTIONS: set[tuple[str, str]] = {
+    ("answers.ingest.dictionary_encoding", "em.kernels.jit"),
+    ("answers.ingest.hash_table", "em.kernels.jit"),
 }
-"""Floor of every file and folder of the package; one that is not listed fails the tests."""
+"""Imports that climb, as pairs of modules."""
 
 PUBLIC_FACE = "__init__"
 """The package's own `__init__.py` stands above all floors: it only hands out names."""
 
-DEVICE_FOLDERS = {"arguments", "errors", "randomness", "registry", "presentation"}
-DEVICE_FOLDERS |= {"channels", "mechanisms", "campaign", "standalone"}
-"""Files and folders that run on a worker's device."""
+ON_DEVICES = (
+    *("hints", "errors", "arguments", "randomness", "registry", "standalone", "display", "channels", "mechanisms"),
+    *("campaign.rules", "campaign.settings", "campaign.device"),
+)
+"""Modules that run on a worker's device, by dotted prefix."""
 PLACES_OF_PATHS = {
-    "campaign": "folder, settings, token and device of a campaign",
+    "answers.assignment": "reader of assigned cells",
+    "answers.columnar_store": "encoded blocks",
+    "answers.datasets": "data sets",
+    "answers.frames": "names a path in place of a frame, which it refuses; it opens none",
+    "answers.identifiers": "names of encoded blocks",
+    "answers.importers": "exports of labelling tools",
+    "answers.ingest": "readers of columns",
+    "answers.published_sets": "downloads of published sets",
+    "answers.reports": "readers of answers",
+    "answers.sources": "sources of answers",
+    "answers.spreadsheets": "sheets of workbooks",
+    "answers.store_manifest": "manifest of encoded blocks",
+    "campaign": "folder, settings, token, device and service of a campaign",
     "cli": "arguments of commands",
-    "data.assignment": "reader of assigned cells",
-    "data.columnar_store": "encoded blocks",
-    "data.datasets": "data sets",
-    "data.frames": "names a path in place of a frame, which it refuses; it opens none",
-    "data.identifiers": "names of encoded blocks",
-    "data.importers": "exports of labelling tools",
-    "data.ingest": "readers of columns",
-    "data.published_sets": "downloads of published sets",
-    "data.reports": "readers of answers",
-    "data.sources": "sources of answers",
-    "data.spreadsheets": "sheets of workbooks",
-    "data.store_manifest": "manifest of encoded blocks",
-    "engines": "workers open encoded blocks",
+    "em.engines": "workers open encoded blocks",
+    "em.kernels.jit": "memory of the process, as Linux states it",
     "files": "atomic writes and records",
-    "folder": "files into values and back",
-    "jit": "memory of the process, as Linux states it",
-    "planning.settings": "new campaigns from their settings",
     "privacy.audit.command": "commands that are audited, with their files",
-    "service": "service of a campaign",
     "standalone": "programs of one file",
+    "storage": "files into values and back",
 }
 """Modules that may name a path, by dotted prefix, and why; all others take and give values."""
 SEPARATE = {"mechanisms", "estimators"}
@@ -136,22 +104,30 @@ def inner_imports(module: str) -> set[str]:
     return found
 
 
-def test_every_file_has_a_floor() -> None:
-    """Each file or folder of the package stands on a floor, and no floor is kept for one that is gone."""
-    assert sorted(FLOORS) == sorted({folder_of(module) for module in modules()} - {PUBLIC_FACE})
+def rooms() -> list[str]:
+    """Return the rooms and files of the table in the page on architecture, lowest first."""
+    return re.findall(r"^\| `(\w+)` \|", ARCHITECTURE.read_text("utf-8"), flags=re.MULTILINE)
 
 
-def test_nothing_imports_a_higher_floor() -> None:
-    """A file imports files of its own floor and of lower ones only."""
-    climbing = [
-        f"{module} (floor {FLOORS[folder_of(module)]}) imports {other} (floor {FLOORS[folder_of(other)]})"
+def test_table_names_every_room() -> None:
+    """Each file and folder of the package stands in the table of the architecture, and no other does."""
+    placed = {folder_of(module) for module in modules()} - {PUBLIC_FACE, "__main__"}
+
+    assert sorted(rooms()) == sorted(placed)
+
+
+def test_nothing_imports_a_lower_row() -> None:
+    """A module imports its own room and those above it in the table only; each exception still exists."""
+    rank = {room: place for place, room in enumerate((*rooms(), "__main__"))}
+    climbing = {
+        (module, other)
         for module in modules()
         if module != PUBLIC_FACE
         for other in inner_imports(module)
-        if FLOORS[folder_of(other)] > FLOORS[folder_of(module)]
-    ]
+        if rank[folder_of(other)] > rank[folder_of(module)]
+    }
 
-    assert climbing == []
+    assert climbing == EXCEPTIONS
 
 
 def names_a_path(tree: ast.Module) -> bool:
@@ -199,31 +175,49 @@ def test_mechanisms_and_estimators_never_import_one_another() -> None:
 
 
 def test_synthesis_is_separate() -> None:
-    """Only its files and command import synthesis; it imports errors, hints, randomness, channels, data."""
+    """Only its files and command import synthesis; it imports files beside the rooms, channels and answers."""
     inside = {
         folder_of(other) for module in modules() if folder_of(module) == "synthesis" for other in inner_imports(module)
     }
     users = {module for module in modules() for other in inner_imports(module) if folder_of(other) == "synthesis"}
 
-    assert inside == {"errors", "presentation", "randomness", "channels", "data", "synthesis"}
+    assert inside == {"errors", "hints", "randomness", "channels", "answers", "synthesis"}
     assert {module for module in users if folder_of(module) != "synthesis"} == {
         "cli.data.synthesize",
-        "folder.synthesis",
+        "storage.synthesis",
     }
+
+
+def runs_on_devices(module: str) -> bool:
+    """Return whether a module runs on a worker's device."""
+    return any(module == place or module.startswith(place + ".") for place in ON_DEVICES)
+
+
+def test_only_commands_import_campaigns() -> None:
+    """The library does not know people: commands alone import campaigns, and hand their facts down as values."""
+    users = {
+        (module, other)
+        for module in modules()
+        if folder_of(module) not in {"campaign", "cli"}
+        for other in inner_imports(module)
+        if folder_of(other) == "campaign"
+    }
+
+    assert users == {pair for pair in EXCEPTIONS if folder_of(pair[1]) == "campaign"}
 
 
 def test_the_workers_half_imports_the_standard_library_and_numpy_only() -> None:
     """No file that runs on a device names another package, or a file of the curator's half."""
     allowed = sys.stdlib_module_names | {"numpy", "crowdveil"}
     for module, tree in modules().items():
-        if folder_of(module) in DEVICE_FOLDERS:
+        if runs_on_devices(module):
             assert {name.split(".")[0] for name in imports(tree)} - allowed == set(), module
-            assert {folder_of(other) for other in inner_imports(module)} - DEVICE_FOLDERS == set(), module
+            assert {other for other in inner_imports(module) if not runs_on_devices(other)} == set(), module
 
 
 def test_the_workers_half_loads_the_standard_library_and_numpy_only() -> None:
     """A fresh interpreter that imports the worker's half has loaded nothing else, numpy's own needs included."""
-    half = sorted(module for module in modules() if folder_of(module) in DEVICE_FOLDERS)
+    half = sorted(module for module in modules() if runs_on_devices(module))
     program = (
         "import importlib, json, sys; before = set(sys.modules); "
         f"[importlib.import_module('crowdveil.' + name) for name in {half}]; "
@@ -231,12 +225,12 @@ def test_the_workers_half_loads_the_standard_library_and_numpy_only() -> None:
     )
     loaded = json.loads(subprocess.run([sys.executable, "-c", program], capture_output=True, check=True).stdout)
     roots = {name.split(".")[0] for name in loaded}
-    ours = {name.split(".")[1] for name in loaded if name.startswith("crowdveil.")}
+    ours = {name.removeprefix("crowdveil.") for name in loaded if name.startswith("crowdveil.")} - {"campaign"}
 
     installed = roots & set(packages_distributions()) - sys.stdlib_module_names
 
     assert installed - {"crowdveil"} == {"numpy"}
-    assert ours == DEVICE_FOLDERS
+    assert sorted(ours) == half
 
 
 def test_every_imported_package_is_a_dependency() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 SOURCE = Path(__file__).parent.parent / "src" / "crowdveil"
 COMMAND_LINE = ("cli", "standalone")
 """Folders of programs with options of their own."""
-STYLES = {"presentation/html.py", "presentation/svg_pictures.py"}
+STYLES = {"display/html.py", "display/svg_pictures.py"}
 """Files whose texts are style sheets, which have custom properties such as `--ink`."""
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
 

@@ -9,8 +9,8 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import beta
 
-from crowdveil.channel_design import design_channel, normal_worker_model, one_coin_answer_given_truth
 from crowdveil.channels.alphabet import Categories, Scale
+from crowdveil.design.channel_design import design_channel, normal_worker_model, one_coin_answer_given_truth
 from crowdveil.estimators.factorization_mean import FactorizationMean
 from crowdveil.mechanisms import DesignObjective, MatrixFactorization, RandomizedResponse
 from crowdveil.privacy.shuffling import shuffled_cell_guarantee, shuffled_worker_guarantee

@@ -1,10 +1,11 @@
 """Registry: every entry loads its class, and every list of names comes from it."""
 
+from importlib import import_module
+
 import pytest
 
 import crowdveil
-from crowdveil import estimators, mechanisms
-from crowdveil.engines import ENGINES
+from crowdveil.em.engines import ENGINES
 from crowdveil.estimators import ESTIMATORS
 from crowdveil.mechanisms import MECHANISMS
 from crowdveil.registry import (
@@ -12,6 +13,7 @@ from crowdveil.registry import (
     ENGINE_ENTRIES,
     ESTIMATOR_ENTRIES,
     MECHANISM_ENTRIES,
+    PACKAGES,
     PLAN_METHODS,
     SUMS_ESTIMATOR,
     USUAL_ESTIMATORS,
@@ -38,12 +40,14 @@ def test_the_dictionaries_of_classes_follow_the_registry() -> None:
 
 def test_every_registered_class_is_public() -> None:
     """Each estimator and mechanism is a name of its package; those used most are names of crowdveil itself."""
-    for package, entries in ((estimators, ESTIMATOR_ENTRIES), (mechanisms, MECHANISM_ENTRIES)):
-        for entry in entries.values():
-            assert getattr(package, entry.class_name) is entry.import_class()
+    found = {entry.name for entries in PACKAGES.values() for entry in entries.values()}
+    for package, entries in PACKAGES.items():
+        for name, entry in entries.items():
+            assert getattr(import_module(package), name) is entry.import_class()
     for entry in (*map(ESTIMATOR_ENTRIES.get, USUAL_ESTIMATORS), *map(MECHANISM_ENTRIES.get, USUAL_MECHANISMS)):
         assert entry is not None
         assert getattr(crowdveil, entry.class_name) is entry.import_class()
+    assert found == {*ESTIMATOR_ENTRIES, *MECHANISM_ENTRIES}
 
 
 def test_mechanisms_are_found_by_their_settings() -> None:

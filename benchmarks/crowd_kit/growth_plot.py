@@ -9,7 +9,7 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from crowdveil.matplotlib_plots import INK
+from crowdveil.em.plots import INK
 
 LINE_STYLES = {PEER: ("#d97706", "crowd-kit"), PLAIN: ("#3b82f6", "crowdveil on numpy"), OURS: ("#0d9488", "crowdveil")}
 """Colour and name of each program, from above."""

@@ -31,7 +31,7 @@ Fit = Callable[[Any], Any]
 def crowdveil_fit(method: str, steps: int) -> Fit:
     """Return what fits a table with crowdveil; labels in the order of the tasks' numbers."""
     from crowdveil import aggregate
-    from crowdveil.data.reports import Reports
+    from crowdveil.answers.reports import Reports
     from crowdveil.estimators import DawidSkene, MajorityVote, OneCoin
 
     if method == "default":

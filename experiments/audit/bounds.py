@@ -10,23 +10,22 @@ import numpy as np
 from experiments.rows import read_rows, write_rows
 from numpy.typing import NDArray
 
+from crowdveil.campaign.statement.claims import Audit, audit_claim_by_draws, audit_mechanism
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.channels.rounding import format_bound, format_delta
 from crowdveil.mechanisms import (
     Designed,
     Laplace,
     MatrixFactorization,
-    MatrixFactorizationPublished,
     Mechanism,
     OneLayer,
     QuantizedResponse,
     RandomizedResponse,
-    SunTwoLayer,
     TwoLayer,
 )
 from crowdveil.privacy.audit.black_box import Pair
 from crowdveil.privacy.audit.exact_loss import Neighbours
-from crowdveil.privacy.audit.stated_claims import Audit, audit_claim_by_draws, audit_mechanism
+from crowdveil.published import MatrixFactorizationPublished, SunTwoLayer
 from crowdveil.randomness import secure
 from crowdveil.synthesis.discrete_noise import noisy_counts
 from crowdveil.synthesis.original_claims import Claims, used_claims_in_unit_interval

@@ -11,13 +11,20 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from unittest.mock import patch
 
-from crowdveil.campaign.assemble import CampaignContent, assemble_campaign
-from crowdveil.campaign.assignment_part import AssignmentPart
 from crowdveil.campaign.device import Device
-from crowdveil.campaign.document import Campaign, Relay, Task
-from crowdveil.campaign.folder import CAMPAIGN_FILE, PARTS_FOLDER, TOKENS_FILE, CampaignFolder, TokenEntry, tokens_bytes
-from crowdveil.campaign.report import ReportFile, make_receipt
-from crowdveil.campaign.token import Link, Token, token_hash
+from crowdveil.campaign.files.folder import (
+    CAMPAIGN_FILE,
+    PARTS_FOLDER,
+    TOKENS_FILE,
+    CampaignFolder,
+    TokenEntry,
+    tokens_bytes,
+)
+from crowdveil.campaign.rules.assemble import CampaignContent, assemble_campaign
+from crowdveil.campaign.rules.assignment_part import AssignmentPart
+from crowdveil.campaign.rules.document import Campaign, Relay, Task
+from crowdveil.campaign.rules.report import ReportFile, make_receipt
+from crowdveil.campaign.rules.token import Link, Token, token_hash
 from crowdveil.channels.alphabet import Categories
 from crowdveil.channels.certificate import refusals_as
 from crowdveil.cli import main
@@ -98,9 +105,9 @@ def requests(answers: Answers, level: int | None = None) -> dict[str, bytes]:
 
 def service(answers: Answers) -> dict[str, bytes]:
     """Return the results of a service after the device's report: collection, truths, page and statement."""
-    from crowdveil.service.campaign_registration import register_and_list_left_out_slots
-    from crowdveil.service.curator.results import Results
-    from crowdveil.service.store import Store
+    from crowdveil.campaign.pages.results import Results
+    from crowdveil.campaign.service.campaign_registration import register_and_list_left_out_slots
+    from crowdveil.campaign.service.store import Store
 
     with TemporaryDirectory(prefix="crowdveil-audit-") as name:
         folder = Path(name)

@@ -15,12 +15,12 @@ from unittest.mock import patch
 from experiments.audit import campaigns, readers, relays
 from experiments.audit.bounds import Row, row_of
 
-import crowdveil.folder.synthesis
+import crowdveil.storage.synthesis
+from crowdveil.campaign.statement.claims import audit_claim_by_draws
 from crowdveil.cli import main
 from crowdveil.cli.privacy.audit import runner_of_own_commands
 from crowdveil.privacy.audit.black_box import Pair
 from crowdveil.privacy.audit.command import CommandBox, run_process
-from crowdveil.privacy.audit.stated_claims import audit_claim_by_draws
 from crowdveil.synthesis.expected_error import ReleaseErrors
 
 EPSILON, DRAWS, RELAY_DRAWS = 0.5, 60, 4000
@@ -158,7 +158,7 @@ def command_pairs(case: Case) -> Iterator[list[Pair]]:
     with _folder() as work:
         box = _box(case.commands, work)
         with patch.object(
-            crowdveil.folder.synthesis, "expected_errors_of_release", lambda *_, **__: ReleaseErrors(None, None)
+            crowdveil.storage.synthesis, "expected_errors_of_release", lambda *_, **__: ReleaseErrors(None, None)
         ):
             yield [box.pair_of_inputs(Path(one), Path(two)) for one, two in case.pairs]
 

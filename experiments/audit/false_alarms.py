@@ -15,8 +15,8 @@ import numpy as np
 from experiments.audit.bounds import mechanisms
 from experiments.audit.commands import CASES, Case, command_pairs
 
+from crowdveil.campaign.statement.claims import audit_mechanism
 from crowdveil.privacy.audit.black_box import Pair, audit_black_box
-from crowdveil.privacy.audit.stated_claims import audit_mechanism
 from crowdveil.randomness import seeded
 
 ALPHA = 0.2

@@ -18,12 +18,13 @@ from experiments.papers.huai2019.algorithm1.kernel_density import Bandwidth
 from experiments.papers.huai2019.algorithm1.weights import Weighting
 from numpy.typing import NDArray
 
+from crowdveil.campaign.statement.claims import audit_claim_by_draws
 from crowdveil.channels.alphabet import Scale
-from crowdveil.mechanisms import MatrixFactorizationPublished, Mechanism, RandomizedResponse, TwoLayer
+from crowdveil.mechanisms import Mechanism, RandomizedResponse, TwoLayer
 from crowdveil.privacy.audit.black_box import Pair
-from crowdveil.privacy.audit.stated_claims import audit_claim_by_draws
 from crowdveil.privacy.loss_distribution import channel_profile, composed_epsilon
 from crowdveil.privacy.shuffling import shuffled_cell_guarantee
+from crowdveil.published import MatrixFactorizationPublished
 from crowdveil.randomness import seeded
 from crowdveil.synthesis.original_claims import Claims
 from crowdveil.synthesis.private.histogram import Histogram

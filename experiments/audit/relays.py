@@ -9,9 +9,9 @@ from functools import cache
 
 from experiments.audit.campaigns import URL, asked
 
-from crowdveil.campaign.document import Campaign, Relay
-from crowdveil.campaign.report import body_parts, make_batches, parse_batch
-from crowdveil.sealing import PrivateKey, decrypt_part, new_key, seal_body, uncompressed_public_key_hex
+from crowdveil.campaign.relay.sealing import PrivateKey, decrypt_part, new_key, seal_body, uncompressed_public_key_hex
+from crowdveil.campaign.rules.document import Campaign, Relay
+from crowdveil.campaign.rules.report import body_parts, make_batches, parse_batch
 
 EPSILON = 0.0
 Bodies = Sequence[Sequence[int]]

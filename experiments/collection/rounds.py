@@ -23,10 +23,10 @@ from experiments.methods.against_constants import sample
 from numpy.typing import NDArray
 
 from crowdveil import Categories, ChannelTable, HierarchicalDawidSkene, RandomizedResponse, Reports, Scale
-from crowdveil.channel_design import design_channel, normal_worker_model, one_coin_answer_given_truth
 from crowdveil.channels.alphabet import Alphabet
 from crowdveil.channels.channel import Channel
-from crowdveil.evaluation import metrics
+from crowdveil.design.channel_design import design_channel, normal_worker_model, one_coin_answer_given_truth
+from crowdveil.inference.scores import metrics
 from crowdveil.mechanisms import DesignObjective
 from crowdveil.randomness import seeded
 

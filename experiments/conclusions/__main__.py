@@ -21,12 +21,12 @@ from experiments.methods.comparison import SETS
 from experiments.rows import read_rows, write_rows
 
 from crowdveil import HierarchicalDawidSkene, Reports
-from crowdveil.crowd_review.conclusions import conclude_from_drawn_gold
-from crowdveil.data import datasets
-from crowdveil.data.evidence import Evidence
-from crowdveil.evaluation.gold_draw import tasks_in_draw_order
+from crowdveil.answers import datasets
+from crowdveil.answers.evidence import Evidence
 from crowdveil.inference.given import KnownTruths
+from crowdveil.inference.gold_draw import tasks_in_draw_order
 from crowdveil.inference.infer import Inference
+from crowdveil.quality.conclusions import conclude_from_drawn_gold
 
 RESULTS = Path(__file__).parent / "results" / "conclusions.csv"
 GOLD, DRAWS = (20, 50, 100), 200

@@ -18,9 +18,9 @@ import numpy as np
 from experiments.rows import read_rows, write_rows
 
 from crowdveil import Categories, HierarchicalDawidSkene, MajorityVote, RandomizedResponse, Reports
+from crowdveil.answers import datasets
 from crowdveil.channels.guarantee import Participation
-from crowdveil.data import datasets
-from crowdveil.evaluation import metrics
+from crowdveil.inference.scores import metrics
 from crowdveil.randomness import seeded
 from crowdveil.simulate import perturb
 

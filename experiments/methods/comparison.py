@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from crowdveil.data import datasets
+from crowdveil.answers import datasets
 from crowdveil.estimators import ESTIMATORS
-from crowdveil.evaluation.gold import AlignedGold, align_gold, gold_codes
-from crowdveil.evaluation.metrics import score
+from crowdveil.inference.scores.gold_errors import AlignedGold, align_gold, gold_codes
+from crowdveil.inference.scores.metrics import score
 from crowdveil.registry import estimators_with
 
 RESULTS = Path(__file__).parent / "results" / "methods.csv"

@@ -6,7 +6,7 @@ the folder CROWDVEIL_DATA.
 
 import numpy as np
 
-from crowdveil.data import datasets
+from crowdveil.answers import datasets
 from crowdveil.estimators import ESTIMATORS
 
 SETS = ("n_emotion", "snow_valence", "weather_temperature", "peer_grading_mooc", "population_tf", "population_cut")

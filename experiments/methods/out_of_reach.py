@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from crowdveil import Categories, HierarchicalDawidSkene, MajorityVote, RandomizedResponse, Reports
 from crowdveil.channels.guarantee import Participation
-from crowdveil.evaluation import metrics
+from crowdveil.inference.scores import metrics
 from crowdveil.randomness import seeded
 from crowdveil.simulate import perturb
 

@@ -16,11 +16,11 @@ from experiments.methods.comparison import CONSTANT, SETS, log_loss, reported_go
 from experiments.rows import read_rows, write_rows
 
 from crowdveil import infer
-from crowdveil.data import datasets
+from crowdveil.answers import datasets
 from crowdveil.em.estimate import Estimate
-from crowdveil.evaluation.gold import align_gold, gold_codes, tied_label_weights
-from crowdveil.evaluation.metrics import score
 from crowdveil.inference.gold_stack import estimate_stacked_with_gold, fits_without_gold
+from crowdveil.inference.scores.gold_errors import align_gold, gold_codes, tied_label_weights
+from crowdveil.inference.scores.metrics import score
 
 SIZES, DRAWS, FIRST_DRAW = (10, 20, 50, 100, 200), 8, 100
 LEAST_SCORED, SURE = 30, 0.99

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crowdveil.matplotlib_plots import INK
+from crowdveil.em.plots import INK
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

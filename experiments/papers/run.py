@@ -16,9 +16,9 @@ from experiments.papers.cache import default_cache, rows_of, store
 from experiments.papers.exhibit import PAPERS, Exhibit, Row, Size, Verdict, declared
 from experiments.papers.page import page_text
 
+from crowdveil.answers import datasets
+from crowdveil.answers.published_sets import sentence_on_getting_datasets
 from crowdveil.channels.rounding import format_bound
-from crowdveil.data import datasets
-from crowdveil.data.published_sets import sentence_on_getting_datasets
 from crowdveil.errors import SettingsError
 from crowdveil.files.atomic_write import Outputs, write_outputs
 

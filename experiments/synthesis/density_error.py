@@ -14,7 +14,7 @@ import numpy as np
 from experiments.papers.huai2019.algorithm1.kernel_density import WeightedKernelDensity
 from numpy.typing import NDArray
 
-from crowdveil.data.reports import Reports
+from crowdveil.answers.reports import Reports
 from crowdveil.estimators import WeightedMean
 from crowdveil.randomness import Seeded
 from crowdveil.synthesis.original_claims import Claims

@@ -16,7 +16,7 @@ from experiments.utility.crowds.measure import CONSTANT, crowd_of, posterior_of
 
 from crowdveil import infer
 from crowdveil.em.estimate import Estimate
-from crowdveil.evaluation.metrics import score
+from crowdveil.inference.scores.metrics import score
 
 SEEDS, OFTEN, SURE, LEAST_ANSWERS = (400, 401), 0.95, 0.99, 10
 METHODS = ("hierarchical-dawid-skene", "dawid-skene", "majority-vote")

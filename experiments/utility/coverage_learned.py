@@ -16,9 +16,9 @@ import numpy as np
 from experiments.rows import write_rows
 
 from crowdveil import Gaussian, QuantizedResponse, RandomizedResponse, Scale
-from crowdveil.channel_design import design_channel
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.guarantee import Participation
+from crowdveil.design.channel_design import design_channel
 from crowdveil.estimators.gaussian.discretization import answer_probabilities_by_sigma_and_truth
 from crowdveil.mechanisms import DesignObjective, Laplace
 from crowdveil.randomness import seeded

@@ -22,7 +22,7 @@ from scipy.optimize import least_squares
 from scipy.special import expit, logit
 
 from crowdveil import Reports
-from crowdveil.data.datasets import load
+from crowdveil.answers.datasets import load
 from crowdveil.planning import predict_campaign_error, with_crowd_of_pilot
 from crowdveil.planning.shared_mistakes import LEVEL, SMALLEST, Pilot, ReplayedSet, SharedMistakes
 from crowdveil.randomness import seeded

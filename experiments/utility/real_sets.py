@@ -16,11 +16,11 @@ import numpy as np
 from experiments.rows import four_digits, write_rows
 
 from crowdveil import Categories, DawidSkene, Gaussian, RandomizedResponse, Reports, Scale
-from crowdveil.channel_design import normal_worker_model, one_coin_answer_given_truth
+from crowdveil.answers.datasets import Dataset, load
 from crowdveil.channels.guarantee import Participation
-from crowdveil.data.datasets import Dataset, load
-from crowdveil.demo.crowds_and_trials import every_nth_task
-from crowdveil.evaluation.metrics import score
+from crowdveil.comparison.demo.crowds_and_trials import every_nth_task
+from crowdveil.design.channel_design import normal_worker_model, one_coin_answer_given_truth
+from crowdveil.inference.scores.metrics import score
 from crowdveil.mechanisms import DesignObjective
 from crowdveil.planning import Campaign, LabelCrowd, NumberCrowd, beta_abilities, predict_campaign_error
 from crowdveil.planning.population import AssumedCrowd

@@ -32,14 +32,14 @@ from crowdveil import (
     Scale,
     WeightedMean,
 )
+from crowdveil.answers.assignment import Assignment
+from crowdveil.answers.datasets import load
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
-from crowdveil.data.assignment import Assignment
-from crowdveil.data.datasets import load
-from crowdveil.demo.crowds_and_trials import every_nth_task
+from crowdveil.comparison.demo.crowds_and_trials import every_nth_task
 from crowdveil.estimators import Estimator, WeightedVote
 from crowdveil.estimators.gaussian.discretization import normal_log_prior
-from crowdveil.evaluation.metrics import score
+from crowdveil.inference.scores.metrics import score
 from crowdveil.privacy.accounting import account_channel_table
 from crowdveil.randomness import seeded
 from crowdveil.simulate import perturb_cells, simulated_assignment_covering_answers

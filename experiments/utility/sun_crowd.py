@@ -9,8 +9,8 @@ from itertools import product
 import numpy as np
 
 from crowdveil import Gaussian, QuantizedResponse, Scale
-from crowdveil.channel_design import design_channel
 from crowdveil.channels.channel import Channel
+from crowdveil.design.channel_design import design_channel
 from crowdveil.estimators.gaussian.discretization import answer_probabilities_by_sigma_and_truth
 from crowdveil.estimators.gaussian.estimator import fit_known
 from crowdveil.mechanisms import DesignObjective

@@ -18,11 +18,11 @@ from experiments.methods.comparison import SETS, log_loss
 from experiments.rows import read_rows, write_rows
 
 from crowdveil import HierarchicalDawidSkene, Reports
-from crowdveil.data import datasets
+from crowdveil.answers import datasets
 from crowdveil.em.estimate import Estimate
 from crowdveil.em.worker_history import WorkerHistory
-from crowdveil.evaluation.gold import align_gold
-from crowdveil.evaluation.metrics import score
+from crowdveil.inference.scores.gold_errors import align_gold
+from crowdveil.inference.scores.metrics import score
 
 RESULTS = Path(__file__).parent / "results" / "worker_history.csv"
 ANSWERS, SPLITS = (1, 2, 3, 5), 5

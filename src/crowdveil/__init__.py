@@ -11,15 +11,14 @@ from crowdveil.arguments import did_you_mean
 from crowdveil.registry import PACKAGES, PUBLIC_MODULES
 
 if TYPE_CHECKING:
-    from crowdveil.aggregation import aggregate as aggregate
+    from crowdveil.answers.assignment import Assignment as Assignment
+    from crowdveil.answers.reports import Reports as Reports
     from crowdveil.channels.alphabet import Categories as Categories
     from crowdveil.channels.alphabet import Scale as Scale
     from crowdveil.channels.channel import Channel as Channel
     from crowdveil.channels.channel_table import ChannelTable as ChannelTable
     from crowdveil.channels.guarantee import Guarantee as Guarantee
-    from crowdveil.comparison import compare as compare
-    from crowdveil.data.assignment import Assignment as Assignment
-    from crowdveil.data.reports import Reports as Reports
+    from crowdveil.comparison.compare import compare as compare
     from crowdveil.em.estimate import Estimate as Estimate
     from crowdveil.errors import CrowdveilError as CrowdveilError
     from crowdveil.estimators import DawidSkene as DawidSkene
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from crowdveil.estimators import OrdinalDawidSkene as OrdinalDawidSkene
     from crowdveil.estimators import StudentT as StudentT
     from crowdveil.estimators import WeightedMean as WeightedMean
+    from crowdveil.inference.aggregation import aggregate as aggregate
     from crowdveil.inference.infer import Inference as Inference
     from crowdveil.inference.infer import infer as infer
     from crowdveil.mechanisms import Designed as Designed
@@ -38,14 +38,14 @@ if TYPE_CHECKING:
     from crowdveil.mechanisms import QuantizedResponse as QuantizedResponse
     from crowdveil.mechanisms import RandomizedResponse as RandomizedResponse
     from crowdveil.mechanisms import TwoLayer as TwoLayer
-    from crowdveil.perturbation import perturb as perturb
-    from crowdveil.plan_function import plan as plan
-    from crowdveil.quality import agreement as agreement
-    from crowdveil.quality import conclude as conclude
-    from crowdveil.quality import draw_gold as draw_gold
-    from crowdveil.quality import next_answers as next_answers
-    from crowdveil.quality import review as review
+    from crowdveil.planning.plan_function import plan as plan
+    from crowdveil.quality.frames import agreement as agreement
+    from crowdveil.quality.frames import conclude as conclude
+    from crowdveil.quality.frames import draw_gold as draw_gold
+    from crowdveil.quality.frames import next_answers as next_answers
+    from crowdveil.quality.frames import review as review
     from crowdveil.randomness import seeded as seeded
+    from crowdveil.simulate.frames import perturb as perturb
 
     __version__: str
 else:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Literal, Self
 
-from crowdveil.presentation.hints import advice
+from crowdveil.hints import advice
 
 Code = Literal["", "no worker or answer column", "one label", "unknown label"]
 """Short names of errors on which code decides; no code decides on the text of an error."""

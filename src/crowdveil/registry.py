@@ -3,7 +3,7 @@
 Help texts, error hints and lazy imports read these tables. A new estimator or mechanism is one file and one entry here.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any, Literal, TypeVar
@@ -76,6 +76,23 @@ class MechanismEntry(Entry):
 Registered = TypeVar("Registered", bound=Entry)
 
 
+class LazyClasses(Mapping[str, type[Any]]):
+    """Classes by their name on the command line, in the order of the registry; each is imported when looked up."""
+
+    def __init__(self, entries: Mapping[str, Entry]) -> None:
+        self._entries = entries
+
+    def __getitem__(self, name: str) -> type[Any]:
+        found: type[Any] = self._entries[name].import_class()
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+
 def entries_by_command_line_name(*entries: Registered) -> Mapping[str, Registered]:
     """Return the entries by their name on the command line, in this order."""
     return {entry.name: entry for entry in entries}
@@ -122,7 +139,7 @@ ESTIMATOR_ENTRIES: Mapping[str, EstimatorEntry] = entries_by_command_line_name(
     ),
     EstimatorEntry(
         "private-dawid-skene",
-        "estimators.private_dawid_skene",
+        "published.private_dawid_skene",
         "PrivateDawidSkene",
         replace(LABELS, reads_channel=True),
     ),
@@ -155,11 +172,11 @@ MECHANISM_ENTRIES: Mapping[str, MechanismEntry] = entries_by_command_line_name(
     MechanismEntry("randomized-response", "mechanisms.randomized_response", "RandomizedResponse"),
     MechanismEntry("one-layer", "mechanisms.randomized_response", "OneLayer"),
     MechanismEntry("two-layer", "mechanisms.two_layer", "TwoLayer", ("low", "high", "answers")),
-    MechanismEntry("sun-two-layer", "mechanisms.sun_two_layer", "SunTwoLayer", ("low", "answers")),
+    MechanismEntry("sun-two-layer", "published.sun_two_layer", "SunTwoLayer", ("low", "answers")),
     MechanismEntry("matrix-factorization", "mechanisms.matrix_factorization", "MatrixFactorization", ("dimensions",)),
     MechanismEntry(
         "matrix-factorization-published",
-        "mechanisms.matrix_factorization_published",
+        "published.matrix_factorization",
         "MatrixFactorizationPublished",
         ("dimensions", "ridge"),
     ),
@@ -171,8 +188,8 @@ MECHANISM_ENTRIES: Mapping[str, MechanismEntry] = entries_by_command_line_name(
 """Mechanisms, in the order of help texts."""
 
 ENGINE_ENTRIES: Mapping[str, Entry] = entries_by_command_line_name(
-    Entry("threads", "em.executor", "Threads"),
-    Entry("dask", "engines.dask", "Dask"),
+    Entry("threads", "em.engines.executor", "Threads"),
+    Entry("dask", "em.engines.dask", "Dask"),
 )
 """Engines; the first one is the default."""
 
@@ -189,7 +206,7 @@ USUAL_MECHANISMS = (
 )
 """Mechanisms that are public names of the package; `crowdveil.mechanisms` has all."""
 PUBLIC_MODULES: Mapping[str, str] = {
-    "Assignment": "data.assignment",
+    "Assignment": "answers.assignment",
     "Categories": "channels.alphabet",
     "Channel": "channels.channel",
     "ChannelTable": "channels.channel_table",
@@ -197,18 +214,18 @@ PUBLIC_MODULES: Mapping[str, str] = {
     "Estimate": "em.estimate",
     "Guarantee": "channels.guarantee",
     "Inference": "inference.infer",
-    "Reports": "data.reports",
+    "Reports": "answers.reports",
     "Scale": "channels.alphabet",
-    "aggregate": "aggregation",
-    "agreement": "quality",
-    "compare": "comparison",
-    "conclude": "quality",
-    "draw_gold": "quality",
+    "aggregate": "inference.aggregation",
+    "agreement": "quality.frames",
+    "compare": "comparison.compare",
+    "conclude": "quality.frames",
+    "draw_gold": "quality.frames",
     "infer": "inference.infer",
-    "next_answers": "quality",
-    "perturb": "perturbation",
-    "plan": "plan_function",
-    "review": "quality",
+    "next_answers": "quality.frames",
+    "perturb": "simulate.frames",
+    "plan": "planning.plan_function",
+    "review": "quality.frames",
     "seeded": "randomness",
 } | {
     entry.class_name: entry.module
@@ -219,11 +236,26 @@ PUBLIC_MODULES: Mapping[str, str] = {
 }
 """Module of each public name of the package, by name."""
 
-PACKAGES: Mapping[str, tuple[str, ...]] = {
-    "crowdveil.estimators": tuple(entry.class_name for entry in ESTIMATOR_ENTRIES.values()),
-    "crowdveil.mechanisms": tuple(entry.class_name for entry in MECHANISM_ENTRIES.values()),
+PACKAGES: Mapping[str, Mapping[str, Entry]] = {
+    f"crowdveil.{package}": {
+        entry.class_name: entry
+        for entry in (*ESTIMATOR_ENTRIES.values(), *MECHANISM_ENTRIES.values())
+        if entry.module.startswith(f"{package}.")
+    }
+    for package in ("estimators", "mechanisms", "published")
 }
-"""Names of classes by the package that has all of them."""
+"""Entries by class name, by the package that hands the classes out."""
+
+
+def class_of_package(package: str, name: str) -> Any:
+    """Return a class that a package hands out on first use (PEP 562).
+
+    Raises:
+        AttributeError: the package has no class of this name.
+    """
+    if name not in PACKAGES[package]:
+        raise AttributeError(f"module {package!r} has no attribute {name!r}.", name=name)
+    return PACKAGES[package][name].import_class()
 
 
 def estimators_with(**required: object) -> tuple[str, ...]:

@@ -8,9 +8,9 @@ import pytest
 
 from crowdveil import DawidSkene, HierarchicalDawidSkene, MajorityVote, RandomizedResponse
 from crowdveil.em.estimate import Estimate
-from crowdveil.evaluation import metrics
-from crowdveil.evaluation.gold import align_gold, gold_codes, tied_label_weights
 from crowdveil.inference.infer import infer
+from crowdveil.inference.scores import metrics
+from crowdveil.inference.scores.gold_errors import align_gold, gold_codes, tied_label_weights
 from crowdveil.randomness import seeded
 from crowdveil.simulate import perturb
 from tests.real_data import load_or_skip

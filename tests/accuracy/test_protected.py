@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from crowdveil import DawidSkene, RandomizedResponse
-from crowdveil.data.reports import Reports
+from crowdveil.answers.reports import Reports
 from crowdveil.estimators import WeightedVote
-from crowdveil.evaluation import metrics
+from crowdveil.inference.scores import metrics
 from crowdveil.randomness import seeded
 from crowdveil.simulate import perturb
 from tests.real_data import load_or_skip

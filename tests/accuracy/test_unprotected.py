@@ -12,7 +12,7 @@ import pytest
 
 from crowdveil import DawidSkene, MajorityVote, OneCoin, OrdinalDawidSkene
 from crowdveil.estimators import Estimator
-from crowdveil.evaluation import metrics
+from crowdveil.inference.scores import metrics
 from tests.real_data import load_or_skip
 
 pytestmark = pytest.mark.slow

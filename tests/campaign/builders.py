@@ -6,11 +6,11 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from crowdveil.campaign.assemble import CampaignContent, assemble_campaign
-from crowdveil.campaign.assignment_part import AssignmentPart
-from crowdveil.campaign.document import Campaign, Groups, Relay, Task
-from crowdveil.campaign.folder import TokenEntry, tokens_bytes
-from crowdveil.campaign.token import Link, Token, token_hash
+from crowdveil.campaign.files.folder import TokenEntry, tokens_bytes
+from crowdveil.campaign.rules.assemble import CampaignContent, assemble_campaign
+from crowdveil.campaign.rules.assignment_part import AssignmentPart
+from crowdveil.campaign.rules.document import Campaign, Groups, Relay, Task
+from crowdveil.campaign.rules.token import Link, Token, token_hash
 from crowdveil.channels.alphabet import Alphabet, Categories
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.guarantee import Participation
@@ -120,7 +120,7 @@ def build_campaign(
 
 def relay_of_key(key: Any, unit: str = "report", *, least_batch: int = 2) -> Relay:
     """Return a relay that forwards reports encrypted to a curator's private key."""
-    from crowdveil.sealing import uncompressed_public_key_hex
+    from crowdveil.campaign.relay.sealing import uncompressed_public_key_hex
 
     return Relay("The library", uncompressed_public_key_hex(key), least_batch, unit)  # type: ignore[arg-type]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from crowdveil.campaign.document import Picture, Task
+from crowdveil.campaign.rules.document import Picture, Task
 from crowdveil.channels.alphabet import Categories
 from crowdveil.channels.channel import Channel
 from tests.campaign.builders import BuiltCampaign, build_campaign

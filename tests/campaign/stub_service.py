@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from crowdveil.campaign.report import make_receipt
+from crowdveil.campaign.rules.report import make_receipt
 from tests.campaign.builders import BuiltCampaign, build_campaign
 
 

@@ -6,11 +6,12 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from crowdveil.campaign.canonical_json import canonical_bytes
+from crowdveil.campaign.planning.creation import write_new_campaign_folder
+from crowdveil.campaign.rules.canonical_json import canonical_bytes
+from crowdveil.campaign.statement.document import campaign_statement
 from crowdveil.cli import main
-from crowdveil.planning.settings.creation import write_new_campaign_folder
-from crowdveil.presentation.quotes import quoted
-from crowdveil.privacy.statement import campaign_statement, statement_sentences
+from crowdveil.display.quotes import quoted
+from crowdveil.privacy.statement import statement_sentences
 from crowdveil.standalone import device as one_file
 from crowdveil.standalone.checks import Claims, Refused, check_certificate, digest
 from crowdveil.standalone.device import Device

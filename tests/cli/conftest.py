@@ -10,10 +10,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 from crowdveil import cli
+from crowdveil.answers.write_reports import reports_table_in_task_order, write_table
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.cli import main
 from crowdveil.cli.display import error_document, error_line
-from crowdveil.data.write_reports import reports_table_in_task_order, write_table
 from crowdveil.files.output_record import RECORD_FILE
 from crowdveil.randomness import seeded
 from crowdveil.simulate import Crowd, categorical_crowd, numeric_crowd

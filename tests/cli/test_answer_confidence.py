@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import crowdveil as cv
-from crowdveil.data.facts.inputs import inputs_of_json
+from crowdveil.answers.facts.inputs import inputs_of_json
 from crowdveil.files.output_record import read_record
 from tests.cli.conftest import Refusal, Run, RunJson, rows, write, write_label_studio
 from tests.inference.test_answer_confidence import UNUSED, USED, crowd

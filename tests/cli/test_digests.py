@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from crowdveil.data.columnar_store import STORE_FILES
-from crowdveil.data.reports import Reports
-from crowdveil.folder.crowd import read_crowd
+from crowdveil.answers.columnar_store import STORE_FILES
+from crowdveil.answers.reports import Reports
+from crowdveil.storage.crowd import read_crowd
 from tests.cli.conftest import LABELS, LISTS, Refusal, Run, RunJson
 
 RESPONSE = ("perturb", "labels.csv", "--mechanism", "randomized-response", "--labels", ",".join(LABELS), *LISTS)

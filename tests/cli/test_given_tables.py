@@ -10,7 +10,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from crowdveil.data.write_reports import TABLE_FORMS
+from crowdveil.answers.write_reports import TABLE_FORMS
 from tests.cli.conftest import Refusal, RunJson, rows, write
 
 VOTE = ("--method", "majority-vote", "--out", "found")

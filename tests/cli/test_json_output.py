@@ -11,15 +11,18 @@ import click
 import pytest
 from jsonschema import Draft202012Validator
 
-import crowdveil.demo
-import crowdveil.service.campaign_demo
-import crowdveil.service.relay.receiver
-import crowdveil.service.server
-from crowdveil.campaign.document import Relay
+import crowdveil.campaign.relay.receiver
+import crowdveil.campaign.service.campaign_demo
+import crowdveil.campaign.service.server
+import crowdveil.comparison.demo
+from crowdveil.campaign.pages.results import DOWNLOADS, CampaignResult
+from crowdveil.campaign.rules.document import Relay
+from crowdveil.campaign.service.server import ServerSettings
+from crowdveil.campaign.service.store import Store
 from crowdveil.cli import main
 from crowdveil.cli.display import FILE_HINT, has_json_flag, json_text
-from crowdveil.comparison import Row
-from crowdveil.demo import Demo
+from crowdveil.comparison.compare import Row
+from crowdveil.comparison.demo import Demo
 from crowdveil.errors import (
     CertificateError,
     CrowdveilError,
@@ -29,9 +32,6 @@ from crowdveil.errors import (
     SettingsError,
 )
 from crowdveil.privacy.statement import PrivacyStatement
-from crowdveil.service.curator.results import DOWNLOADS, CampaignResult
-from crowdveil.service.server import ServerSettings
-from crowdveil.service.store import Store
 from tests.campaign.builders import PUBLIC_KEY, BuiltCampaign, build_campaign
 from tests.cli.conftest import LABELS, Run
 
@@ -162,16 +162,16 @@ def made_up(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     build_campaign(content={"relay": RELAY}).write(Path("relayed"))
     Path("relayed/token.txt").write_text("A" * 43)
     for running in ("run_relay", "run_receiver"):
-        monkeypatch.setattr(crowdveil.service.relay.receiver, running, lambda *_: None)
+        monkeypatch.setattr(crowdveil.campaign.relay.receiver, running, lambda *_: None)
     Path("labels-of-one.csv").write_text("task,label\nt0,quokka\n")
-    monkeypatch.setattr(crowdveil.demo.crowds_and_trials, "demo_crowds", lambda load: ())
-    monkeypatch.setattr(crowdveil.demo, "_rows_of", lambda trials, progress: [demo_row()])
-    monkeypatch.setattr(crowdveil.demo, "compare_with_unprotected", tuple)
-    monkeypatch.setattr(crowdveil.demo, "page_html", lambda *_: "a page")
+    monkeypatch.setattr(crowdveil.comparison.demo.crowds_and_trials, "demo_crowds", lambda load: ())
+    monkeypatch.setattr(crowdveil.comparison.demo, "_rows_of", lambda trials, progress: [demo_row()])
+    monkeypatch.setattr(crowdveil.comparison.demo, "compare_with_unprotected", tuple)
+    monkeypatch.setattr(crowdveil.comparison.demo, "page_html", lambda *_: "a page")
     files = dict.fromkeys(DOWNLOADS, b"truth\ntrue\n") | {"truths.csv": b"truth\n" + b"true\nfalse\n" * 6}
     result = CampaignResult(files, PrivacyStatement(status="none"), (), "0" * 64, ())
     campaign = build_campaign().campaign
-    monkeypatch.setattr(crowdveil.service.campaign_demo, "run_on_loopback", lambda *_: (campaign, result))
+    monkeypatch.setattr(crowdveil.campaign.service.campaign_demo, "run_on_loopback", lambda *_: (campaign, result))
 
 
 def answer_at_once(built: BuiltCampaign, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -184,7 +184,7 @@ def answer_at_once(built: BuiltCampaign, monkeypatch: pytest.MonkeyPatch) -> Non
             store.store_report(built.campaign.digest, token, f"{token.slot:032x}", bytes(built.campaign.body_bytes))
         store.close()
 
-    monkeypatch.setattr(crowdveil.service.server, "run", answer)
+    monkeypatch.setattr(crowdveil.campaign.service.server, "run", answer)
 
 
 def demo_row() -> Row:

@@ -104,7 +104,7 @@ def test_an_unexpected_exception_is_not_hidden(run: Run, monkeypatch: pytest.Mon
     def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError("a mistake")
 
-    monkeypatch.setattr("crowdveil.folder.answers.read_answers", broken)
+    monkeypatch.setattr("crowdveil.storage.answers.read_answers", broken)
     with pytest.raises(ZeroDivisionError, match="a mistake"):
         run(*PERTURB)
 
@@ -239,7 +239,7 @@ SPARED = {
     "jinja2",
     "crowdveil.mechanisms",
     "crowdveil.simulate",
-    "crowdveil.channel_design",
+    "crowdveil.design.channel_design",
     "numba",
 }
 
@@ -271,5 +271,5 @@ def test_an_error_stays_on_one_line(run: Run, monkeypatch: pytest.MonkeyPatch) -
     def broken(*_: object, **__: object) -> None:
         raise SettingsError("first\n  second", value=1)
 
-    monkeypatch.setattr("crowdveil.folder.answers.read_answers", broken)
+    monkeypatch.setattr("crowdveil.storage.answers.read_answers", broken)
     assert "Error: first second, got 1.\n" == run(*PERTURB, code=1).stderr

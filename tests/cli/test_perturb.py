@@ -10,8 +10,8 @@ from crowdveil.channels.alphabet import Categories
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.rounding import format_bound
 from crowdveil.cli.display import number_with_six_digits
-from crowdveil.folder.crowd import read_crowd
 from crowdveil.mechanisms import TwoLayer
+from crowdveil.storage.crowd import read_crowd
 from tests.cli.conftest import LABELS, LISTS, Refusal, Run, RunJson, rows, written
 
 RESPONSE = ("--mechanism", "randomized-response", "--epsilon", 2, "--labels", ",".join(LABELS), *LISTS)

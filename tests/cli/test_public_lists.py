@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from crowdveil.data.facts.collection import GUARANTEE_SCOPE
-from crowdveil.folder.crowd import read_crowd
+from crowdveil.answers.facts.collection import GUARANTEE_SCOPE
 from crowdveil.randomness import Secure
+from crowdveil.storage.crowd import read_crowd
 from tests.cli.conftest import LABELS, LISTS, Refusal, Run, RunJson, write
 
 RESPONSE = ("--mechanism", "randomized-response", "--epsilon", 2)

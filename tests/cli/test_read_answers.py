@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import crowdveil as cv
-from crowdveil.data.reports import Reports
+from crowdveil.answers.reports import Reports
 from crowdveil.errors import ReportsError
 from tests.cli.conftest import Run, RunJson, write
 

@@ -9,10 +9,10 @@ import click
 import pytest
 
 from crowdveil import seeded
+from crowdveil.answers.facts.inputs import Input, inputs_of_json
 from crowdveil.channels.alphabet import Categories
 from crowdveil.cli.infer import infer
 from crowdveil.cli.options import FILE_PATH
-from crowdveil.data.facts.inputs import Input, inputs_of_json
 from crowdveil.files.output_record import RECORD_FILE, read_record
 from crowdveil.simulate import categorical_crowd
 from tests.cli.conftest import Refusal, Run, RunJson, write

@@ -19,7 +19,7 @@ PATIENCE = 60
 SLOW = """
 import sys, time
 from crowdveil.cli import start
-from crowdveil.data import write_reports
+from crowdveil.answers import write_reports
 
 def slow(*_):
     print("begun", file=sys.stderr, flush=True)
@@ -77,7 +77,7 @@ def test_an_interrupted_command_exits_with_130(run: Run, monkeypatch: pytest.Mon
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("crowdveil.folder.evidence.read_evidence", interrupted)
+    monkeypatch.setattr("crowdveil.storage.evidence.read_evidence", interrupted)
     for words in ((), ("--json",)):
         result = run("infer", "labels.csv", *words, code=130)
         assert ("", "Interrupted.\n") == (result.stdout, result.stderr)

@@ -8,7 +8,7 @@ import crowdveil
 from crowdveil import HierarchicalDawidSkene, Reports
 from crowdveil.channels.channel import Channel
 from crowdveil.errors import ReportsError
-from crowdveil.evaluation.shares import label_shares
+from crowdveil.quality.shares import label_shares
 from tests.cli.conftest import Refusal, Run, RunJson, write
 
 ASKED, ANSWERED = 400, 200

@@ -20,10 +20,10 @@ from experiments.utility import confidence
 
 from crowdveil import Categories, DawidSkene, Estimate, HierarchicalDawidSkene, MajorityVote, OneCoin, WeightedMean
 from crowdveil.estimators import Estimator, Kos, Lfc, Mace, WeightedVote
-from crowdveil.evaluation import metrics
-from crowdveil.evaluation.agreement.beyond_model import measure_dependence
-from crowdveil.evaluation.gold import align_gold
+from crowdveil.inference.dependence import measure_dependence
 from crowdveil.inference.plain_fit import DEPENDENT_CORRELATION
+from crowdveil.inference.scores import metrics
+from crowdveil.inference.scores.gold_errors import align_gold
 from crowdveil.planning.prediction import DEPARTURES
 from crowdveil.randomness import seeded
 from crowdveil.simulate import categorical_crowd

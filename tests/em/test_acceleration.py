@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from crowdveil import Categories, DawidSkene, OneCoin, RandomizedResponse
-from crowdveil.data.reports import Reports
+from crowdveil.answers.reports import Reports
 from crowdveil.em import acceleration
 from crowdveil.em.acceleration import Acceleration
 from crowdveil.randomness import seeded

@@ -23,7 +23,8 @@ from crowdveil.em.estimate import Estimate
 from crowdveil.em.gold import NO_GOLD, align_gold, one_hot_gold
 from crowdveil.em.worker_history import WorkerHistory, answers_of_ability_interval, answers_of_sigma_interval
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.estimators import ESTIMATORS, PrivateDawidSkene
+from crowdveil.estimators import ESTIMATORS
+from crowdveil.published import PrivateDawidSkene
 from crowdveil.randomness import seeded
 from crowdveil.registry import estimators_with
 from crowdveil.simulate import categorical_crowd

@@ -22,16 +22,16 @@ from crowdveil import (
     Reports,
     WeightedMean,
 )
-from crowdveil.data.facts.asked import LISTED
+from crowdveil.answers.facts.asked import LISTED
 from crowdveil.em import loop, memory
-from crowdveil.em.executor import Blocks, BlockWorker, FitTask, Step
+from crowdveil.em.engines.executor import Blocks, BlockWorker, FitTask, Step
 from crowdveil.em.memory import MemoryNeeds, MemoryPlan, PosteriorStore
 from crowdveil.em.model import EStep, GoldBlock, MemoryUse
 from crowdveil.errors import SettingsError
 from crowdveil.estimators import ESTIMATORS, Estimator, Glad, WeightedVote
 from crowdveil.randomness import seeded
-from tests.engines.crowds import GOLD, REPORTS, assert_same, in_blocks, stored
-from tests.engines.test_worker import LocalClient, LocalEngine, captured
+from tests.em.engines.crowds import GOLD, REPORTS, assert_same, in_blocks, stored
+from tests.em.engines.test_worker import LocalClient, LocalEngine, captured
 
 ENOUGH = 1 << 40
 KERNELS = ("plain", "compiled")

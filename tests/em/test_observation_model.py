@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 
 from crowdveil import DawidSkene, MajorityVote, OneCoin, RandomizedResponse, Reports
+from crowdveil.answers.assignment import Assignment
 from crowdveil.channels.alphabet import NULL
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable, table_by_task
-from crowdveil.data.assignment import Assignment
 from crowdveil.em.estimator import coded_and_summarized
 from crowdveil.em.observation_model import observation_model
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.estimators import PrivateDawidSkene
 from crowdveil.estimators.confusion.model import expected_answers_and_participations, sums_over_listed_and_null_reports
 from crowdveil.estimators.confusion.parameters import CrowdParameters
+from crowdveil.published import PrivateDawidSkene
 from tests.estimators.dense import (
     LABELS,
     blocks_channel,

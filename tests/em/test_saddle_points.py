@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from crowdveil import DawidSkene, Estimate, OneCoin, RandomizedResponse, Reports
 from crowdveil.channels.alphabet import Categories
-from crowdveil.estimators import Estimator, PrivateDawidSkene
+from crowdveil.estimators import Estimator
+from crowdveil.published import PrivateDawidSkene
 
 Table = tuple[tuple[int, ...], ...]
 METHODS: tuple[Estimator[Any, Any], ...] = (DawidSkene(), OneCoin(), PrivateDawidSkene())

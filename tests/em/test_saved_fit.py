@@ -14,18 +14,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from crowdveil.answers.assignment import Assignment
+from crowdveil.answers.reports import Reports
 from crowdveil.channels.alphabet import Scale
-from crowdveil.data.assignment import Assignment
-from crowdveil.data.reports import Reports
 from crowdveil.em.estimate import Estimate
 from crowdveil.em.estimator import Estimator
 from crowdveil.em.saved_fit import MANIFEST, SavedFit
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.estimators import ESTIMATORS, DawidSkene, OneCoin, PrivateDawidSkene, WeightedMean
-from crowdveil.folder.given_files import read_saved_fit, write_saved_fit
+from crowdveil.estimators import ESTIMATORS, DawidSkene, OneCoin, WeightedMean
 from crowdveil.mechanisms.randomized_response import RandomizedResponse
+from crowdveil.published import PrivateDawidSkene
 from crowdveil.randomness import seeded
 from crowdveil.standalone.checks import digest
+from crowdveil.storage.given_files import read_saved_fit, write_saved_fit
 from tests.crowds_that_grow import LABELS, crowd, part
 
 

@@ -7,11 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import digamma
 
+from crowdveil.answers.assignment import Assignment
+from crowdveil.answers.reports import Reports
 from crowdveil.channels.alphabet import NULL, Alphabet, Categories, Scale
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
-from crowdveil.data.assignment import Assignment
-from crowdveil.data.reports import Reports
 from crowdveil.em.estimate import Estimate
 from crowdveil.em.estimator import coded_and_summarized
 from crowdveil.em.kernels.dispatch import encoded_block_for_kernels

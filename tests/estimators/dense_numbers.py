@@ -2,8 +2,8 @@
 
 import math
 
+from crowdveil.answers.reports import Reports
 from crowdveil.channels.channel import Channel
-from crowdveil.data.reports import Reports
 
 
 def normal_mass(low: float, high: float) -> float:

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from crowdveil.answers.reports import Reports
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.channels.channel import Channel
-from crowdveil.data.reports import Reports
 from crowdveil.em.estimate import Estimate
 from crowdveil.em.model import Model
 from crowdveil.errors import ReportsError, SettingsError

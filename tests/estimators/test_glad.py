@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from crowdveil.answers.reports import Reports
 from crowdveil.channels.alphabet import Categories
-from crowdveil.data.reports import Reports
 from crowdveil.estimators.glad import BETA, LOG_BETA_PRIOR, Glad
 from tests.estimators.dense import LABELS, one_block, random_reports, summary_of
 

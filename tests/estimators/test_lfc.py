@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from crowdveil.estimators import Lfc
-from crowdveil.evaluation import metrics
+from crowdveil.inference.scores import metrics
 from tests.estimators.dense import LABELS, random_reports
 from tests.real_data import load_or_skip
 

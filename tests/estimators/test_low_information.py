@@ -12,8 +12,9 @@ import pytest
 
 from crowdveil import DawidSkene, MajorityVote, OneCoin, RandomizedResponse
 from crowdveil.channels.alphabet import Categories
-from crowdveil.estimators import Estimator, PrivateDawidSkene
-from crowdveil.evaluation import metrics
+from crowdveil.estimators import Estimator
+from crowdveil.inference.scores import metrics
+from crowdveil.published import PrivateDawidSkene
 from crowdveil.randomness import seeded
 from crowdveil.simulate import categorical_crowd, perturb
 

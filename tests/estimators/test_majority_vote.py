@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from crowdveil import MajorityVote, RandomizedResponse, Scale
-from crowdveil.data.reports import Reports
+from crowdveil.answers.reports import Reports
 from crowdveil.em.deconvolution import frequencies_of_reports
 from crowdveil.estimators.majority_vote import accuracy_of_agreeing_votes
 from crowdveil.randomness import seeded

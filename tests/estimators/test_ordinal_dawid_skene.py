@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from crowdveil import Categories, OrdinalDawidSkene
+from crowdveil.answers.reports import Reports
 from crowdveil.channels.channel import Channel
-from crowdveil.data.reports import Reports
 from crowdveil.em.estimator import validated_input
 from crowdveil.em.loop import run_em
 from crowdveil.errors import ReportsError

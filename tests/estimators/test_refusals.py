@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from crowdveil.answers.reports import Reports
 from crowdveil.channels.alphabet import Scale
-from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.estimators import ESTIMATORS, Estimator
 

@@ -10,9 +10,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from crowdveil import Categories, DawidSkene, MajorityVote, OneCoin, RandomizedResponse, Reports, Scale
+from crowdveil.answers.reports import Block
 from crowdveil.channels.alphabet import Alphabet
 from crowdveil.channels.channel import Channel
-from crowdveil.data.reports import Block
 from crowdveil.estimators import Estimator
 from crowdveil.mechanisms import Laplace
 from crowdveil.randomness import seeded

@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
+from crowdveil.answers.reports import Reports
 from crowdveil.channels.alphabet import MAX_MAGNITUDE, MIN_MAGNITUDE, Categories, Scale
-from crowdveil.data.reports import Reports
 from crowdveil.em.estimator import coded_and_summarized
 from crowdveil.estimators.weighted_mean import MeanStatistics, WeightedMean
 

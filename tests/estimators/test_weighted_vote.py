@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 
+from crowdveil.answers.reports import Reports
 from crowdveil.channels.alphabet import Categories
-from crowdveil.data.reports import Reports
 from crowdveil.em.estimator import coded_and_summarized
 from crowdveil.em.gold import NO_GOLD
 from crowdveil.em.kernels.dispatch import encoded_block_for_kernels
 from crowdveil.em.model import GoldBlock
 from crowdveil.estimators.weighted_vote import VoteParameters, WeightedVote
-from crowdveil.evaluation import metrics
+from crowdveil.inference.scores import metrics
 from tests import strategies
 
 

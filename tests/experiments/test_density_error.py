@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from scipy.stats import kstest
 
 from crowdveil import Scale
-from crowdveil.data.reports import Reports
+from crowdveil.answers.reports import Reports
 from crowdveil.randomness import seeded
 from crowdveil.synthesis.original_claims import Claims
 from crowdveil.synthesis.private.histogram_density import HistogramDensities

@@ -11,7 +11,7 @@ from experiments.methods.tables import by_set, summary
 from experiments.rows import read_rows
 
 from crowdveil import MajorityVote, Reports
-from crowdveil.evaluation.gold import align_gold
+from crowdveil.inference.scores.gold_errors import align_gold
 
 
 def test_log_loss_equals_that_by_hand() -> None:

@@ -33,8 +33,8 @@ from experiments.theory.published_bounds import (
 )
 from scipy.integrate import quad
 
+from crowdveil.answers.reports import Reports
 from crowdveil.channels.alphabet import Scale
-from crowdveil.data.reports import Reports
 from crowdveil.errors import SettingsError
 from crowdveil.estimators.weighted_mean import WeightedMean
 from crowdveil.mechanisms.randomized_response import RandomizedResponse

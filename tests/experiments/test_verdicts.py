@@ -18,8 +18,8 @@ from experiments.theory.task_limits import (
     smallest_error,
 )
 
+from crowdveil.answers.reports import Reports
 from crowdveil.channels.alphabet import Categories
-from crowdveil.data.reports import Reports
 from crowdveil.estimators.dawid_skene import DawidSkene
 from crowdveil.estimators.weighted_vote import WeightedVote
 

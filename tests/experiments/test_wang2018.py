@@ -20,7 +20,7 @@ from experiments.papers.wang2018.lemmas import measure, two_tails
 from experiments.papers.wang2018.start import spectral_start
 from experiments.papers.wang2018.theorem4 import distance_to_normal, vote_error
 
-from crowdveil.estimators import PrivateDawidSkene
+from crowdveil.published import PrivateDawidSkene
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 2.0])

@@ -12,11 +12,11 @@ import zlib
 from pathlib import Path
 from typing import Any
 
+from crowdveil.answers.identifiers import index_of
+from crowdveil.answers.reports import Reports
+from crowdveil.answers.store_manifest import DATA_FILES, MANIFEST_FILE, NAMES_FILES
+from crowdveil.answers.write_reports import reports_table_in_task_order
 from crowdveil.channels.alphabet import Categories
-from crowdveil.data.identifiers import index_of
-from crowdveil.data.reports import Reports
-from crowdveil.data.store_manifest import DATA_FILES, MANIFEST_FILE, NAMES_FILES
-from crowdveil.data.write_reports import reports_table_in_task_order
 from crowdveil.errors import ReportsError
 from crowdveil.estimators import MajorityVote
 from crowdveil.standalone.checks import digest

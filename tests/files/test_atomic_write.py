@@ -196,7 +196,7 @@ KILLED = """
 import os, signal, sys, tempfile
 from click.testing import CliRunner
 import crowdveil.cli, crowdveil.simulate.perturbed_collection
-import crowdveil.inference.infer, crowdveil.release.results_page
+import crowdveil.inference.infer, crowdveil.pages.results_page
 words = sys.argv[2:]
 tempfile.gettempdir()  # tries to write, once
 for stop in range(1, 200):

@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from crowdveil.data.identifiers import read_identifiers
-from crowdveil.data.reports import Reports
-from crowdveil.data.store_manifest import DATA_FILES, INDEX_FILE, MANIFEST_FILE, MAX_PIECE_BYTES, WORKER_FILE
+from crowdveil.answers.identifiers import read_identifiers
+from crowdveil.answers.reports import Reports
+from crowdveil.answers.store_manifest import DATA_FILES, INDEX_FILE, MANIFEST_FILE, MAX_PIECE_BYTES, WORKER_FILE
 from crowdveil.errors import ReportsError
 from tests.files.mutations import reseal, write_sealed
 
@@ -119,7 +119,7 @@ def test_memory_follows_the_file_and_not_the_manifest(folder) -> None:
     reseal(folder, manifest_of(folder) | {"piece_bytes": MAX_PIECE_BYTES})
     program = f"""
 import tracemalloc
-from crowdveil.data.reports import Reports
+from crowdveil.answers.reports import Reports
 tracemalloc.start()
 assert len(Reports.open({str(folder)!r}).worker) == 50
 print(tracemalloc.get_traced_memory()[1] < {MAX_PIECE_BYTES} // 8)

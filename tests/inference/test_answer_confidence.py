@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 import crowdveil as cv
 from crowdveil import Categories, HierarchicalDawidSkene, RandomizedResponse, Reports
-from crowdveil.data.ingest.column_readers import ColumnNames
+from crowdveil.answers.ingest.column_readers import ColumnNames
 from crowdveil.errors import CrowdveilError, ReportsError, SettingsError
 from crowdveil.inference.answer_confidence import (
     FOLDS,

@@ -8,13 +8,11 @@ import numpy as np
 import pytest
 
 from crowdveil import HierarchicalDawidSkene, RandomizedResponse, aggregate
+from crowdveil.answers.evidence import Evidence
+from crowdveil.answers.write_reports import reports_table_in_task_order
 from crowdveil.channels.alphabet import Categories
-from crowdveil.data.evidence import Evidence
-from crowdveil.data.write_reports import reports_table_in_task_order
 from crowdveil.errors import SettingsError
 from crowdveil.estimators import ESTIMATORS
-from crowdveil.folder.evidence import EvidenceOptions, read_evidence
-from crowdveil.folder.given_files import read_known_truths
 from crowdveil.inference import gold_stack
 from crowdveil.inference.given import KnownTruths
 from crowdveil.inference.infer import Inference, infer
@@ -23,6 +21,8 @@ from crowdveil.inference.plain_fit import fit
 from crowdveil.randomness import seeded
 from crowdveil.registry import ESTIMATOR_ENTRIES, estimators_with
 from crowdveil.simulate import Crowd, categorical_crowd, perturb
+from crowdveil.storage.evidence import EvidenceOptions, read_evidence
+from crowdveil.storage.given_files import read_known_truths
 
 
 @pytest.fixture

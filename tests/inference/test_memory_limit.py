@@ -30,7 +30,7 @@ import pyarrow
 import crowdveil.em.kernels.dispatch as choice
 import crowdveil.em.loop as loop
 from crowdveil.cli import start
-from crowdveil.data.reports import Reports
+from crowdveil.answers.reports import Reports
 choice.BLOCK_REPORTS = loop.BLOCK_REPORTS = 1 << 17
 Reports.blocks.__defaults__ = (1 << 17,)
 pool = pyarrow.system_memory_pool()

@@ -10,9 +10,9 @@ import pytest
 from click.testing import CliRunner
 
 import crowdveil
+from crowdveil.answers.write_reports import reports_table_in_task_order, write_table
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.cli import main
-from crowdveil.data.write_reports import reports_table_in_task_order, write_table
 from crowdveil.inference.infer import infer
 from crowdveil.mechanisms import Laplace, RandomizedResponse
 from crowdveil.randomness import seeded

@@ -7,12 +7,12 @@ import pytest
 from numpy.typing import NDArray
 
 import crowdveil as cv
+from crowdveil.answers.evidence import Evidence
+from crowdveil.answers.facts.asked import Asked
+from crowdveil.answers.reports import Reports
 from crowdveil.channels.alphabet import Categories, Scale
-from crowdveil.data.evidence import Evidence
-from crowdveil.data.facts.asked import Asked
-from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.inference.panel import fit_panel
+from crowdveil.inference.panel.fit import fit_panel
 from crowdveil.mechanisms import RandomizedResponse
 from crowdveil.randomness import seeded
 

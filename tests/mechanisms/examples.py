@@ -6,14 +6,13 @@ from crowdveil.mechanisms import (
     Designed,
     Laplace,
     MatrixFactorization,
-    MatrixFactorizationPublished,
     Mechanism,
     OneLayer,
     QuantizedResponse,
     RandomizedResponse,
-    SunTwoLayer,
     TwoLayer,
 )
+from crowdveil.published import MatrixFactorizationPublished, SunTwoLayer
 
 YES_NO, DIGITS = Categories(("no", "yes")), Scale(0, 9)
 RATINGS = Categories(("G", "P", "R", "X"), ordered=True)

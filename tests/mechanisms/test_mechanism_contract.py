@@ -12,16 +12,9 @@ from hypothesis import strategies as st
 
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.errors import SettingsError
-from crowdveil.mechanisms import (
-    MECHANISMS,
-    Laplace,
-    MatrixFactorization,
-    MatrixFactorizationPublished,
-    RandomizedResponse,
-    SunTwoLayer,
-    TwoLayer,
-)
+from crowdveil.mechanisms import MECHANISMS, Laplace, MatrixFactorization, RandomizedResponse, TwoLayer
 from crowdveil.mechanisms.budget_per_cell import mechanism_within_budget
+from crowdveil.published import MatrixFactorizationPublished, SunTwoLayer
 from crowdveil.randomness import secure, seeded
 from crowdveil.standalone.checks import CERTIFIED
 from tests.chi_square import chi_square_p_value

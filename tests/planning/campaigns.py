@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from crowdveil.channel_design import normal_worker_model, one_coin_answer_given_truth
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.channels.guarantee import Participation
+from crowdveil.design.channel_design import normal_worker_model, one_coin_answer_given_truth
 from crowdveil.mechanisms import DesignObjective
 from crowdveil.planning import Campaign, LabelCrowd, NumberCrowd
 

@@ -7,8 +7,8 @@ from itertools import product
 import numpy as np
 import pytest
 
+from crowdveil.answers.assignment import Assignment
 from crowdveil.channels.channel import DENOMINATOR, Channel
-from crowdveil.data.assignment import Assignment
 from crowdveil.estimators.gaussian.estimator import fit_known
 from crowdveil.mechanisms import QuantizedResponse, RandomizedResponse
 from crowdveil.planning import Campaign, bayes_errors

@@ -5,6 +5,7 @@ from math import ceil, log2
 import pytest
 
 from crowdveil.channels.alphabet import Categories
+from crowdveil.display.svg_pictures import svg_file
 from crowdveil.errors import SettingsError
 from crowdveil.mechanisms import QuantizedResponse, RandomizedResponse
 from crowdveil.planning import (
@@ -27,7 +28,6 @@ from crowdveil.planning.worker_budget import (
     task_loads_per_worker_to_compare,
     with_most_tasks_per_worker,
 )
-from crowdveil.presentation.svg_pictures import svg_file
 from tests.planning.campaigns import of_labels, of_numbers
 
 EPSILONS = (0.5, 2.0, 4.0)

@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from crowdveil.data.assignment import Assignment
-from crowdveil.evaluation.metrics import score
+from crowdveil.answers.assignment import Assignment
+from crowdveil.inference.scores.metrics import score
 from crowdveil.mechanisms import RandomizedResponse
 from crowdveil.planning import Campaign, Prediction, predict_campaign_error, prediction
 from crowdveil.planning.plan_sentences import expected_error_text, real_crowd_interval_rounded_outwards, two_digits

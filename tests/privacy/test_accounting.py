@@ -11,18 +11,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from crowdveil.answers.reports import Reports
+from crowdveil.campaign.statement.document import campaign_statement
+from crowdveil.campaign.statement.sentences import level_guarantees, level_sentences
 from crowdveil.channels.alphabet import Alphabet, Categories, Scale
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.channels.rounding import lower_of_binary_and_decimal
-from crowdveil.data.reports import Reports
+from crowdveil.design.mechanism_from_settings import MechanismSettings, build_mechanism, description_with_parameters
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.mechanisms import MECHANISMS, MatrixFactorizationPublished, RandomizedResponse, SunTwoLayer, TwoLayer
+from crowdveil.mechanisms import MECHANISMS, RandomizedResponse, TwoLayer
 from crowdveil.privacy.accounting import Account, account, account_channel_table
-from crowdveil.privacy.campaign_sentences import level_guarantees, level_sentences
 from crowdveil.privacy.composition import composed_loss_per_cell_and_worker, ledger_losses, profile_of_pure_epsilon
 from crowdveil.privacy.loss_distribution import channel_profile, composed_epsilon
-from crowdveil.privacy.mechanism_from_settings import MechanismSettings, build_mechanism, description_with_parameters
-from crowdveil.privacy.statement import campaign_statement, statement_sentences
+from crowdveil.privacy.statement import statement_sentences
+from crowdveil.published import MatrixFactorizationPublished, SunTwoLayer
 from crowdveil.simulate.channel_assignment import ChannelAssignment
 from crowdveil.simulate.perturbed_collection import expected_rows_of_reports_file, perturb_collection
 from crowdveil.standalone.checks import Refused, canonical, epsilon

@@ -12,33 +12,27 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crowdveil.campaign.document import Campaign
-from crowdveil.channel_design import normal_worker_model, one_coin_answer_given_truth
+from crowdveil.answers.facts.prior import Prior
+from crowdveil.answers.ingest.column_readers import load_prior
+from crowdveil.campaign.rules.document import Campaign
+from crowdveil.campaign.statement.document import campaign_statement
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.channels.certificate import simulation_mark
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import table_by_task
 from crowdveil.channels.guarantee import Guarantee, Participation
 from crowdveil.channels.rounding import percent_rounded_up
-from crowdveil.data.facts.prior import Prior
-from crowdveil.data.ingest.column_readers import load_prior
-from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.mechanisms import Designed, Laplace, QuantizedResponse, RandomizedResponse
-from crowdveil.privacy.largest_posterior import picture_rows_of_largest_posteriors, sentences_on_adversary_certainty
-from crowdveil.privacy.mechanism_from_settings import (
+from crowdveil.design.channel_design import normal_worker_model, one_coin_answer_given_truth
+from crowdveil.design.mechanism_from_settings import (
     Expectation,
     MechanismSettings,
     build_mechanism,
     mechanism_parameters_by_name,
 )
-from crowdveil.privacy.statement import (
-    MARKED,
-    UNPROTECTED,
-    campaign_statement,
-    channel_statement,
-    statement_sentences,
-    statement_text,
-)
+from crowdveil.errors import ReportsError, SettingsError
+from crowdveil.mechanisms import Designed, Laplace, QuantizedResponse, RandomizedResponse
+from crowdveil.privacy.largest_posterior import picture_rows_of_largest_posteriors, sentences_on_adversary_certainty
+from crowdveil.privacy.statement import MARKED, UNPROTECTED, channel_statement, statement_sentences, statement_text
 from crowdveil.standalone import checks
 from tests.campaign.builders import build_campaign, response
 

@@ -145,7 +145,7 @@ def aggregated(folder: Path) -> Said:
     """Return the tables of truths and workers that `aggregate` gives, with the channel and the assignment."""
     import crowdveil as cv
     from crowdveil.errors import CrowdveilError
-    from crowdveil.folder.evidence import read_evidence
+    from crowdveil.storage.evidence import read_evidence
 
     try:
         evidence = read_evidence(folder / "reports.csv")

@@ -15,11 +15,11 @@ import numpy as np
 from click.testing import CliRunner
 
 from crowdveil import cli
-from crowdveil.campaign.document import Relay
+from crowdveil.answers.write_reports import reports_table_in_task_order, write_table
+from crowdveil.campaign.files.campaign_reports import AcceptedReport, write_questions
+from crowdveil.campaign.rules.document import Relay
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.channels.guarantee import Participation
-from crowdveil.data.write_reports import reports_table_in_task_order, write_table
-from crowdveil.folder.campaign.campaign_reports import AcceptedReport, write_questions
 from crowdveil.mechanisms import Laplace
 from crowdveil.randomness import Seeded, seeded
 from crowdveil.simulate import Crowd, categorical_crowd, numeric_crowd

@@ -8,12 +8,12 @@ import pytest
 from scipy.stats import norm
 
 from crowdveil import QuantizedResponse, RandomizedResponse, Reports
-from crowdveil.campaign.document import Campaign
+from crowdveil.answers.assignment import Assignment
+from crowdveil.answers.facts.asked import STATED
+from crowdveil.campaign.rules.document import Campaign
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
-from crowdveil.data.assignment import Assignment
-from crowdveil.data.facts.asked import STATED
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.mechanisms.randomized_response import epsilon_for_flip
 from crowdveil.mechanisms.two_layer import TwoLayer

@@ -10,19 +10,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
+from crowdveil.answers.assignment import Assignment
+from crowdveil.answers.reports import Reports
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable, table_by_task
-from crowdveil.data.assignment import Assignment
-from crowdveil.data.reports import Reports
+from crowdveil.design.mechanism_from_settings import MechanismSettings
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.folder.perturbed_collection import read_channel_rows
 from crowdveil.mechanisms.laplace import Laplace
 from crowdveil.mechanisms.matrix_factorization import MatrixFactorization
 from crowdveil.mechanisms.randomized_response import RandomizedResponse
 from crowdveil.mechanisms.two_layer import TwoLayer
 from crowdveil.privacy.accounting import account_channel_table
-from crowdveil.privacy.mechanism_from_settings import MechanismSettings
 from crowdveil.randomness import secure, seeded
 from crowdveil.simulate import (
     bernoulli,
@@ -33,6 +32,7 @@ from crowdveil.simulate import (
     perturbation,
 )
 from crowdveil.simulate.channel_assignment import channel_table_of_settings
+from crowdveil.storage.perturbed_collection import read_channel_rows
 from tests.mechanisms.examples import FACTORS
 
 LABELS = Categories(("G", "P", "R", "X"), ordered=True)

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from crowdveil.campaign.address import normal_address
-from crowdveil.campaign.document import Campaign
+from crowdveil.campaign.rules.address import normal_address
+from crowdveil.campaign.rules.document import Campaign
 from crowdveil.campaign.settings.settings_file import read_settings
 from crowdveil.errors import CampaignError, SettingsError
 from crowdveil.standalone.checks import URL, Claims, Refused, check_campaign, fits, parse_link

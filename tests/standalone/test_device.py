@@ -20,7 +20,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crowdveil.campaign.document import Task
+from crowdveil.campaign.rules.document import Task
 from crowdveil.standalone import device as one_file
 from crowdveil.standalone.checks import (
     CheckedChannel,

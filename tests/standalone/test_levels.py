@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from crowdveil.campaign.canonical_json import canonical_bytes
-from crowdveil.campaign.document import Groups
-from crowdveil.campaign.report import level_in_body
+from crowdveil.campaign.rules.canonical_json import canonical_bytes
+from crowdveil.campaign.rules.document import Groups
+from crowdveil.campaign.rules.report import level_in_body
 from crowdveil.channels.alphabet import Categories
 from crowdveil.standalone import device as one_file
 from crowdveil.standalone.checks import (

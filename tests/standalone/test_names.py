@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crowdveil.campaign.device import Device as LibraryDevice
-from crowdveil.campaign.report import decode_body
+from crowdveil.campaign.rules.report import decode_body
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.mechanisms import Laplace
 from crowdveil.standalone import device as one_file

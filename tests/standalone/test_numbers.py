@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from crowdveil.campaign.assignment_part import AssignmentPart
-from crowdveil.campaign.document import Campaign
-from crowdveil.campaign.folder import parse_tokens
-from crowdveil.campaign.report import ReportFile
+from crowdveil.campaign.files.folder import parse_tokens
+from crowdveil.campaign.rules.assignment_part import AssignmentPart
+from crowdveil.campaign.rules.document import Campaign
+from crowdveil.campaign.rules.report import ReportFile
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.errors import CampaignError, CertificateError

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import crowdveil.standalone.verification as checker
-from crowdveil.campaign.document import Campaign
+from crowdveil.campaign.rules.document import Campaign
 from crowdveil.channels.alphabet import Categories
 from crowdveil.channels.channel import DENOMINATOR, Channel
 from crowdveil.channels.channel_table import table_by_task
@@ -294,7 +294,7 @@ def code_lines(text):
 
 def test_what_a_worker_must_trust_is_short():
     """What checks, draws, stores and sends is one Python program, with its screens, and two files in JavaScript."""
-    static = Path(device.__file__).parents[1] / "service" / "static"
+    static = Path(device.__file__).parents[1] / "campaign" / "service" / "static"
     script = sum(code_lines((static / name).read_text("utf-8")) for name in ("device.mjs", "hpke.mjs"))
 
     assert code_lines(without_docstrings(joined_program().decode())) + script <= 1500

@@ -9,8 +9,8 @@ import pytest
 from numpy.typing import NDArray
 
 from crowdveil.channels.alphabet import Categories
-from crowdveil.evaluation.shares import shifted_shares_and_interval_test
 from crowdveil.mechanisms import RandomizedResponse
+from crowdveil.quality.shares import shifted_shares_and_interval_test
 
 pytestmark = pytest.mark.slow
 

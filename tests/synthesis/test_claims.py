@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from crowdveil.answers.reports import Reports
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.channels.rounding import lower_of_binary_and_decimal
-from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.mechanisms import discrete_laplace as device
 from crowdveil.randomness import seeded

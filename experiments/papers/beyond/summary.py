@@ -27,9 +27,9 @@ from experiments.papers.sun2018.published import send
 from experiments.synthesis.density_error import basic_release
 
 from crowdveil import Gaussian, RandomizedResponse, WeightedMean
-from crowdveil.data.reports import Reports
-from crowdveil.estimators import PrivateDawidSkene
-from crowdveil.matplotlib_plots import INK
+from crowdveil.answers.reports import Reports
+from crowdveil.em.plots import INK
+from crowdveil.published import PrivateDawidSkene
 from crowdveil.randomness import seeded
 from crowdveil.simulate import categorical_crowd
 from crowdveil.synthesis.expected_error import first_unless_second_clearly_better

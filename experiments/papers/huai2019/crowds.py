@@ -14,8 +14,8 @@ from experiments.papers.huai2019.algorithm1.kernel_density import Bandwidth
 from experiments.papers.huai2019.algorithm1.weights import Kind, Weighting
 from numpy.typing import NDArray
 
-from crowdveil.data import datasets
-from crowdveil.data.reports import Reports
+from crowdveil.answers import datasets
+from crowdveil.answers.reports import Reports
 from crowdveil.synthesis.original_claims import Claims
 
 Floats = NDArray[np.float64]

@@ -21,7 +21,7 @@ from experiments.synthesis.density_error import (
 )
 from numpy.typing import NDArray
 
-from crowdveil.data.reports import Reports
+from crowdveil.answers.reports import Reports
 from crowdveil.synthesis.original_claims import Claims
 
 Floats = NDArray[np.float64]

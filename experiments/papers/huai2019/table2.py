@@ -14,7 +14,7 @@ from experiments.papers.huai2019.crowds import DELTA, crowd, published
 from experiments.papers.huai2019.judge import Judge
 from experiments.synthesis.density_error import BASIC_EPSILONS, basic_release
 
-from crowdveil.data.reports import Reports
+from crowdveil.answers.reports import Reports
 from crowdveil.randomness import seeded
 from crowdveil.synthesis.original_claims import Claims
 from crowdveil.synthesis.private.histogram import Histogram

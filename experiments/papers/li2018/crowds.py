@@ -13,9 +13,9 @@ import numpy as np
 from experiments.papers.li2018.truth_discovery import Crowd
 from numpy.typing import NDArray
 
+from crowdveil.answers import datasets
+from crowdveil.answers.reports import Reports
 from crowdveil.channels.alphabet import Categories
-from crowdveil.data import datasets
-from crowdveil.data.reports import Reports
 
 DUCHENNE, PEER, UNEQUAL = "duchenne", "peer grading, simulated", "peer grading, unequal abilities"
 STUDENTS, GROUPS, EACH = 72, 26, 5

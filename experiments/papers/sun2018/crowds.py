@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil import Reports, Scale
-from crowdveil.data.datasets import load
+from crowdveil.answers.datasets import load
 from crowdveil.randomness import seeded
 from crowdveil.simulate import numeric_crowd
 

@@ -8,7 +8,8 @@ from experiments.papers.sun2018.crowds import SunCrowd, real, synthetic
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
-from crowdveil.mechanisms import MatrixFactorization, MatrixFactorizationPublished
+from crowdveil.mechanisms import MatrixFactorization
+from crowdveil.published import MatrixFactorizationPublished
 from crowdveil.randomness import seeded
 
 RIDGES = (1e-8, 0.1)

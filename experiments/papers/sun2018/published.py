@@ -9,8 +9,8 @@ from experiments.papers.sun2018.crowds import SunCrowd
 from experiments.theory.published_bounds import laplace_exact_epsilon
 
 from crowdveil import RandomizedResponse, Reports, Scale
-from crowdveil.data.blocks import InMemoryRows
-from crowdveil.mechanisms import MatrixFactorizationPublished, SunTwoLayer
+from crowdveil.answers.blocks import InMemoryRows
+from crowdveil.published import MatrixFactorizationPublished, SunTwoLayer
 from crowdveil.randomness import seeded
 from crowdveil.simulate import perturb
 

@@ -8,7 +8,8 @@ from experiments.theory.published_bounds import published_factorization_delta
 from numpy.typing import NDArray
 
 from crowdveil import Scale
-from crowdveil.mechanisms import MatrixFactorization, MatrixFactorizationPublished
+from crowdveil.mechanisms import MatrixFactorization
+from crowdveil.published import MatrixFactorizationPublished
 from crowdveil.randomness import seeded
 
 SCALE = Scale(0, 9)

@@ -9,9 +9,10 @@ from experiments.papers.sun2018.published import settings
 from experiments.theory.published_bounds import factorization_error_bound, row_space_error_floor, row_space_least_error
 
 from crowdveil import Gaussian
-from crowdveil.channel_design import design_channel
+from crowdveil.design.channel_design import design_channel
 from crowdveil.estimators.gaussian.discretization import answer_probabilities_by_sigma_and_truth
-from crowdveil.mechanisms import DesignObjective, MatrixFactorizationPublished
+from crowdveil.mechanisms import DesignObjective
+from crowdveil.published import MatrixFactorizationPublished
 from crowdveil.randomness import seeded
 from crowdveil.simulate import numeric_crowd, perturb_cells
 

@@ -19,7 +19,7 @@ from experiments.utility.crowds.measure import crowd_of
 from numpy.typing import NDArray
 
 from crowdveil import infer
-from crowdveil.crowd_review.workers import Review, review_workers
+from crowdveil.quality.review.workers import Review, review_workers
 
 SEEDS = (400, 401)
 NAMED = ("repeats", "copies")

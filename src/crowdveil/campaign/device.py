@@ -9,7 +9,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from crowdveil.campaign.document import Campaign
+from crowdveil.campaign.rules.document import Campaign
 from crowdveil.channels.certificate import refusals_as
 from crowdveil.errors import DeviceError
 from crowdveil.standalone import device as one_file

@@ -32,10 +32,10 @@ from crowdveil.channels.alphabet import (
 )
 from crowdveil.channels.certificate import DESIGNED, parse_certificate, with_format_and_checksum
 from crowdveil.channels.guarantee import Guarantee, Participation
+from crowdveil.display.html import Html, notebook_card
+from crowdveil.display.quotes import quoted
+from crowdveil.display.svg_pictures import table_shaded_by_probability
 from crowdveil.errors import CertificateError, SettingsError
-from crowdveil.presentation.html import Html, notebook_card
-from crowdveil.presentation.quotes import quoted
-from crowdveil.presentation.svg_pictures import table_shaded_by_probability
 from crowdveil.randomness import WORD_BITS, Source
 from crowdveil.standalone.checks import is_marked
 from crowdveil.standalone.verification import epsilon_of

@@ -10,9 +10,9 @@ from typing import Literal
 
 from crowdveil.arguments import require_number, require_whole_number
 from crowdveil.channels.rounding import format_bound, format_delta, percent_rounded_up, sum_rounded_up
+from crowdveil.display.html import notebook_card
+from crowdveil.display.svg_pictures import bar_chart
 from crowdveil.errors import SettingsError
-from crowdveil.presentation.html import notebook_card
-from crowdveil.presentation.svg_pictures import bar_chart
 
 Unit = Literal["cell", "worker"]
 Participation = Literal["protected", "public"]

@@ -36,6 +36,7 @@ from crowdveil.cli.results.report import report
 from crowdveil.cli.results.review_workers import review
 from crowdveil.cli.results.share import share
 from crowdveil.cli.verb import VerbGroup
+from crowdveil.em.kernels.jit import MIN_BYTES_TO_START, free_address_space
 from crowdveil.errors import (
     CampaignError,
     CertificateError,
@@ -45,8 +46,7 @@ from crowdveil.errors import (
     ReportsError,
     memory_shortage_error_or_none,
 )
-from crowdveil.jit import MIN_BYTES_TO_START, free_address_space
-from crowdveil.presentation.hints import arguments_named_by
+from crowdveil.hints import arguments_named_by
 
 SECTIONS: dict[str, tuple[click.Command, ...]] = {
     "Infer truths": (infer, share, report, import_answers),

@@ -19,9 +19,9 @@ WIDE = 70
 """Smallest terminal width, in columns, with full headings."""
 
 if TYPE_CHECKING:
-    from crowdveil.comparison import Row
-    from crowdveil.data.datasets import Dataset
-    from crowdveil.demo import Demo
+    from crowdveil.answers.datasets import Dataset
+    from crowdveil.comparison.compare import Row
+    from crowdveil.comparison.demo import Demo
 
 
 @click.command(
@@ -42,8 +42,8 @@ def demo(data: Path | None, out: Path, seed: int) -> None:
     The crowds are AdultContent2, Duchenne and temperatures of cities from the data directory, or two synthetic ones.
     Each row states epsilon of a single answer (cell) and the participation. Devices are simulated: no privacy.
     """
-    from crowdveil.demo import PAGE_FILE, ROWS_FILE, run_demo
-    from crowdveil.demo.crowds_and_trials import demo_crowds
+    from crowdveil.comparison.demo import PAGE_FILE, ROWS_FILE, run_demo
+    from crowdveil.comparison.demo.crowds_and_trials import demo_crowds
     from crowdveil.files.atomic_write import Outputs, write_outputs
 
     outputs, page = Outputs(folder=out, names=(PAGE_FILE, ROWS_FILE), kind="demo"), str(out / PAGE_FILE)
@@ -61,8 +61,8 @@ def demo(data: Path | None, out: Path, seed: int) -> None:
 
 def _data_set_loader(data: Path | None) -> Callable[[str], Dataset] | None:
     """Return the reader of the data sets of a folder; None if no folder is given, and the usual one lacks some."""
-    from crowdveil.data.datasets import available, load
-    from crowdveil.demo.crowds_and_trials import REAL
+    from crowdveil.answers.datasets import available, load
+    from crowdveil.comparison.demo.crowds_and_trials import REAL
 
     if data is None and not REAL.issubset(available()):
         return None

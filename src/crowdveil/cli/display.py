@@ -19,8 +19,8 @@ import click
 from crowdveil.channels.rounding import format_bound, format_delta
 from crowdveil.cli.named_options import running_command
 from crowdveil.cli.verb import wants_json
+from crowdveil.display.counts import number_of
 from crowdveil.errors import CrowdveilError, SettingsError
-from crowdveil.presentation.counts import number_of
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -51,16 +51,16 @@ from crowdveil.cli.verb import Verb
 from crowdveil.registry import METHOD_NAMES
 
 if TYPE_CHECKING:
-    from crowdveil.data.evidence import Evidence
-    from crowdveil.data.read_options import Kind
-    from crowdveil.data.sources.answer_source import AnswerSource
+    from crowdveil.answers.evidence import Evidence
+    from crowdveil.answers.read_options import Kind
+    from crowdveil.answers.sources.answer_source import AnswerSource
     from crowdveil.files.atomic_write import Outputs
-    from crowdveil.folder.evidence import EvidenceOptions
-    from crowdveil.folder.given_files import Costs
-    from crowdveil.folder.recorded_reading_options import NamedReports
     from crowdveil.inference.given import KnownTruths
     from crowdveil.inference.infer import Inference
     from crowdveil.inference.methods import AnyEstimator, Method
+    from crowdveil.storage.evidence import EvidenceOptions
+    from crowdveil.storage.given_files import Costs
+    from crowdveil.storage.recorded_reading_options import NamedReports
 
 FOR_ONE_QUESTION = ("truths", "gold", "score", "prior", "history", "costs", "start_from", "save_fit")
 """Options that do not go with several questions."""
@@ -237,9 +237,9 @@ def infer(asked: InferOptions) -> None:
     With --truths (such as grades from the scores of judges), a separate fit runs in memory. It cannot be combined with
     methods, priors, histories, saved fits, --memory or --engine.
     """
-    from crowdveil.folder.campaign.campaign_reports import collections_of_questions
-    from crowdveil.folder.crowd import is_sums_file
+    from crowdveil.campaign.files.campaign_reports import collections_of_questions
     from crowdveil.inference.infer import infer as infer_truths
+    from crowdveil.storage.crowd import is_sums_file
 
     sources = asked.reports.sources
     if len(sources) == 1 and is_sums_file(Path(sources[0])):
@@ -291,8 +291,8 @@ class _PreparedInference:
 
     def infer_arguments(self, bar: Bar | None) -> dict[str, Any]:
         """Return the keyword arguments of the library's `infer`, with steps counted on a bar if it is shown."""
-        from crowdveil.data.ingest.column_readers import load_prior
-        from crowdveil.folder.given_files import read_history, read_known_truths, read_saved_fit
+        from crowdveil.answers.ingest.column_readers import load_prior
+        from crowdveil.storage.given_files import read_history, read_known_truths, read_saved_fit
 
         asked, kind = self.asked, _kind_of_truths(self.evidence, self.estimator)
         steps = None if asked.start_from else self.estimator.known_steps
@@ -336,8 +336,8 @@ def _progress_over_fits(bar: Bar, steps: int | None) -> Callable[[int, float], N
 
 def _infer_questions(sources: dict[str, AnswerSource], asked: InferOptions) -> None:
     """Infer all questions of a source, as `_infer_each`."""
-    from crowdveil.folder.answers import default_output_folder
-    from crowdveil.folder.estimate_files import folder_name_of_each_question
+    from crowdveil.storage.answers import default_output_folder
+    from crowdveil.storage.estimate_files import folder_name_of_each_question
 
     _refuse_single_question_options("choose it with --question")
     folder = asked.out or default_output_folder(next(iter(sources.values())))
@@ -370,11 +370,11 @@ def _refuse_single_question_options(hint: str) -> None:
 
 def _infer_each(sources: dict[str, AnswerSource], options: dict[str, InferOptions], folder: Path) -> None:
     """Read all questions, infer each by itself, write each to a folder of its own, print one table."""
-    from crowdveil.data.facts.label_notes import hint_if_labels_look_like_grades
-    from crowdveil.folder.answers import default_output_folder
-    from crowdveil.folder.estimate_files import warning_of_earlier_truths_kept
+    from crowdveil.answers.facts.label_notes import hint_if_labels_look_like_grades
     from crowdveil.inference.infer import infer as infer_truths
-    from crowdveil.release.conclusion import verdict
+    from crowdveil.pages.conclusion import verdict
+    from crowdveil.storage.answers import default_output_folder
+    from crowdveil.storage.estimate_files import warning_of_earlier_truths_kept
 
     ready = {name: _read_evidence_and_check_files(source, options[name]) for name, source in sources.items()}
     folders = {name: one.out or default_output_folder(sources[name]) for name, one in options.items()}
@@ -418,10 +418,10 @@ def _questions_with_labels(sources: dict[str, AnswerSource], reading: EvidenceOp
 
 def _infer_from_sums(sums: Path, asked: InferOptions) -> None:
     """Infer from sums, write, print."""
-    from crowdveil.folder.evidence import evidence_files
-    from crowdveil.folder.given_files import read_known_truths
-    from crowdveil.folder.sums import evidence_of_sums
     from crowdveil.inference.infer import infer as infer_truths
+    from crowdveil.storage.evidence import evidence_files
+    from crowdveil.storage.given_files import read_known_truths
+    from crowdveil.storage.sums import evidence_of_sums
 
     if stated_options().intersection(NOT_OF_SUMS):
         raise click.UsageError("Sums accept only --method, --score, --accept-edited, --out and --json.")
@@ -435,9 +435,6 @@ def _infer_from_sums(sums: Path, asked: InferOptions) -> None:
 def _read_evidence_and_check_files(source: AnswerSource, asked: InferOptions) -> _PreparedInference:
     """Read the reports of a source and check the files of the result, or refuse."""
     from crowdveil.errors import SettingsError
-    from crowdveil.folder.answers import default_output_folder
-    from crowdveil.folder.evidence import evidence_files, read_evidence
-    from crowdveil.folder.given_files import read_known_truths
     from crowdveil.inference.answer_confidence import refuse_saved_fit_with_confidence
     from crowdveil.inference.infer import HISTORY_OR_FIT, ONE_OF_BOTH
     from crowdveil.inference.methods import (
@@ -445,7 +442,10 @@ def _read_evidence_and_check_files(source: AnswerSource, asked: InferOptions) ->
         warning_if_channel_unread,
         warning_if_fit_is_slow,
     )
-    from crowdveil.inference.scores import refuse_unless_scorable
+    from crowdveil.inference.scores.score import refuse_unless_scorable
+    from crowdveil.storage.answers import default_output_folder
+    from crowdveil.storage.evidence import evidence_files, read_evidence
+    from crowdveil.storage.given_files import read_known_truths
 
     folder, reading = default_output_folder(source) if asked.out is None else asked.out, asked.reports.options
     with progress_bar("reading", unit="bytes") as bar:
@@ -471,8 +471,8 @@ def _read_evidence_and_check_files(source: AnswerSource, asked: InferOptions) ->
 
 def _checked_output_files(asked: InferOptions, folder: Path, inputs: list[Any]) -> _CheckedOutputs:
     """Return the outputs in a folder and the saved fit, or refuse before the work begins."""
-    from crowdveil.folder.estimate_files import estimate_outputs
-    from crowdveil.folder.given_files import saved_fit_outputs
+    from crowdveil.storage.estimate_files import estimate_outputs
+    from crowdveil.storage.given_files import saved_fit_outputs
 
     outputs, saved = estimate_outputs(asked.out or folder, asked.form), asked.save_fit
     written = outputs.paths
@@ -492,7 +492,7 @@ def _score_write_and_print_inference(
     announced: str | None = None,
 ) -> None:
     """Score, write, print; a warning that was announced is not printed again."""
-    from crowdveil.folder.estimate_files import warning_of_earlier_truths_kept
+    from crowdveil.storage.estimate_files import warning_of_earlier_truths_kept
 
     inference = _score_decide_and_write(inference, files.outputs, asked, score)
     decisions = (
@@ -509,7 +509,7 @@ def _score_write_and_print_inference(
 
 def _warnings_of_unclear_workers(inference: Inference) -> list[str]:
     """Return the warning of workers who may have decided the truths, though they may answer without looking."""
-    from crowdveil.crowd_review.unclear_workers import sentence_on_unclear_workers
+    from crowdveil.quality.review.unclear_workers import sentence_on_unclear_workers
 
     sentence = sentence_on_unclear_workers(inference.estimate, inference.evidence)
     return [] if sentence is None else [sentence]
@@ -519,9 +519,9 @@ def _score_decide_and_write(
     inference: Inference, outputs: Outputs, asked: InferOptions, score: KnownTruths | None
 ) -> Inference:
     """Write the truths, and return the inference with its score; what is written does not depend on the score."""
-    from crowdveil.folder.estimate_files import outdated_output_notes, write_estimate
-    from crowdveil.folder.given_files import write_saved_fit
-    from crowdveil.inference.scores import with_decisions, with_gold_score
+    from crowdveil.inference.scores.score import with_decisions, with_gold_score
+    from crowdveil.storage.estimate_files import outdated_output_notes, write_estimate
+    from crowdveil.storage.given_files import write_saved_fit
 
     costs = _costs(inference, asked)
     decide: dict[str, Any] = {"abstain_below": asked.abstain_below}
@@ -550,7 +550,7 @@ def _score_decide_and_write(
 
 def _costs(inference: Inference, asked: InferOptions) -> Costs | None:
     """Return the costs of decisions; None without any, or where the truths are no labels."""
-    from crowdveil.folder.given_files import read_costs
+    from crowdveil.storage.given_files import read_costs
 
     alphabet = inference.estimate.alphabet
     return None if asked.costs is None or alphabet is None else read_costs(asked.costs, alphabet)

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crowdveil.cli.display import next_row, number_with_six_digits, shown_items_with_full_count
-from crowdveil.presentation.counts import crowd_text, number_of, verb_of
+from crowdveil.display.counts import crowd_text, number_of, verb_of
 
 if TYPE_CHECKING:
-    from crowdveil.data.evidence import Evidence
+    from crowdveil.answers.evidence import Evidence
     from crowdveil.em.estimate import Estimate
     from crowdveil.inference.infer import Inference
 
@@ -35,7 +35,7 @@ SIMULATION_MARK = re.compile(r"SIMULATION from seed (\d+): no privacy")
 
 def inference_as_json_data(inference: Inference, *, form: str) -> dict[str, Any]:
     """Return the inference as JSON data but its decisions and files, which have this form."""
-    from crowdveil.data.write_reports import warning_of_names_read_as_formulas
+    from crowdveil.answers.write_reports import warning_of_names_read_as_formulas
 
     estimate, panel, check = inference.estimate, inference.dependence, inference.estimate.cross_validation
     labels = estimate.alphabet.names if estimate.alphabet else ()

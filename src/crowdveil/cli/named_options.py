@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from crowdveil.presentation.hints import Naming
+from crowdveil.hints import Naming
 
 OPTION_OF_ARGUMENT = {
     "task": ("task_column",),

@@ -20,8 +20,8 @@ from crowdveil.registry import DESIGNED_MECHANISMS, ENGINE_NAMES, MECHANISM_ENTR
 if TYPE_CHECKING:
     from crowdveil.channels.alphabet import Alphabet
     from crowdveil.channels.guarantee import Participation
-    from crowdveil.em.executor import Engine
-    from crowdveil.privacy.mechanism_from_settings import MechanismSettings
+    from crowdveil.design.mechanism_from_settings import MechanismSettings
+    from crowdveil.em.engines.executor import Engine
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 MAX_COUNT = 10**12
@@ -357,8 +357,8 @@ def mechanism_settings(
     own: MechanismOptions,
 ) -> MechanismSettings:
     """Return the requested mechanism from `mechanism_options`; a contradiction ends with wrong usage."""
-    from crowdveil.data.ingest.column_readers import load_prior
-    from crowdveil.privacy.mechanism_from_settings import Expectation, MechanismSettings
+    from crowdveil.answers.ingest.column_readers import load_prior
+    from crowdveil.design.mechanism_from_settings import Expectation, MechanismSettings
 
     expected = {name: getattr(own, name) for name in ("prior", "participation_rate", "ability", "sigmas")}
     stated = {name: value for name, value in expected.items() if value is not None}

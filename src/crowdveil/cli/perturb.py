@@ -35,18 +35,18 @@ from crowdveil.cli.options import (
     replace_option,
 )
 from crowdveil.cli.verb import Verb
-from crowdveil.presentation.counts import crowd_text
+from crowdveil.display.counts import crowd_text
 
 if TYPE_CHECKING:
+    from crowdveil.answers.assignment import Assignment
+    from crowdveil.answers.ingest.checked_column_codes import Duplicates
+    from crowdveil.answers.sources.location import Layout
     from crowdveil.channels.alphabet import Alphabet
-    from crowdveil.data.assignment import Assignment
-    from crowdveil.data.ingest.checked_column_codes import Duplicates
-    from crowdveil.data.sources.location import Layout
-    from crowdveil.folder.answers import AnswersRead, CampaignLists
-    from crowdveil.folder.write_collection import Form
-    from crowdveil.privacy.mechanism_from_settings import MechanismSettings
+    from crowdveil.design.mechanism_from_settings import MechanismSettings
     from crowdveil.simulate.channel_assignment import ChannelRows
     from crowdveil.simulate.perturbed_collection import PerturbedCollection
+    from crowdveil.storage.answers import AnswersRead, CampaignLists
+    from crowdveil.storage.write_collection import Form
 
 SHOWN_DIGITS = 4
 """Significant digits of the epsilon that a simulation does not give."""
@@ -162,14 +162,14 @@ def perturb(asked: PerturbOptions) -> None:
     the largest number of tasks assigned to one worker. With protected participation "no answer" (NULL) is hidden like
     an answer: on every task, or, with --assignment, on the assigned tasks only, at a far smaller total loss.
     """
-    from crowdveil.data.write_reports import warning_of_names_read_as_formulas
-    from crowdveil.folder.answers import read_public_campaign_lists
-    from crowdveil.folder.estimate_files import warning_of_stale_results
-    from crowdveil.folder.perturbed_collection import collection_files, read_channel_rows, write_collection
-    from crowdveil.folder.write_collection import collection_outputs
-    from crowdveil.privacy.mechanism_from_settings import warnings_of_unused_budget
+    from crowdveil.answers.write_reports import warning_of_names_read_as_formulas
+    from crowdveil.design.mechanism_from_settings import warnings_of_unused_budget
     from crowdveil.simulate.channel_assignment import assign_channels
     from crowdveil.simulate.perturbed_collection import perturb_collection
+    from crowdveil.storage.answers import read_public_campaign_lists
+    from crowdveil.storage.estimate_files import warning_of_stale_results
+    from crowdveil.storage.perturbed_collection import collection_files, read_channel_rows, write_collection
+    from crowdveil.storage.write_collection import collection_outputs
 
     lists = read_public_campaign_lists(tasks=asked.tasks, workers=asked.workers, assignment=asked.assignment)
     read, inputs = _read(asked, lists)
@@ -199,7 +199,7 @@ def perturb(asked: PerturbOptions) -> None:
 
 def _read(asked: PerturbOptions, lists: CampaignLists) -> tuple[AnswersRead, Sequence[Path]]:
     """Return the answers, and the files that hold them."""
-    from crowdveil.folder.answers import read_answers
+    from crowdveil.storage.answers import read_answers
 
     simulated = asked.seed is not None or asked.lists_from_answers
     with open_sources(asked.answers, asked.layout) as source, progress_bar("reading", unit="bytes") as reading:
@@ -218,7 +218,7 @@ def _read(asked: PerturbOptions, lists: CampaignLists) -> tuple[AnswersRead, Seq
 
 def _within_budget(asked: PerturbOptions, read: AnswersRead, cells: int) -> MechanismSettings:
     """Return the settings, with the epsilon of a cell that a budget allows."""
-    from crowdveil.privacy.mechanism_from_settings import settings_within_budget
+    from crowdveil.design.mechanism_from_settings import settings_within_budget
 
     tasks = len(read.answers.tasks)
     return settings_within_budget(asked.requested, read.alphabet, tasks=tasks, cells=cells, delta=asked.delta)
@@ -226,7 +226,7 @@ def _within_budget(asked: PerturbOptions, read: AnswersRead, cells: int) -> Mech
 
 def _rules_that_changed_answers(read: AnswersRead, collection: PerturbedCollection) -> list[str]:
     """Return the rules that changed answers; for runs without privacy also how often they did."""
-    from crowdveil.data.facts.asked import why_missing_lists_void_privacy
+    from crowdveil.answers.facts.asked import why_missing_lists_void_privacy
 
     if not collection.reasons_for_no_privacy:
         return list(read.rules)
@@ -256,12 +256,14 @@ def _composed_losses_as_json(collection: PerturbedCollection, cells: int, delta:
 
 
 def _data(collection: PerturbedCollection) -> dict[str, Any]:
+    from crowdveil.answers.facts.collection import GUARANTEE_SCOPE
     from crowdveil.channels.guarantee import ONE_RUN
-    from crowdveil.data.facts.collection import GUARANTEE_SCOPE
-    from crowdveil.privacy.mechanism_from_settings import mechanism_parameters_by_name
+    from crowdveil.design.mechanism_from_settings import mechanism_parameters_by_name
+    from crowdveil.storage.perturbed_collection import crowd_of_collection
 
     answers, mechanism, alphabet = collection.answers, collection.mechanism, collection.answers.alphabet
     public = mechanism.participation == "public"
+    facts = crowd_of_collection(collection).collection
     return {
         "mechanism": mechanism.name,
         "description": collection.description,
@@ -272,7 +274,7 @@ def _data(collection: PerturbedCollection) -> dict[str, Any]:
         "lists_from_answers": list(collection.lists_taken_from_answers),
         "privacy": f"none: {collection.reasons_for_no_privacy}"
         if collection.reasons_for_no_privacy
-        else collection.crowd.collection.guarantee_text,
+        else facts.guarantee_text,
         "holds_for": None if collection.reasons_for_no_privacy else ONE_RUN,
         "holder": GUARANTEE_SCOPE,
         "accounts": [asdict(row) for row in collection.accounts],
@@ -282,13 +284,14 @@ def _data(collection: PerturbedCollection) -> dict[str, Any]:
         "answers": len(answers) if public else None,
         "assigned": None if collection.setup.assignment is None else len(collection.setup.assignment),
         "reports": collection.count_of_sent_reports,
-        "certificate_sha256": collection.crowd.collection.certificate_sha256,
+        "certificate_sha256": facts.certificate_sha256,
     }
 
 
 def _mechanism_and_settings_text(collection: PerturbedCollection, channels: ChannelRows | None) -> str:
     """Return the mechanism with the settings in use; settings that a file gives are named by the file."""
-    from crowdveil.privacy.mechanism_from_settings import short_description
+
+    from crowdveil.design.mechanism_from_settings import short_description
 
     table, mechanism = collection.setup.table, collection.mechanism
     if channels is not None:

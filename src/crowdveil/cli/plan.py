@@ -34,7 +34,7 @@ from crowdveil.cli.options import (
     stated_options,
 )
 from crowdveil.cli.verb import Verb, wants_json
-from crowdveil.presentation.counts import number_of
+from crowdveil.display.counts import number_of
 from crowdveil.registry import PLAN_METHODS
 
 if TYPE_CHECKING:
@@ -42,9 +42,9 @@ if TYPE_CHECKING:
     from crowdveil.channels.alphabet import Alphabet
     from crowdveil.channels.guarantee import Participation
     from crowdveil.cli.display import Bar
+    from crowdveil.design.mechanism_from_settings import Expectation
     from crowdveil.files.atomic_write import Outputs
     from crowdveil.planning import Campaign, Pilot, Plan
-    from crowdveil.privacy.mechanism_from_settings import Expectation
 
 EXAMPLE = """crowdveil plan --labels no,yes --tasks 500 --workers 100
           --participation-rate 0.3 --target-error 0.05"""
@@ -98,8 +98,8 @@ def _flattened(_context: click.Context, _option: click.Parameter, lists: tuple[t
 
 def _with_settings(asked: PlanOptions, source: CampaignSettings) -> PlanOptions:
     """Return the options, with those that are not given from the settings of a campaign."""
+    from crowdveil.campaign.planning.expected_error import workers_per_task_and_expectation
     from crowdveil.inference.methods import channel_method
-    from crowdveil.planning.settings.expected_error import workers_per_task_and_expectation
 
     assigned, expected = workers_per_task_and_expectation(source)
     stated: dict[str, Any] = {
@@ -209,8 +209,8 @@ def plan(asked: PlanOptions) -> None:
     if asked.settings is None:
         _print_plan(_checked_plan(asked, None))
         return
+    from crowdveil.answers.spreadsheets.sheets import sheet_or_file_text
     from crowdveil.campaign.settings.settings_file import read_settings
-    from crowdveil.data.spreadsheets.sheets import sheet_or_file_text
 
     sources = read_settings(asked.settings, sheet_or_file_text).by_question
     if len(sources) == 1:
@@ -266,9 +266,9 @@ def _checked_plan(asked: PlanOptions, source: CampaignSettings | None) -> _Check
 def _made_plan(checked: _CheckedPlan) -> tuple[Plan, dict[str, Any], list[tuple[str, str]]]:
     """Make a plan and write its files; return it with its JSON data and its lines."""
     from crowdveil.cli.plan_commands import campaign_command, next_commands
+    from crowdveil.display.svg_pictures import svg_file
     from crowdveil.files.atomic_write import write_outputs
     from crowdveil.planning.plan_document import plan_data, prior_csv
-    from crowdveil.presentation.svg_pictures import svg_file
 
     asked, source, expected, campaign = checked.asked, checked.source, checked.expected, checked.campaign
     merged, outputs = campaign.crowd.alphabet != asked.alphabet, checked.outputs
@@ -327,9 +327,9 @@ def _print_plans(questions: Sequence[_CheckedPlan]) -> None:
 
 def _expected(asked: PlanOptions) -> tuple[Expectation, Campaign]:
     """Return what is expected of the answers, and the campaign."""
-    from crowdveil.data.ingest.column_readers import load_prior
+    from crowdveil.answers.ingest.column_readers import load_prior
+    from crowdveil.design.mechanism_from_settings import Expectation
     from crowdveil.planning.expected_campaign import expected_campaign
-    from crowdveil.privacy.mechanism_from_settings import Expectation
 
     rate = 1.0 if asked.participation_rate is None else asked.participation_rate
     prior = None if asked.prior is None else load_prior(asked.prior)
@@ -345,7 +345,7 @@ def _expected(asked: PlanOptions) -> tuple[Expectation, Campaign]:
 def _make_plan(campaign: Campaign, asked: PlanOptions, bar: Bar | None, *, participation_given: bool) -> Plan:
     """Return the plan; by budgets, both kinds of participation are compared unless one was stated."""
     from crowdveil import planning
-    from crowdveil.planning.settings.alternatives import WORTH_ASKING
+    from crowdveil.planning.plan import WORTH_ASKING
 
     if asked.budget:
         both: tuple[Participation, ...] = ("protected", "public")
@@ -360,9 +360,9 @@ def _make_plan(campaign: Campaign, asked: PlanOptions, bar: Bar | None, *, parti
 
 def _pilot(answers: Path | None, gold: Path | None, alphabet: Alphabet) -> Pilot | None:
     """Return the estimates of a pilot from its files; None without one."""
-    from crowdveil.data.reports import Reports
-    from crowdveil.folder.given_files import read_known_truths
+    from crowdveil.answers.reports import Reports
     from crowdveil.planning import Pilot
+    from crowdveil.storage.given_files import read_known_truths
 
     if answers is None:
         if gold is not None:
@@ -530,10 +530,10 @@ def merged_scale_text(data: dict[str, Any]) -> str:
 
 def expected_by_settings(source: CampaignSettings) -> tuple[dict[str, Any], list[tuple[str, str]]]:
     """Return the expected error of a campaign as its settings are, as JSON data and as lines."""
+    from crowdveil.campaign.planning.alternatives import is_error_well_below_constant
+    from crowdveil.campaign.planning.chosen_mechanism import mechanism_of_campaign_settings
+    from crowdveil.campaign.planning.expected_error import predict_error_with_and_without_protection
     from crowdveil.planning.plan_sentences import error_with_interval_text
-    from crowdveil.planning.settings.alternatives import is_error_well_below_constant
-    from crowdveil.planning.settings.chosen_mechanism import mechanism_of_campaign_settings
-    from crowdveil.planning.settings.expected_error import predict_error_with_and_without_protection
 
     chosen = mechanism_of_campaign_settings(source)
     mechanism, tasks = chosen.mechanism_at_epsilon_or_budget_share, chosen.most_tasks

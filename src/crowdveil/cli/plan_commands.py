@@ -4,12 +4,12 @@ import shlex
 from pathlib import Path
 
 from crowdveil.channels.alphabet import Alphabet, Scale
+from crowdveil.design.mechanism_from_settings import Expectation
 from crowdveil.files.csv_rows import csv_row
 from crowdveil.mechanisms import Designed, QuantizedResponse
 from crowdveil.planning.campaign import Campaign
 from crowdveil.planning.plan import PlanRow
 from crowdveil.planning.population import NumberCrowd
-from crowdveil.privacy.mechanism_from_settings import Expectation
 
 TASK_OPTION = ("--tasks", "tasks.csv")
 

@@ -120,7 +120,7 @@ def _print_list(program: Any) -> None:
 
 def _skipped_exhibits_warning(skipped: dict[str, list[str]]) -> list[str]:
     """Return how many exhibits are skipped and how their data sets are obtained; nothing if none is."""
-    from crowdveil.data.published_sets import sentence_on_getting_datasets
+    from crowdveil.answers.published_sets import sentence_on_getting_datasets
 
     missing = list(dict.fromkeys(name for names in skipped.values() for name in names))
     return [f"{len(skipped)} exhibits are skipped; {sentence_on_getting_datasets(missing)}"] if missing else []

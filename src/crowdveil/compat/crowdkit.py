@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
+from crowdveil.answers.reports import Reports
 from crowdveil.arguments import require_choice, require_number, require_whole_number
-from crowdveil.data.reports import Reports
 from crowdveil.em.estimate import Estimate
 from crowdveil.errors import SettingsError
-from crowdveil.presentation.hints import advising_own_arguments
+from crowdveil.hints import advising_own_arguments
 from crowdveil.registry import ESTIMATOR_ENTRIES
 
 if TYPE_CHECKING:

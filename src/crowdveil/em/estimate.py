@@ -11,19 +11,19 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from crowdveil.answers.frames import OriginalColumns, as_pandas, as_polars, as_same_kind
+from crowdveil.answers.identifiers import Identifiers, LazyIdentifiers, identifiers_as_arrow
+from crowdveil.answers.reports import Reports
 from crowdveil.arguments import did_you_mean
 from crowdveil.channels.alphabet import Alphabet, first_names_and_count_of_others
-from crowdveil.data.frames import OriginalColumns, as_pandas, as_polars, as_same_kind
-from crowdveil.data.identifiers import Identifiers, LazyIdentifiers, identifiers_as_arrow
-from crowdveil.data.reports import Reports
+from crowdveil.display.counts import number_of
+from crowdveil.display.html import Html, notebook_card, table
+from crowdveil.display.svg_pictures import count_bars, interval_chart, share_histogram
 from crowdveil.em.fit_state import FitState
 from crowdveil.em.gold import CrossValidation
 from crowdveil.em.kernels.numpy_backend import row_maxima
+from crowdveil.em.plots import bar_plot, confusion_plot, histogram_of_shares, interval_plot
 from crowdveil.errors import SettingsError
-from crowdveil.matplotlib_plots import bar_plot, confusion_plot, histogram_of_shares, interval_plot
-from crowdveil.presentation.counts import number_of
-from crowdveil.presentation.html import Html, notebook_card, table
-from crowdveil.presentation.svg_pictures import count_bars, interval_chart, share_histogram
 
 if TYPE_CHECKING:
     import pandas

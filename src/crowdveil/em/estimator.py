@@ -9,15 +9,17 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdveil.answers.assignment import Assignment
+from crowdveil.answers.facts.prior import Prior
+from crowdveil.answers.reports import Reports
 from crowdveil.arguments import KnownArguments, require_instance, require_known, require_number, require_whole_number
 from crowdveil.channels.alphabet import Alphabet
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
-from crowdveil.data.assignment import Assignment
-from crowdveil.data.facts.prior import Prior
-from crowdveil.data.reports import Reports
+from crowdveil.display.counts import repeated_pairs_text
+from crowdveil.display.progress import ProgressDisplay
+from crowdveil.em.engines.executor import Engine
 from crowdveil.em.estimate import Estimate
-from crowdveil.em.executor import Engine
 from crowdveil.em.fit_state import FitState
 from crowdveil.em.gold import align_gold
 from crowdveil.em.loop import run_em
@@ -26,9 +28,7 @@ from crowdveil.em.observation_model import observation_model
 from crowdveil.em.saddle_points import result_after_restarts_from_saddle
 from crowdveil.em.worker_history import EarlierAnswers, as_history
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.presentation.counts import repeated_pairs_text
-from crowdveil.presentation.hints import command_advice
-from crowdveil.presentation.progress import ProgressDisplay
+from crowdveil.hints import command_advice
 from crowdveil.registry import ESTIMATOR_ENTRIES, estimators_with
 
 
@@ -76,7 +76,7 @@ def _require_types(
         raise SettingsError("progress must be True, False or a function", value=progress, hint="True shows it.")
     if not (engine is None or hasattr(engine, "open")):
         raise SettingsError(
-            "engine must be one of crowdveil.engines", value=engine, hint="Such as Threads(4) or Dask()."
+            "engine must be one of crowdveil.em.engines", value=engine, hint="Such as Threads(4) or Dask()."
         )
     if memory is not None:
         require_whole_number("memory", memory, least=0, example="2_000_000_000 (bytes, 2 GB)")
@@ -180,7 +180,7 @@ class Estimator(KnownArguments, Model[P, S], metaclass=EstimatorType):
                 `WorkerHistory.from_frame`; other workers have the usual prior.
             warm_start: learned parameters of an earlier fit (`Estimate.state`); workers are matched by name.
             progress: called after every step; True shows the steps, in notebooks and on terminals.
-            engine: executor of the E-step, see `crowdveil.engines`; None for threads of this process.
+            engine: executor of the E-step, see `crowdveil.em.engines`; None for threads of this process.
             memory: limit in bytes on the memory that the fit adds to the process; None for none. Data above it are
                 computed again in each step, or stored in a temporary file. Results do not depend on it.
 

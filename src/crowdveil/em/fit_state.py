@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.data.identifiers import Identifiers
+from crowdveil.answers.identifiers import Identifiers
 
 
 class StateField(NamedTuple):

@@ -8,13 +8,13 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdveil.answers.frames import is_frame, read_gold_frame
+from crowdveil.answers.identifiers import index_of, no_common_task_error
+from crowdveil.answers.ingest.gold_files import DrawnGold
+from crowdveil.answers.reports import Reports
 from crowdveil.channels.alphabet import MAGNITUDE_HINT, MAGNITUDE_RULE, Alphabet, Scale, is_zero_or_squares_safely
-from crowdveil.data.frames import is_frame, read_gold_frame
-from crowdveil.data.identifiers import index_of, no_common_task_error
-from crowdveil.data.ingest.gold_files import DrawnGold
-from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError, SettingsError, numpy_scalars_to_python
-from crowdveil.presentation.hints import command_advice, one_of
+from crowdveil.hints import command_advice, one_of
 
 SHOWN = 3
 NO_GOLD = -1

@@ -6,11 +6,11 @@ from functools import reduce
 from itertools import count
 from typing import Any
 
+from crowdveil.answers.reports import BLOCK_REPORTS
 from crowdveil.channels.channel import Channel
-from crowdveil.data.reports import BLOCK_REPORTS
 from crowdveil.em.acceleration import REMAINING_CHANGE, Acceleration
+from crowdveil.em.engines.executor import Blocks, Engine, FitTask, Step, Threads
 from crowdveil.em.estimate import StopReason
-from crowdveil.em.executor import Blocks, Engine, FitTask, Step, Threads
 from crowdveil.em.kernels.dispatch import reports_per_reproducible_block
 from crowdveil.em.memory import MemoryNeeds
 from crowdveil.em.model import FitInput, FitResult, Model, P, Progress, S, merge

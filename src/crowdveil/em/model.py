@@ -13,10 +13,10 @@ from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdveil.answers.reports import Block, Reports
 from crowdveil.channels.alphabet import Alphabet
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
-from crowdveil.data.reports import Block, Reports
 from crowdveil.em.estimate import StopReason, WorkerTable
 from crowdveil.em.fit_state import FitState, StateField
 from crowdveil.em.gold import Gold

@@ -10,13 +10,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdveil.answers.assignment import Assignment
+from crowdveil.answers.reports import Reports
 from crowdveil.channels.alphabet import MAX_LABELS, NULL, Categories
 from crowdveil.channels.channel import Channel, retained_share
 from crowdveil.channels.channel_table import ChannelTable
-from crowdveil.data.assignment import Assignment
-from crowdveil.data.reports import Reports
+from crowdveil.display.counts import number_of, verb_of
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.presentation.counts import number_of, verb_of
 
 NO_IMPLICIT_NULL = -1
 """Sentinel: the channel has no implicit NULL."""

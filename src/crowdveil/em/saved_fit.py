@@ -20,14 +20,14 @@ from typing import Any, BinaryIO, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdveil.answers.assignment import Assignment
+from crowdveil.answers.facts.inputs import Input
+from crowdveil.answers.facts.prior import Prior
+from crowdveil.answers.identifiers import Identifiers
+from crowdveil.answers.reports import Reports
 from crowdveil.channels.alphabet import Alphabet, alphabet_to_json
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
-from crowdveil.data.assignment import Assignment
-from crowdveil.data.facts.inputs import Input
-from crowdveil.data.facts.prior import Prior
-from crowdveil.data.identifiers import Identifiers
-from crowdveil.data.reports import Reports
 from crowdveil.em.estimate import Estimate
 from crowdveil.em.estimator import Estimator
 from crowdveil.em.fit_state import FitState, StateField

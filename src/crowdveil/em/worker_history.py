@@ -16,9 +16,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
+from crowdveil.answers.frames import as_table
+from crowdveil.answers.identifiers import Identifiers
 from crowdveil.channels.alphabet import Alphabet, Categories
-from crowdveil.data.frames import as_table
-from crowdveil.data.identifiers import Identifiers
 from crowdveil.em.estimate import Estimate
 from crowdveil.errors import ReportsError, SettingsError
 

@@ -3,10 +3,10 @@
 A method is loaded when it is first used, so that a fit loads its own file only.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from crowdveil.registry import ESTIMATOR_ENTRIES
+from crowdveil.registry import ESTIMATOR_ENTRIES, LazyClasses, class_of_package
 
 if TYPE_CHECKING:
     from crowdveil.em.estimator import Estimator as Estimator
@@ -17,26 +17,11 @@ if TYPE_CHECKING:
     from crowdveil.estimators.numeric.student_t import StudentT as StudentT
     from crowdveil.estimators.one_coin import OneCoin as OneCoin
     from crowdveil.estimators.ordinal_dawid_skene import OrdinalDawidSkene as OrdinalDawidSkene
-    from crowdveil.estimators.private_dawid_skene import PrivateDawidSkene as PrivateDawidSkene
     from crowdveil.estimators.weighted_mean import WeightedMean as WeightedMean
     from crowdveil.estimators.weighted_vote import WeightedVote as WeightedVote
 
 
-class _Estimators(Mapping[str, type[Any]]):
-    """Classes of the estimators by name, each loaded when it is looked up."""
-
-    def __getitem__(self, name: str) -> "type[Estimator[Any, Any]]":
-        estimator: type[Estimator[Any, Any]] = ESTIMATOR_ENTRIES[name].import_class()
-        return estimator
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(ESTIMATOR_ENTRIES)
-
-    def __len__(self) -> int:
-        return len(ESTIMATOR_ENTRIES)
-
-
-ESTIMATORS: "Mapping[str, type[Estimator[Any, Any]]]" = _Estimators()
+ESTIMATORS: "Mapping[str, type[Estimator[Any, Any]]]" = LazyClasses(ESTIMATOR_ENTRIES)
 """Estimators of single reports, in the order of the registry."""
 
 if not TYPE_CHECKING:
@@ -47,7 +32,4 @@ if not TYPE_CHECKING:
             from crowdveil.em.estimator import Estimator
 
             return Estimator
-        found = next((entry for entry in ESTIMATOR_ENTRIES.values() if entry.class_name == name), None)
-        if found is None:
-            raise AttributeError(f"module 'crowdveil.estimators' has no attribute {name!r}.")
-        return found.import_class()
+        return class_of_package("crowdveil.estimators", name)

@@ -17,7 +17,7 @@ from typing import BinaryIO
 from crowdveil.errors import SettingsError
 from crowdveil.files.filesystem import folder_lock, remove_abandoned_temporary_folders, temporary_folder
 from crowdveil.files.output_record import RECORD_FILE, OutputEntry, file_name_fault, read_record, record_text
-from crowdveil.presentation.hints import advice, command_advice
+from crowdveil.hints import advice, command_advice
 
 Writer = Callable[[BinaryIO], None]
 RENAME = "Choose another name."

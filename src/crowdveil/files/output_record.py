@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.files.filesystem import PREFIX, open_regular
-from crowdveil.presentation.hints import command_advice
+from crowdveil.hints import command_advice
 from crowdveil.standalone.checks import HEX, fits, text_defect
 from crowdveil.standalone.verification import parse_json
 

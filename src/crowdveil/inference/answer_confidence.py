@@ -14,18 +14,18 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.data.evidence import Evidence
-from crowdveil.data.reports import Reports
+from crowdveil.answers.evidence import Evidence
+from crowdveil.answers.reports import Reports
 from crowdveil.em.estimate import Estimate
 from crowdveil.em.estimator import Estimator
 from crowdveil.em.gold import align_gold
 from crowdveil.errors import SettingsError
 from crowdveil.estimators.hierarchical_dawid_skene import HierarchicalDawidSkene
-from crowdveil.evaluation.stacking import FLOOR, log_losses
+from crowdveil.hints import advice
 from crowdveil.inference.gold_stack import MIN_GOLD
 from crowdveil.inference.methods import AnyEstimator
 from crowdveil.inference.plain_fit import Fit, fit
-from crowdveil.presentation.hints import advice
+from crowdveil.inference.stacking import FLOOR, log_losses
 
 FOLDS, ERRORS, TINY = 5, 2.0, 1e-12
 """Parts of the answers that are withheld in turn; standard errors by which confidence must help; least one."""

@@ -4,67 +4,27 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from crowdveil.arguments import did_you_mean
-from crowdveil.channels.alphabet import Scale
-from crowdveil.channels.channel import Channel
-from crowdveil.channels.channel_table import ChannelTable
-from crowdveil.data.answer_confidences import confidences_of_answers
-from crowdveil.data.assignment import Assignment
-from crowdveil.data.evidence import Evidence
-from crowdveil.data.facts.label_notes import (
-    notes_on_unread_columns,
+from crowdveil.answers.assignment import Assignment
+from crowdveil.answers.evidence import Evidence
+from crowdveil.answers.facts.label_notes import (
     refuse_numbers_outside,
     spelling_notes,
     warnings_of_labels_meaning_no_answer,
 )
-from crowdveil.data.frames import coded_and_original_columns
-from crowdveil.data.ingest.column_readers import ColumnNames
-from crowdveil.data.read_options import Kind, ReadKeywords, ReadOptions
-from crowdveil.data.reports import Reports
+from crowdveil.answers.frame_answers import PERTURBED, ColumnKeywords, read_answers_and_confidences
+from crowdveil.answers.read_options import Kind
+from crowdveil.answers.reports import Reports
+from crowdveil.channels.alphabet import Scale
+from crowdveil.channels.channel import Channel
+from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.em.estimator import Estimator, require_channel
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.inference.methods import Method
-from crowdveil.inference.panel import truths_as_ordered_labels
+from crowdveil.inference.panel.fit import truths_as_ordered_labels
 from crowdveil.registry import ESTIMATOR_ENTRIES
 
 MethodChoice = str | Estimator[Any, Any] | None
 """Name of an estimator, or an estimator; None for the default."""
-PERTURBED = "crowdveil.mechanism"
-"""Key of `DataFrame.attrs` under which `perturb` keeps the name of the mechanism."""
-OF_ESTIMATOR = "Settings are those of an estimator, such as DawidSkene(max_steps=50): give it as method."
-OTHER_NAMES = {
-    "labels": "Give alphabet=Categories(('no', 'yes')).",
-    "ordered": "Give alphabet=Categories(('low', 'high'), ordered=True).",
-    "scale": "Give alphabet=Scale(0, 10, 1).",
-    "task_column": "Give task=.",
-    "worker_column": "Give worker=.",
-    "label_column": "Give label=.",
-    "value_column": "Give value=.",
-    "max_iter": OF_ESTIMATOR,
-    "max_steps": OF_ESTIMATOR,
-    "tolerance": OF_ESTIMATOR,
-}
-"""Arguments of Python for options of the command line that have another name."""
-
-
-KEYWORDS = (
-    *("method", "with_workers", "channel", "assignment", "gold", "public_gold", "truths", "prior", "history"),
-    *("start_from", "progress", "engine", "memory", "weight"),
-)
-"""Arguments of `infer` and `aggregate` beside those of reading."""
-
-
-ROLES = ("task", "worker", "label", "value")
-"""Options that name columns."""
-
-
-class ColumnKeywords(ReadKeywords, total=False):
-    """Names of columns and options of reading a frame, as of `Reports.from_frame`."""
-
-    task: str | None
-    worker: str | None
-    label: str | None
-    value: str | None
 
 
 def evidence_of_answers(
@@ -126,49 +86,12 @@ def _read_answers_hinting_at_channel_labels(
 ) -> tuple[Reports, Reports | None, tuple[str, ...]]:
     """Return answers, confidences and notes; where they do not have the labels of the channel, the hint says so."""
     try:
-        return _read_answers_and_confidences(answers, options, weight)
+        return read_answers_and_confidences(answers, options, weight)
     except ReportsError as error:
         if channel is None or error.code != "unknown label":
             raise
         hint = f"These are the labels of the channel of {channel.mechanism}: give that of these reports."
         raise error.changed(hint=hint) from error
-
-
-def read_answers(answers: Any, options: ColumnKeywords) -> Reports:
-    """Return the answers of a frame.
-
-    Raises:
-        SettingsError: an option that does not exist, or as `Reports.from_frame`.
-        ReportsError: as `Reports.from_frame`.
-    """
-    return _read_answers_and_confidences(answers, options)[0]
-
-
-def _read_answers_and_confidences(
-    answers: Any, options: ColumnKeywords, weight: str | None = None
-) -> tuple[Reports, Reports | None, tuple[str, ...]]:
-    """Return the answers of a frame, their confidences in a column, and notes on labels, names and choices."""
-    unknown = sorted(options.keys() - column_keyword_names())
-    if unknown:
-        elsewhere = "It is an argument of infer, not of this function." if unknown[0] in KEYWORDS else ""
-        every = (*KEYWORDS, *column_keyword_names())
-        meant = OTHER_NAMES.get(unknown[0]) or elsewhere or did_you_mean(unknown[0], every)
-        hint = meant or (
-            f"Besides its own arguments, the function accepts options of reading: {', '.join(column_keyword_names())}."
-        )
-        raise SettingsError("options must be known", value=unknown[0], hint=hint)
-    stated: Any = {name: options.get(name) for name in ROLES}
-    reading: Any = {name: value for name, value in options.items() if name not in ROLES}
-    coded, original = coded_and_original_columns(answers, ColumnNames(**stated, weight=weight))
-    given = ReadOptions(**reading)
-    reports, columns, notes = Reports.from_coded_frame(coded, original, given)
-    confidences = confidences_of_answers(columns, reports, given.duplicates)
-    return reports, confidences, (*notes, *notes_on_unread_columns(original.others))
-
-
-def column_keyword_names() -> tuple[str, ...]:
-    """Return the names of columns and options of reading."""
-    return (*ColumnKeywords.__annotations__,)
 
 
 def _options_with_channel_or_kind(

@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
+from crowdveil.answers.facts.inputs import Input, Role
+from crowdveil.answers.facts.prior import Prior
 from crowdveil.arguments import require_instance
-from crowdveil.data.facts.inputs import Input, Role
-from crowdveil.data.facts.prior import Prior
 from crowdveil.em.gold import drawn_gold
 from crowdveil.em.saved_fit import SavedFit
 from crowdveil.em.worker_history import WorkerHistory, as_history

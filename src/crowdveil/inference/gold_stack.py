@@ -16,15 +16,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.data.reports import Reports
+from crowdveil.answers.reports import Reports
 from crowdveil.em.estimate import Estimate
 from crowdveil.em.estimator import Estimator
 from crowdveil.em.gold import align_gold, one_hot_gold
 from crowdveil.em.kernels.table_and_report_reductions import CHUNK_NUMBERS
 from crowdveil.estimators import ESTIMATORS
 from crowdveil.estimators.hierarchical_dawid_skene import HierarchicalDawidSkene
-from crowdveil.evaluation.gold_draw import warnings_if_gold_not_random
-from crowdveil.evaluation.stacking import (
+from crowdveil.inference.gold_draw import warnings_if_gold_not_random
+from crowdveil.inference.stacking import (
     FLOOR,
     Regression,
     clause_on_further_gold_needed,

@@ -13,35 +13,35 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from crowdveil.answers.assignment import Assignment
+from crowdveil.answers.evidence import Evidence, SummedReports
+from crowdveil.answers.facts.collection import Collection
+from crowdveil.answers.facts.inputs import Input
+from crowdveil.answers.facts.notes import NUMBERED_WORKERS, has_code
+from crowdveil.answers.facts.prior import Prior
+from crowdveil.answers.frame_answers import ColumnKeywords
+from crowdveil.answers.identifiers import index_of, no_common_task_error
+from crowdveil.answers.importers.personal_columns import NUMBERED_NAME
 from crowdveil.arguments import require_bool
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
-from crowdveil.data.assignment import Assignment
-from crowdveil.data.evidence import Evidence, SummedReports
-from crowdveil.data.facts.collection import Collection
-from crowdveil.data.facts.inputs import Input
-from crowdveil.data.facts.notes import NUMBERED_WORKERS, has_code
-from crowdveil.data.facts.prior import Prior
-from crowdveil.data.identifiers import index_of, no_common_task_error
-from crowdveil.data.importers.personal_columns import NUMBERED_NAME
+from crowdveil.display.counts import crowd_text, number_of, verb_of
+from crowdveil.em.engines.executor import Engine
 from crowdveil.em.estimate import Estimate, Rows, WorkerTable
 from crowdveil.em.estimator import Estimator
-from crowdveil.em.executor import Engine
 from crowdveil.em.model import Progress
 from crowdveil.em.saved_fit import SavedFit
 from crowdveil.em.worker_history import MAX_ANSWERS
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.estimators import ESTIMATORS
-from crowdveil.evaluation.gold_draw import require_gold_is_start_of_draw, tasks_in_draw_order
-from crowdveil.evaluation.metrics import Score
-from crowdveil.evaluation.panel import Panel
+from crowdveil.hints import advice, command_advice
 from crowdveil.inference.answer_confidence import (
     fit_with_informing_confidence,
     refuse_confidence_unless_plain_answers,
     refuse_method_without_confidence,
     refuse_saved_fit_with_confidence,
 )
-from crowdveil.inference.answers import ColumnKeywords, MethodChoice, evidence_of_answers
+from crowdveil.inference.answers import MethodChoice, evidence_of_answers
 from crowdveil.inference.given import (
     History,
     KnownTruths,
@@ -52,6 +52,7 @@ from crowdveil.inference.given import (
     as_worker_history,
     errors_naming_gold_source,
 )
+from crowdveil.inference.gold_draw import require_gold_is_start_of_draw, tasks_in_draw_order
 from crowdveil.inference.methods import (
     AnyEstimator,
     Method,
@@ -60,10 +61,10 @@ from crowdveil.inference.methods import (
     refuse_method_of_sums,
     warning_if_channel_unread,
 )
-from crowdveil.inference.panel import PanelFit, fit_panel
+from crowdveil.inference.panel.fit import PanelFit, fit_panel
+from crowdveil.inference.panel.members import Panel
 from crowdveil.inference.plain_fit import Fit, assumption_behind_confidence, fit, warning_if_unlike_votes
-from crowdveil.presentation.counts import crowd_text, number_of, verb_of
-from crowdveil.presentation.hints import advice, command_advice
+from crowdveil.inference.scores.metrics import Score
 
 if TYPE_CHECKING:
     import pandas

@@ -10,14 +10,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, cast
 
+from crowdveil.answers.evidence import Evidence
+from crowdveil.answers.reports import Reports
 from crowdveil.arguments import did_you_mean
 from crowdveil.channels.alphabet import Alphabet, Categories, Scale
 from crowdveil.channels.channel_table import ChannelTable
-from crowdveil.data.evidence import Evidence
-from crowdveil.data.reports import Reports
 from crowdveil.em.estimator import Estimator
 from crowdveil.errors import SettingsError
-from crowdveil.presentation.hints import command_advice
+from crowdveil.hints import command_advice
 from crowdveil.registry import ESTIMATOR_ENTRIES, SUMS_ESTIMATOR, Capabilities
 
 AnyEstimator = Estimator[Any, Any]

@@ -5,15 +5,15 @@ from typing import Any
 
 import numpy as np
 
-from crowdveil.data.evidence import Evidence
+from crowdveil.answers.evidence import Evidence
 from crowdveil.em.estimate import Estimate, winners
 from crowdveil.em.estimator import Estimator
 from crowdveil.em.kernels.dispatch import encoded_block_for_kernels, use_compiled
 from crowdveil.em.kernels.numpy_backend import row_maxima
 from crowdveil.estimators.hierarchical_dawid_skene import HierarchicalDawidSkene
-from crowdveil.evaluation.agreement.beyond_model import Dependence, measure_dependence
+from crowdveil.hints import command_advice
+from crowdveil.inference.dependence import Dependence, measure_dependence
 from crowdveil.inference.gold_stack import MIN_GOLD, estimate_stacked_with_gold
-from crowdveil.presentation.hints import command_advice
 
 COMPARED_TASKS = 100_000
 """Largest number of tasks, the first ones, whose truths are compared with the votes."""

@@ -1,20 +1,18 @@
 """Mechanisms by name; one file per mechanism. They run on workers' devices: standard library and numpy only."""
 
+from collections.abc import Mapping
+
 from crowdveil.mechanisms.base import ChannelMechanism as ChannelMechanism
 from crowdveil.mechanisms.base import Mechanism as Mechanism
 from crowdveil.mechanisms.design_objective import DesignObjective as DesignObjective
 from crowdveil.mechanisms.designed import Designed as Designed
 from crowdveil.mechanisms.laplace import Laplace as Laplace
 from crowdveil.mechanisms.matrix_factorization import MatrixFactorization as MatrixFactorization
-from crowdveil.mechanisms.matrix_factorization_published import (
-    MatrixFactorizationPublished as MatrixFactorizationPublished,
-)
 from crowdveil.mechanisms.quantized_response import QuantizedResponse as QuantizedResponse
 from crowdveil.mechanisms.randomized_response import OneLayer as OneLayer
 from crowdveil.mechanisms.randomized_response import RandomizedResponse as RandomizedResponse
-from crowdveil.mechanisms.sun_two_layer import SunTwoLayer as SunTwoLayer
 from crowdveil.mechanisms.two_layer import TwoLayer as TwoLayer
-from crowdveil.registry import MECHANISM_ENTRIES
+from crowdveil.registry import MECHANISM_ENTRIES, LazyClasses
 
-MECHANISMS: dict[str, type[Mechanism]] = {name: entry.import_class() for name, entry in MECHANISM_ENTRIES.items()}
-"""Mechanisms, in the order of the registry."""
+MECHANISMS: Mapping[str, type[Mechanism]] = LazyClasses(MECHANISM_ENTRIES)
+"""Mechanisms, in the order of the registry; each is imported when it is looked up."""

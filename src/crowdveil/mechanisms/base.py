@@ -8,7 +8,7 @@ from abc import ABCMeta, abstractmethod
 from collections.abc import Iterable
 from dataclasses import replace
 from inspect import isabstract
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,12 +42,14 @@ class Mechanism(KnownArguments, metaclass=MechanismType):
 
     Attributes:
         name: name on the command line.
+        sends: what a device sends: one symbol for each cell, one number for each task, or a vector that is summed.
         alphabet: possible answers.
         epsilon: requested privacy loss of one cell, in nats.
         participation: "protected" or "public".
     """
 
     name: ClassVar[str]
+    sends: ClassVar[Literal["symbols", "numbers", "sum"]] = "symbols"
     alphabet: Alphabet
     epsilon: float
     participation: Participation

@@ -1,4 +1,4 @@
-"""Mechanism of a given integer channel, for example one designed for an objective (`crowdveil.channel_design`).
+"""Mechanism of a given integer channel, for example one designed for an objective (`crowdveil.design.channel_design`).
 
 The device holds the integers and computes epsilon from them.
 """

@@ -9,7 +9,7 @@ docs/explanation/mechanisms/matrix-factorization.md.
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar, Self, final
+from typing import ClassVar, Literal, Self, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,6 +73,7 @@ class MatrixFactorization(Mechanism):
     """
 
     name: ClassVar[str] = "matrix-factorization"
+    sends: ClassVar[Literal["symbols", "numbers", "sum"]] = "sum"
     alphabet: Scale
     epsilon: float
     dimensions: int | None = None

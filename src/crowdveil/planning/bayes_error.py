@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdveil.answers.assignment import Assignment
+from crowdveil.answers.reports import Reports
 from crowdveil.channels.channel import Channel
-from crowdveil.data.assignment import Assignment
-from crowdveil.data.reports import Reports
 from crowdveil.planning.campaign import Campaign
 from crowdveil.planning.population import AssumedCrowd, NumberCrowd
 from crowdveil.randomness import seeded

@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+from crowdveil.answers.facts.prior import Prior
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.guarantee import Participation
-from crowdveil.data.facts.prior import Prior
 from crowdveil.em.estimator import Estimator
 from crowdveil.errors import SettingsError
 from crowdveil.estimators.gaussian.estimator import Gaussian

@@ -3,8 +3,8 @@
 import math
 from dataclasses import dataclass, replace
 
-from crowdveil.channel_design import design_channel
 from crowdveil.channels.channel import Channel
+from crowdveil.design.channel_design import design_channel
 from crowdveil.estimators.ordinal_dawid_skene import OrdinalDawidSkene
 from crowdveil.mechanisms import ChannelMechanism, Designed, QuantizedResponse, RandomizedResponse
 from crowdveil.planning.campaign import Campaign

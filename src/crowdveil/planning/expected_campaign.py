@@ -2,17 +2,19 @@
 
 from dataclasses import replace
 
-from crowdveil.channel_design import normal_worker_model
+import numpy as np
+
 from crowdveil.channels.alphabet import Alphabet, Scale
 from crowdveil.channels.guarantee import Participation
+from crowdveil.design.channel_design import normal_worker_model
+from crowdveil.design.mechanism_from_settings import USUAL_ABILITY, Expectation
 from crowdveil.errors import SettingsError
-from crowdveil.mechanisms import DesignObjective
+from crowdveil.hints import advice
+from crowdveil.mechanisms import ChannelMechanism, Designed, DesignObjective, Laplace
 from crowdveil.planning.campaign import Campaign
 from crowdveil.planning.population import LabelCrowd, NumberCrowd, beta_abilities, coarsen_prior, coarsen_scale
 from crowdveil.planning.prediction import with_crowd_of_pilot
 from crowdveil.planning.shared_mistakes import Pilot
-from crowdveil.presentation.hints import advice
-from crowdveil.privacy.mechanism_from_settings import USUAL_ABILITY, Expectation
 
 DEFAULT_SIGMAS = (0.1, 0.5)
 """Default standard deviations of two halves of the workers, as shares of the range of a scale."""
@@ -88,3 +90,26 @@ def _expected_crowd(
         worker_model = normal_worker_model(coarse, sigmas)
         objective = replace(objective, alphabet=coarse, prior=prior, worker_model=worker_model)
     return objective, NumberCrowd(alphabet=coarse, prior=objective.prior, sigmas=sigmas)
+
+
+def mechanism_on_plan_scale(alphabet: Alphabet, mechanism: ChannelMechanism) -> ChannelMechanism:
+    """Return the mechanism over the scale of the plan, where an answer is sent as the nearest label of the campaign.
+
+    Symbols that are then equally likely for every answer are one symbol. Laplace adds its noise on the plan's scale.
+    """
+    if mechanism.alphabet == alphabet:
+        return mechanism
+    if isinstance(mechanism, Laplace):
+        return Laplace(alphabet=alphabet, epsilon=mechanism.epsilon, participation=mechanism.participation)
+    channel = mechanism.channel()
+    nearest = np.abs(alphabet.values[:, np.newaxis] - channel.alphabet.values).argmin(axis=1).tolist()
+    inputs = [*nearest, *range(channel.alphabet.size, len(channel.rows))]
+    alike: dict[tuple[int, ...], list[int]] = {}
+    for symbol, column in enumerate(zip(*(channel.rows[code] for code in inputs), strict=True)):
+        alike.setdefault(column, []).append(symbol)
+    return Designed(
+        alphabet=alphabet,
+        participation=channel.participation,
+        outputs=tuple(channel.outputs[symbols[0]] for symbols in alike.values()),
+        rows=tuple(tuple(channel.rows[code][group[0]] * len(group) for group in alike.values()) for code in inputs),
+    )

@@ -9,9 +9,11 @@ from typing import Literal
 import numpy as np
 import pyarrow as pa
 
+from crowdveil.answers.frames import ArrowRows
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.rounding import format_bound
-from crowdveil.data.frames import ArrowRows
+from crowdveil.display.html import Html, notebook_card, table
+from crowdveil.display.svg_pictures import line_chart
 from crowdveil.errors import SettingsError
 from crowdveil.mechanisms import ChannelMechanism
 from crowdveil.planning.bayes_error import SEARCH_CROWDS, report_given_truth
@@ -26,9 +28,9 @@ from crowdveil.planning.prediction import (
     predict_campaign_error,
     predict_from_bayes_errors,
 )
-from crowdveil.presentation.html import Html, notebook_card, table
-from crowdveil.presentation.svg_pictures import line_chart
 
+WORTH_ASKING = 0.9
+"""Share of the error of the best public constant up to which a campaign is asked."""
 EPSILONS = (0.5, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0)
 """Default epsilons, in nats per cell."""
 CONFIRMATION_EFFORT = 3

@@ -3,6 +3,7 @@
 from dataclasses import asdict
 from typing import Any
 
+from crowdveil.design.mechanism_from_settings import Expectation, mechanism_parameters_by_name
 from crowdveil.planning.campaign import Campaign
 from crowdveil.planning.plan import Alternative, Plan, PlanRow
 from crowdveil.planning.plan_sentences import (
@@ -12,7 +13,6 @@ from crowdveil.planning.plan_sentences import (
 )
 from crowdveil.planning.population import LabelCrowd, NumberCrowd
 from crowdveil.planning.prediction import Prediction, sentence_on_predictions_for_real_sets
-from crowdveil.privacy.mechanism_from_settings import Expectation, mechanism_parameters_by_name
 
 
 def plan_data(plan: Plan, expected: Expectation, *, participation_given: bool, rate_given: bool) -> dict[str, Any]:

@@ -4,11 +4,11 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context
 
 from crowdveil.channels.guarantee import Guarantee
 from crowdveil.channels.rounding import CERTAIN, format_bound, format_delta, percent_rounded_up
+from crowdveil.hints import advice
 from crowdveil.planning.campaign import Campaign
 from crowdveil.planning.candidates import Cost
 from crowdveil.planning.plan import MAX_WORKERS, Alternative, Plan, PlanRow
 from crowdveil.planning.prediction import Prediction
-from crowdveil.presentation.hints import advice
 from crowdveil.privacy.largest_posterior import sentences_on_adversary_certainty
 
 DIGITS = 2

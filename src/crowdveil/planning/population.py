@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv, softmax
 
-from crowdveil.channel_design import normal_worker_model, one_coin_answer_given_truth
+from crowdveil.answers.reports import Reports
 from crowdveil.channels.alphabet import Categories, Scale
-from crowdveil.data.reports import Reports
+from crowdveil.design.channel_design import normal_worker_model, one_coin_answer_given_truth
 from crowdveil.errors import SettingsError
 from crowdveil.estimators.gaussian.discretization import quantiles
-from crowdveil.evaluation.metrics import ErrorName
+from crowdveil.inference.scores.metrics import ErrorName
 from crowdveil.randomness import Seeded
 from crowdveil.simulate import Crowd, categorical_crowd, numeric_crowd
 from crowdveil.simulate.bernoulli import bernoulli_indices

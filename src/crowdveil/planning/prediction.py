@@ -18,12 +18,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import gammaincinv
 
+from crowdveil.answers.assignment import Assignment
+from crowdveil.answers.reports import Reports
 from crowdveil.channels.channel import Channel
-from crowdveil.data.assignment import Assignment
-from crowdveil.data.reports import Reports
 from crowdveil.em.estimator import fit_without_intervals
 from crowdveil.errors import SettingsError
-from crowdveil.evaluation.metrics import score
+from crowdveil.inference.scores.metrics import score
 from crowdveil.mechanisms import ChannelMechanism
 from crowdveil.planning.bayes_error import CROWDS, BayesErrors, bayes_errors, known_classes_error, report_given_truth
 from crowdveil.planning.campaign import Campaign

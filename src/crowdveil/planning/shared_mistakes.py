@@ -20,11 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv, expit, logit, ndtri, stdtrit
 
+from crowdveil.answers.reports import Reports
 from crowdveil.channels.alphabet import Categories
-from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.estimators.dawid_skene import DawidSkene
-from crowdveil.evaluation.metrics import score
+from crowdveil.inference.scores.metrics import score
 
 LEVEL = 0.95
 """Nominal probability of an interval after a pilot; it was chosen to hold nine of ten errors of left-out sets."""

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdveil.answers.assignment import Assignment
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.channels.guarantee import Guarantee, Participation, Unit
 from crowdveil.channels.rounding import format_bound, sum_rounded_up
-from crowdveil.data.assignment import Assignment
 from crowdveil.errors import SettingsError
 from crowdveil.mechanisms import Mechanism
 

@@ -10,18 +10,10 @@ from dataclasses import dataclass
 from textwrap import fill
 from typing import Literal
 
-from crowdveil.campaign.document import Campaign
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.channels.guarantee import Guarantee
 from crowdveil.channels.rounding import CERTAIN, format_bound, percent_rounded_up
-from crowdveil.privacy.campaign_sentences import NOT_COVERED as LEVEL_NOT_COVERED
-from crowdveil.privacy.campaign_sentences import (
-    level_sentences,
-    question_sentences,
-    relay_sentences,
-    single_question_sentences,
-)
 from crowdveil.privacy.largest_posterior import sentences_on_adversary_certainty
 
 Status = Literal["protected", "simulation", "none"]
@@ -41,7 +33,6 @@ MEANING = (
 )
 UNPROTECTED = "Some answers were sent without protection, so no epsilon holds for every answer."
 MARKED = "The collection is marked as without privacy."
-LEAST_NOT_COVERED = "The least number of reports, {}: the curator promises to release nothing below it."
 FROM_DEVICES = (
     "That somebody opened a link: anyone who watches the connection can see it.",
     "A device that runs a program other than the one whose code was checked.",
@@ -57,6 +48,12 @@ ALWAYS_UNCOVERED = (
     "sum of both epsilons.",
     "What workers say about their answers elsewhere.",
 )
+OTHERS = (
+    "This holds for one answer only, and the loss of a whole worker is not known here: the answers are to one question "
+    "of a campaign that asked several, and the epsilons of a worker's other answers add. Its campaign.json gives the "
+    "sum over all of them."
+)
+"""What the statement of one question says without the campaign."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -188,45 +185,17 @@ def channel_statement(
     )
 
 
-def campaign_statement(campaign: Campaign) -> PrivacyStatement:
-    """Return the statement for reports that the workers of a checked campaign will send."""
-    single = len(campaign.channels) == 1
-    protected = campaign.participation == "protected"
-    return PrivacyStatement(
-        status="protected",
-        subject="campaign",
-        mechanism=mechanism_names(campaign),
-        per_answer=campaign.guarantee,
-        per_worker=campaign.worker_guarantee,
-        cells=campaign.cells,
-        not_covered=uncovered_sentences(campaign_exclusions(campaign), protected=protected, assigned=True),
-        campaign=campaign.name,
-        relay=relay_sentences(campaign),
-        levels=level_sentences(campaign),
-        level_guarantees=tuple(channel.guarantee for channel in campaign.channels) if campaign.levels else (),
-        questions=question_sentences(campaign),
-        question_guarantees=question_guarantees_if_several(campaign),
-        certificate_sha256=str(campaign.certificates[0]["sha256"]) if single else None,
-        channel=campaign.channels[0] if single else None,
-    )
+def single_question_sentences(cells: int, own: Guarantee | None) -> tuple[str, ...]:
+    """Return what is said of one of several questions without the campaign.
 
-
-def mechanism_names(campaign: Campaign) -> str:
-    """Return the names of the mechanisms of a campaign."""
-    return " / ".join(dict.fromkeys(channel.mechanism for channel in campaign.channels))
-
-
-def question_guarantees_if_several(campaign: Campaign) -> tuple[Guarantee, ...]:
-    """Return the guarantee per answer of each question of a campaign; empty with one."""
-    return tuple(channel.guarantee for channel in campaign.channels) if campaign.questions else ()
-
-
-def campaign_exclusions(campaign: Campaign | None) -> tuple[str, ...]:
-    """Return what the devices of a campaign, None if it is unknown, leave uncovered, as sentences."""
-    if campaign is None:
-        return FROM_DEVICES
-    least = LEAST_NOT_COVERED.format(f"{campaign.min_reports:,}")
-    return (*FROM_DEVICES, least, *([] if campaign.levels is None else [LEVEL_NOT_COVERED]))
+    Args:
+        cells: largest number of answers of a worker to this question.
+        own: guarantee of these answers; None if their number is unknown.
+    """
+    if own is None:
+        return (OTHERS,)
+    epsilon = format_bound(own.epsilon, 4)
+    return (OTHERS, f"The answers of a worker to this question (at most {cells:,}) alone add up to epsilon {epsilon}.")
 
 
 def no_guarantee_reason(channel: Channel | ChannelTable) -> str:

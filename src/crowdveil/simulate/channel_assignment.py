@@ -4,15 +4,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from crowdveil.answers.assignment import Assignment
+from crowdveil.answers.reports import Reports
 from crowdveil.channels.alphabet import Alphabet
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable, table_by_task
 from crowdveil.channels.guarantee import Guarantee
-from crowdveil.data.assignment import Assignment
-from crowdveil.data.reports import Reports
+from crowdveil.design.mechanism_from_settings import MechanismSettings, build_mechanism
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.mechanisms import Mechanism
-from crowdveil.privacy.mechanism_from_settings import MechanismSettings, build_mechanism
 
 UNPROTECTED = "unprotected"
 """Text in place of an epsilon: these cells are sent without randomization. It must be explicit."""

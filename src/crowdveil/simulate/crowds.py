@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdveil.answers.facts.asked import STATED
+from crowdveil.answers.reports import Reports
 from crowdveil.channels.alphabet import Alphabet, Categories, Scale
-from crowdveil.data.facts.asked import STATED
-from crowdveil.data.reports import Reports
 from crowdveil.errors import SettingsError
 from crowdveil.randomness import Seeded
 from crowdveil.simulate.bernoulli import bernoulli_indices

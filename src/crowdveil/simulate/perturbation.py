@@ -6,20 +6,18 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdveil.answers.blocks import InMemoryRows
+from crowdveil.answers.columnar_store import ReportChunk
+from crowdveil.answers.reports import Reports
 from crowdveil.channels.alphabet import NULL
 from crowdveil.channels.channel import Channel
-from crowdveil.data.blocks import InMemoryRows
-from crowdveil.data.columnar_store import ReportChunk
-from crowdveil.data.reports import Reports
+from crowdveil.display.counts import repeated_pairs_text
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.folder.sums import answer_codes_of_each_worker
+from crowdveil.hints import advice, one_of
 from crowdveil.mechanisms.base import Mechanism
-from crowdveil.mechanisms.matrix_factorization import MatrixFactorization
-from crowdveil.mechanisms.matrix_factorization_published import MatrixFactorizationPublished
-from crowdveil.presentation.counts import repeated_pairs_text
-from crowdveil.presentation.hints import advice, one_of
 from crowdveil.randomness import Seeded, Source
 from crowdveil.simulate.bernoulli import successful_cells_by_chunk
+from crowdveil.simulate.sums import answer_codes_of_each_worker
 
 Progress = Callable[[int, int], None]
 """Function of the work done and the whole work: workers on the device path, cells on the vectorised path."""
@@ -64,8 +62,8 @@ def perturb(
     return Reports.from_rows(rows, answers.tasks, answers.workers, sent, answers.asked.of_reports)
 
 
-def dense_reports(answers: Reports, mechanism: MatrixFactorizationPublished, source: Source) -> Reports:
-    """Return the reports of the published matrix factorization: a number for every task of every worker."""
+def dense_reports(answers: Reports, mechanism: Mechanism, source: Source) -> Reports:
+    """Return the reports of a mechanism that sends numbers: one for every task of every worker."""
     table = np.array([mechanism.perturb(codes, source) for codes in answer_codes_of_each_worker(answers)])
     worker, task = np.divmod(np.arange(table.size), table.shape[1])
     return Reports(task, worker, table.ravel(), answers.tasks, answers.workers, None, answers.asked.of_reports)
@@ -197,7 +195,7 @@ def _non_null_probability_per_input(channel: Channel) -> list[Fraction]:
 
 
 def _require_answers_of_mechanism(answers: Reports, mechanism: Mechanism) -> None:
-    if isinstance(mechanism, MatrixFactorization | MatrixFactorizationPublished):
+    if mechanism.sends != "symbols":
         raise SettingsError(
             "only mechanisms that send one symbol per task can be simulated here",
             value=mechanism.name,

@@ -4,26 +4,21 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from crowdveil.answers.facts.asked import ListName, join_words, require_distinguishable, why_missing_lists_void_privacy
+from crowdveil.answers.reports import Reports
 from crowdveil.channels.certificate import LISTS_MARK, simulation_mark
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
-from crowdveil.data.facts.asked import (
-    ListName,
-    join_words,
-    why_missing_lists_void_privacy,
-)
-from crowdveil.data.reports import Reports
+from crowdveil.design.mechanism_from_settings import description_with_parameters
 from crowdveil.errors import SettingsError
-from crowdveil.folder.crowd import Crowd, crowd_of_reports, require_distinguishable
-from crowdveil.folder.sums import Sums, sum_reports_of_all_devices
-from crowdveil.mechanisms import MatrixFactorization, MatrixFactorizationPublished, Mechanism
-from crowdveil.presentation.hints import advice
+from crowdveil.hints import advice
+from crowdveil.mechanisms import MatrixFactorization, Mechanism
 from crowdveil.privacy.accounting import Account, account, account_channel_table
-from crowdveil.privacy.mechanism_from_settings import description_with_parameters
 from crowdveil.randomness import Source, secure, seeded
 from crowdveil.simulate import MAX_REPORTS, perturb, perturb_cells, report_count_from_public_information
 from crowdveil.simulate.channel_assignment import ChannelAssignment
 from crowdveil.simulate.perturbation import dense_reports, require_one_answer_per_cell
+from crowdveil.simulate.sums import Sums, sum_reports_of_all_devices
 
 Progress = Callable[[int, int], None]
 SIMULATION = "the reports follow from the seed: a simulation carries no privacy"
@@ -82,21 +77,6 @@ class PerturbedCollection:
         if self.lists_taken_from_answers:
             return _with_mark_after_mechanism(channel, LISTS_MARK).certificate()
         return channel.certificate()
-
-    @property
-    def crowd(self) -> Crowd:
-        """Contents of `crowd.json`: tasks, workers, and the facts of the collection."""
-        return crowd_of_reports(
-            self.sent if isinstance(self.sent, Reports) else self.answers,
-            mechanism=self.mechanism.name,
-            description=self.description,
-            guarantee=self.setup.least_protected_cell_guarantee,
-            participation=self.mechanism.participation,
-            simulation=self.seed is not None,
-            seed=self.seed,
-            certificate=self.certificate,
-            assignment=None if self.setup.assignment is None else self.setup.assignment.to_csv(),
-        )
 
     @property
     def description(self) -> str:
@@ -189,7 +169,7 @@ def _collect_reports(
     mechanism, channel = setup.mechanism, setup.channel
     if isinstance(mechanism, MatrixFactorization):
         return sum_reports_of_all_devices(answers, mechanism, source, progress)
-    if isinstance(mechanism, MatrixFactorizationPublished):
+    if mechanism.sends == "numbers":
         return dense_reports(answers, mechanism, source)
     if channel is not None and (setup.table is not None or setup.assignment is not None):
         return perturb_cells(answers, channel, source, assignment=setup.assignment, progress=progress)

@@ -11,12 +11,12 @@ from typing import Any, Literal, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from crowdveil.answers.ingest.checked_column_codes import Duplicates
+from crowdveil.answers.read_options import IdentifierList
+from crowdveil.answers.reports import Reports
 from crowdveil.channels.alphabet import MAX_MAGNITUDE, Scale
-from crowdveil.data.ingest.checked_column_codes import Duplicates
-from crowdveil.data.read_options import IdentifierList
-from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.presentation.hints import command_advice
+from crowdveil.hints import command_advice
 
 Outside = Literal["error", "clip"]
 """Policy for claims outside the bounds: refuse, or move to the nearer bound (counted)."""

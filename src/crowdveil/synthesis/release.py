@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdveil.answers.reports import Reports
 from crowdveil.channels.guarantee import Guarantee
-from crowdveil.data.reports import Reports
 from crowdveil.errors import SettingsError
 from crowdveil.randomness import Secure
 

@@ -19,8 +19,8 @@ from crowdveil.channels.rounding import lower_of_binary_and_decimal
 from crowdveil.errors import CrowdveilError, SettingsError
 from crowdveil.mechanisms import RandomizedResponse, TwoLayer
 from crowdveil.randomness import secure, seeded
+from tests.campaign.planning.sample_campaigns import former_sample
 from tests.campaign.settings.test_settings_file import SAMPLES
-from tests.planning.settings.sample_campaigns import former_sample
 
 SOURCE = former_sample()
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-import crowdveil.service.server
-from crowdveil.campaign.document import Relay
+import crowdveil.campaign.service.server
+from crowdveil.campaign.rules.document import Relay
+from crowdveil.campaign.service.store import Store
 from crowdveil.cli import main
-from crowdveil.service.store import Store
 from crowdveil.standalone.device import add_to_ledger
 from tests.campaign.builders import PUBLIC_KEY, BuiltCampaign, build_campaign, ledger_line
 from tests.cli.conftest import Run, RunJson
@@ -18,7 +18,7 @@ from tests.cli.conftest import Run, RunJson
 
 def make(name: str, url: str | None) -> None:
     """Write a campaign of three workers into a new folder."""
-    from crowdveil.planning.settings.creation import write_new_campaign_folder
+    from crowdveil.campaign.planning.creation import write_new_campaign_folder
 
     built = build_campaign(url=url)
     write_new_campaign_folder(Path(name), built.campaign, built.parts)
@@ -51,7 +51,7 @@ def test_a_second_report_is_accepted_with_a_replacement_only(run: Run, refusal: 
 
 def test_a_link_is_replaced_by_name(run: Run, run_json: RunJson, refusal: Callable[..., str]) -> None:
     """A worker is named as in the list; a near name is suggested, and what names two workers is refused."""
-    from crowdveil.planning.settings.creation import write_new_campaign_folder
+    from crowdveil.campaign.planning.creation import write_new_campaign_folder
 
     built = build_campaign(url="https://grades.example.org")
     write_new_campaign_folder(Path("essays"), built.campaign, built.parts, names=["Ada", "Ben", "0"])
@@ -95,7 +95,7 @@ def served(run: Run, monkeypatch: pytest.MonkeyPatch) -> BuiltCampaign:
     """A campaign of three workers that was registered, and is not served any more."""
     built = build_campaign()
     built.write(Path("asked"))
-    monkeypatch.setattr(crowdveil.service.server, "run", lambda *_: None)
+    monkeypatch.setattr(crowdveil.campaign.service.server, "run", lambda *_: None)
     run("campaign", "serve", ASKED, "--port", 0)
     return built
 

@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from crowdveil.campaign.folder import CampaignFolder
+from crowdveil.campaign.files.folder import CampaignFolder
+from crowdveil.campaign.planning import creation
 from crowdveil.campaign.settings.settings_file import CampaignSettings
 from crowdveil.cli import main
 from crowdveil.cli.privacy.verify import NO_PRIOR
 from crowdveil.errors import SettingsError
-from crowdveil.planning.settings import creation
 from tests.cli.conftest import Refusal, Run, RunJson
 
 pytestmark = pytest.mark.slow

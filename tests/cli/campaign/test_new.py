@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from crowdveil.campaign.document import spaced_name_to_compare
-from crowdveil.campaign.folder import CampaignFolder
+from crowdveil.campaign.files.folder import CampaignFolder
+from crowdveil.campaign.rules.document import spaced_name_to_compare
 from tests.cli.conftest import Run
 
 pytestmark = pytest.mark.slow
@@ -112,8 +112,8 @@ def relay_settings(**changed: str) -> None:
 
 def test_a_relay_has_the_curators_key_apart_from_the_folder(run_json: Callable[..., dict[str, Any]]) -> None:
     """The private key lies beside the folder, readable by its owner alone; the folder holds the public one only."""
-    from crowdveil.campaign.folder import CampaignFolder
-    from crowdveil.sealing import read_key, uncompressed_public_key_hex
+    from crowdveil.campaign.files.folder import CampaignFolder
+    from crowdveil.campaign.relay.sealing import read_key, uncompressed_public_key_hex
 
     relay_settings()
     found = run_json("campaign", "new", "campaign.toml", "--out", "essays")

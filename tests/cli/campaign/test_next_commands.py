@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-import crowdveil.service.server
-from crowdveil.campaign.report import ReportFile
-from crowdveil.campaign.token import Token
+import crowdveil.campaign.service.server
+from crowdveil.campaign.planning.creation import write_new_campaign_folder
+from crowdveil.campaign.rules.report import ReportFile
+from crowdveil.campaign.rules.token import Token
+from crowdveil.campaign.service.store import Store
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.mechanisms import Laplace
-from crowdveil.planning.settings.creation import write_new_campaign_folder
-from crowdveil.service.store import Store
 from tests.campaign.builders import BuiltCampaign, body_of, build_questions, response
 from tests.cli.conftest import Run, rows
 
@@ -76,7 +76,7 @@ def test_the_commands_without_a_service_lead_to_the_page_of_results(run: Run) ->
 
 def test_the_commands_of_a_service_lead_to_the_page_of_results(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """From the links over the end of the collection to the page; a database that was named stays named."""
-    monkeypatch.setattr(crowdveil.service.server, "run", lambda *_: None)
+    monkeypatch.setattr(crowdveil.campaign.service.server, "run", lambda *_: None)
     built = asked("https://grades.example.org")
     serve = following(run, ["campaign", "invite", "essays"])
     database = ["--database", "sqlite:///other.sqlite"]

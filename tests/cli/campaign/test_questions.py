@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from crowdveil.campaign.report import ReportFile
+from crowdveil.campaign.rules.report import ReportFile
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.channels.channel import Channel
 from crowdveil.cli import main
 from crowdveil.mechanisms import Laplace
-from crowdveil.privacy.campaign_sentences import OTHERS
+from crowdveil.privacy.statement import OTHERS
 from tests.campaign.builders import BuiltCampaign, body_of, build_questions, response
 from tests.cli.conftest import rows
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from crowdveil.data.reports import Reports
+from crowdveil.answers.reports import Reports
 from crowdveil.files.output_record import RECORD_FILE
+from tests.answers.test_reports import cells
 from tests.cli.conftest import LABELS, LISTS, Run, RunJson
-from tests.data.test_reports import cells
 
 
 def test_sources_name_publisher_licence_files_and_sha256(

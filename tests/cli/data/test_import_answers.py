@@ -10,11 +10,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import crowdveil as cv
-from crowdveil.data.reports import Reports
+from crowdveil.answers.reports import Reports
 from crowdveil.errors import ReportsError, SettingsError
 from tests.cli.conftest import LABELS, Refusal, Run, RunJson, rows, write_label_studio, written
 
-EXPORTS = Path(__file__).parents[2] / "data" / "importers" / "exports"
+EXPORTS = Path(__file__).parents[2] / "answers" / "importers" / "exports"
 STUDIO = EXPORTS / "label-studio.json"
 RESPONSE = ("--mechanism", "randomized-response", "--epsilon", 2, "--labels", ",".join(LABELS), "--seed", 4)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from crowdveil.data.reports import Reports
+from crowdveil.answers.reports import Reports
 from crowdveil.errors import ReportsError, SettingsError
 from tests.cli.conftest import Run, RunJson, rows, write
 

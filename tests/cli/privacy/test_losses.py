@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from crowdveil.campaign.document import Relay
+from crowdveil.campaign.rules.document import Relay
+from crowdveil.campaign.statement.claims import Audit
 from crowdveil.channels.rounding import format_bound, format_lower, sum_rounded_up
 from crowdveil.cli.display import number_with_six_digits
 from crowdveil.cli.privacy.verify import CURATOR, MAKER, NO_PARTS
 from crowdveil.privacy.audit.black_box import BlackBoxAudit, Finding
 from crowdveil.privacy.audit.confidence import Counts
-from crowdveil.privacy.audit.stated_claims import Audit
 from crowdveil.standalone import verification
 from crowdveil.standalone.checks import EVERY_TASK
 from tests.campaign.builders import PUBLIC_KEY, build_campaign, response

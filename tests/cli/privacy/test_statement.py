@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from crowdveil.campaign.canonical_json import canonical_bytes
+from crowdveil.campaign.rules.canonical_json import canonical_bytes
 from tests.campaign.builders import build_campaign, response
+from tests.campaign.service.browser import chromium, needs_chromium
 from tests.cli.conftest import Refusal, Run
-from tests.service.browser import chromium, needs_chromium
 
 LISTS = ("--tasks", "tasks.csv", "--workers", "workers.csv", "--labels", "no,yes")
 

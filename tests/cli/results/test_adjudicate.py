@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import crowdveil as cv
-from crowdveil.data.frames import read_gold_frame
+from crowdveil.answers.frames import read_gold_frame
 from crowdveil.errors import ReportsError
 from tests.cli.conftest import Refusal, Run, RunJson, rows, write
 

@@ -13,7 +13,8 @@ from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.em.kernels import dispatch
 from crowdveil.em.kernels.dispatch import encoded_block_for_kernels
-from crowdveil.estimators import Estimator, PrivateDawidSkene, WeightedVote
+from crowdveil.estimators import Estimator, WeightedVote
+from crowdveil.published import PrivateDawidSkene
 from tests.estimators.dense import LABELS, random_reports
 from tests.strategies import small_numeric_reports, small_reports
 

@@ -5,10 +5,10 @@ from itertools import product
 import numpy as np
 import pytest
 
+from crowdveil.answers.assignment import Assignment
+from crowdveil.answers.reports import Reports
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
-from crowdveil.data.assignment import Assignment
-from crowdveil.data.reports import Reports
 from crowdveil.em.kernels import dispatch
 from crowdveil.estimators.gaussian.belief_propagation import Priors, propagate
 from crowdveil.estimators.gaussian.estimator import Gaussian

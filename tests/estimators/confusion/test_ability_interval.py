@@ -14,8 +14,8 @@ from crowdveil import (
     OneCoin,
     RandomizedResponse,
 )
+from crowdveil.answers.reports import Reports
 from crowdveil.channels.channel import Channel
-from crowdveil.data.reports import Reports
 from crowdveil.em.deconvolution import frequencies_of_reports
 from crowdveil.em.estimator import validated_input
 from crowdveil.estimators import Estimator

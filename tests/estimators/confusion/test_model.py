@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from crowdveil import DawidSkene, OneCoin
+from crowdveil.answers.reports import Reports
 from crowdveil.channels.channel import Channel
-from crowdveil.data.reports import Reports
 from crowdveil.estimators.confusion.model import (
     M_STEPS,
     ConfusionEstimator,

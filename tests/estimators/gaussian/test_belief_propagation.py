@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from crowdveil.answers.assignment import Assignment
+from crowdveil.answers.reports import Block, Reports
 from crowdveil.channels.alphabet import Scale
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
-from crowdveil.data.assignment import Assignment
-from crowdveil.data.reports import Block, Reports
 from crowdveil.em.estimator import coded_and_summarized
 from crowdveil.em.kernels.numpy_backend import softmax
 from crowdveil.estimators.gaussian import belief_propagation, discretization

@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from crowdveil.answers.reports import Reports
 from crowdveil.channels.alphabet import NULL, Categories, Scale
 from crowdveil.channels.channel import Channel
-from crowdveil.data.reports import Reports
 from crowdveil.em.estimate import Estimate
 from crowdveil.errors import SettingsError
 from crowdveil.estimators.gaussian import discretization as grid

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crowdveil.data.reports import Reports
+from crowdveil.answers.reports import Reports
 from crowdveil.estimators.numeric.dependent_errors import (
     PRIOR_RHO,
     PRODUCTS,

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crowdveil.data.reports import Reports
+from crowdveil.answers.reports import Reports
 from crowdveil.em.estimate import Estimate
 from crowdveil.em.fit_state import FitState
 from crowdveil.estimators.numeric import student_t

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from crowdveil.data.reports import Reports
+from crowdveil.answers.reports import Reports
 from crowdveil.estimators.numeric.task_medians import standard_deviation_per_task, weighted_medians
 
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from crowdveil.data.reports import Reports
+from crowdveil.answers.reports import Reports
 from crowdveil.estimators import Catd, Crh
-from crowdveil.evaluation import metrics
+from crowdveil.inference.scores import metrics
 from tests.real_data import load_or_skip
 
 TASKS, WORKERS = 15, 6

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from crowdveil.answers.reports import Reports
 from crowdveil.channels.alphabet import Categories, Scale
-from crowdveil.data.reports import Reports
 from crowdveil.estimators.unlinked.pooled_dawid_skene import PooledDawidSkene
 from crowdveil.estimators.unlinked.pooled_gaussian import PooledGaussian
 from crowdveil.mechanisms import QuantizedResponse, RandomizedResponse

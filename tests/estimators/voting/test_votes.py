@@ -5,9 +5,9 @@ import pytest
 from numpy.typing import NDArray
 
 from crowdveil import Categories
-from crowdveil.data.reports import Reports
+from crowdveil.answers.reports import Reports
 from crowdveil.estimators import GoldMajorityVote, Kos, Wawa, ZeroBasedSkill
-from crowdveil.evaluation import metrics
+from crowdveil.inference.scores import metrics
 from tests.estimators.dense import LABELS, random_reports
 from tests.real_data import load_or_skip
 

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from scipy.stats import beta, binom
 
+from crowdveil.campaign.statement.claims import audit_file, audit_mechanism
 from crowdveil.channels.alphabet import Categories
 from crowdveil.errors import SettingsError
 from crowdveil.mechanisms import RandomizedResponse
 from crowdveil.privacy.audit.black_box import Pair, audit_black_box
 from crowdveil.privacy.audit.confidence import Counts, lower_limit, upper_limit, wilson_lower_and_upper_limits
 from crowdveil.privacy.audit.events import event_with_largest_objective
-from crowdveil.privacy.audit.stated_claims import audit_file, audit_mechanism
 from crowdveil.randomness import seeded
 from crowdveil.standalone.checks import digest
 from tests.mechanisms.examples import EXAMPLES as CASES

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-import crowdveil.folder.synthesis
+import crowdveil.storage.synthesis
 from crowdveil.cli import main
 from crowdveil.errors import SettingsError
 from crowdveil.privacy.audit.black_box import BlackBoxAudit, audit_black_box
@@ -82,7 +82,7 @@ def test_private_synthesis_keeps_its_claim(monkeypatch):
     The expected error is left out: it takes fifty releases of simulated claims, from public numbers.
     """
     monkeypatch.setattr(
-        crowdveil.folder.synthesis, "expected_errors_of_release", lambda *_, **__: ReleaseErrors(None, None)
+        crowdveil.storage.synthesis, "expected_errors_of_release", lambda *_, **__: ReleaseErrors(None, None)
     )
     words = [
         "crowdveil",

@@ -9,15 +9,16 @@ import pytest
 from dp_accounting.pld import PLDAccountant
 from experiments.audit import must_catch
 
+from crowdveil.campaign.statement.claims import audit_mechanism
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.channels.channel import Channel
 from crowdveil.errors import SettingsError
-from crowdveil.mechanisms import Laplace, MatrixFactorizationPublished, RandomizedResponse, TwoLayer
+from crowdveil.mechanisms import Laplace, RandomizedResponse, TwoLayer
 from crowdveil.privacy.audit.black_box import BlackBoxAudit, Pair, audit_black_box
 from crowdveil.privacy.audit.columns import columns_that_tell_inputs_apart, exponent_of_lowest_set_bit
 from crowdveil.privacy.audit.exact_loss import exact_loss, worst_loss
 from crowdveil.privacy.audit.outputs import NUMBERS, drawn_outputs_by_part
-from crowdveil.privacy.audit.stated_claims import audit_mechanism
+from crowdveil.published import MatrixFactorizationPublished
 from crowdveil.randomness import seeded
 from tests.mechanisms.examples import EXAMPLES
 

@@ -5,9 +5,9 @@ from functools import partial
 from hashlib import sha256
 from itertools import pairwise, zip_longest
 
-from crowdveil.campaign.assemble import CampaignContent, assemble_campaign
-from crowdveil.campaign.assignment_part import AssignmentPart
-from crowdveil.campaign.document import Campaign, Groups, Relay
+from crowdveil.campaign.rules.assemble import CampaignContent, assemble_campaign
+from crowdveil.campaign.rules.assignment_part import AssignmentPart
+from crowdveil.campaign.rules.document import Campaign, Groups, Relay
 from crowdveil.campaign.settings.draw_assignment import draw_assignment
 from crowdveil.campaign.settings.privacy_request import PrivacyRequest
 from crowdveil.campaign.settings.settings_file import CampaignSettings

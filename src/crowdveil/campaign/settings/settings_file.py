@@ -7,8 +7,8 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from crowdveil.campaign.address import normal_address
-from crowdveil.campaign.document import CampaignTerms, Relay, Task
+from crowdveil.campaign.rules.address import normal_address
+from crowdveil.campaign.rules.document import CampaignTerms, Relay, Task
 from crowdveil.campaign.settings.privacy_request import PrivacyRequest, read_privacy
 from crowdveil.campaign.settings.section import (
     Section,

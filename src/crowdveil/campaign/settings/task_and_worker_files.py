@@ -10,8 +10,8 @@ from hashlib import sha256
 from pathlib import Path
 from urllib.parse import quote
 
-from crowdveil.campaign.address import normal_host
-from crowdveil.campaign.document import Picture, Task
+from crowdveil.campaign.rules.address import normal_host
+from crowdveil.campaign.rules.document import Picture, Task
 from crowdveil.campaign.settings.section import checked_and_normalized_text
 from crowdveil.errors import ReportsError, RowSource, place_of_lines
 from crowdveil.standalone.checks import (

@@ -14,10 +14,10 @@ import click
 from crowdveil.cli.display import least_and_larger_bounds_text, print_result
 from crowdveil.cli.options import CAMPAIGN_FOLDER, DELTA, FILE_PATH, FOLDER_PATH, Parsed
 from crowdveil.cli.verb import Verb, wants_json
-from crowdveil.presentation.counts import number_of
+from crowdveil.display.counts import number_of
 
 if TYPE_CHECKING:
-    from crowdveil.campaign.document import Campaign
+    from crowdveil.campaign.rules.document import Campaign
 
 
 def parse_positive_decimal(text: str) -> Decimal:
@@ -36,7 +36,7 @@ EXACT_EPSILON = Parsed("E", parse_positive_decimal)
 
 def _seal(campaign: Campaign, body: bytes) -> bytes:
     """Return a body encrypted to the curator's key; the package for it is loaded only for a campaign with a relay."""
-    from crowdveil.folder.campaign.curator_key import require_sealing
+    from crowdveil.campaign.files.curator_key import require_sealing
 
     sealed: bytes = require_sealing().seal_body(campaign, body)
     return sealed

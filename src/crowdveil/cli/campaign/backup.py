@@ -33,7 +33,7 @@ def backup(file: Path, database: str | None, out: Path) -> None:
     yourself.
     """
     with open_campaign(file, database) as (store, campaign):
-        from crowdveil.service.backup import write_backup
+        from crowdveil.campaign.service.backup import write_backup
 
         write_backup(store.engine, out)
     print_result({"campaign": campaign.name, "files": [str(out)]}, [("campaign", campaign.name), ("written", str(out))])

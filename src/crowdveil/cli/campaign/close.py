@@ -14,7 +14,7 @@ from crowdveil.cli.options import FOLDER_PATH
 from crowdveil.cli.verb import Verb
 
 if TYPE_CHECKING:
-    from crowdveil.campaign.document import Campaign
+    from crowdveil.campaign.rules.document import Campaign
 
 
 @click.command(
@@ -52,8 +52,8 @@ def close(file: Path, database: str | None, reports: Path | None) -> None:
 
 def _close_by_report_files(file: Path, reports: Path) -> tuple[int | None, str, Campaign]:
     """Close a campaign without a service; return the number of reports, None below the least, and their digest."""
-    from crowdveil.campaign.folder import CampaignFolder
-    from crowdveil.folder.campaign.report_files import close_campaign_by_report_files
+    from crowdveil.campaign.files.folder import CampaignFolder
+    from crowdveil.campaign.files.report_files import close_campaign_by_report_files
 
     asked = CampaignFolder(file.parent)
     closed = close_campaign_by_report_files(reports, asked)

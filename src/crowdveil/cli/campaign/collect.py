@@ -12,11 +12,11 @@ from crowdveil.cli.campaign.database import report_count_or_fewer_text
 from crowdveil.cli.display import next_row, print_result, printable, warning_rows
 from crowdveil.cli.options import CAMPAIGN_FILE, FILE_PATH, FOLDER_PATH
 from crowdveil.cli.verb import Verb, wants_json
-from crowdveil.presentation.counts import number_of
+from crowdveil.display.counts import number_of
 
 if TYPE_CHECKING:
-    from crowdveil.campaign.document import Campaign
-    from crowdveil.folder.campaign.report_files import CollectedFiles
+    from crowdveil.campaign.files.report_files import CollectedFiles
+    from crowdveil.campaign.rules.document import Campaign
 
 EXAMPLE = """crowdveil campaign collect received --campaign essays/campaign.json
                            --out collected"""
@@ -43,15 +43,11 @@ def collect(folder: Path, campaign: Path | None, key: Path | None, out: Path) ->
     With --key, FOLDER holds the batches of a relay. The command opens them and gives each report a number without
     meaning.
     """
-    from crowdveil.campaign.folder import CampaignFolder
-    from crowdveil.folder.campaign.campaign_reports import (
-        EXPORT_FILES,
-        export_folder_per_question,
-        warning_of_formulas,
-    )
-    from crowdveil.folder.campaign.curator_key import require_sealing
-    from crowdveil.folder.campaign.relay_batches import read_batches
-    from crowdveil.folder.campaign.report_files import LIST_FILE, read_report_files, write_collections_and_file_states
+    from crowdveil.campaign.files.campaign_reports import EXPORT_FILES, export_folder_per_question, warning_of_formulas
+    from crowdveil.campaign.files.curator_key import require_sealing
+    from crowdveil.campaign.files.folder import CampaignFolder
+    from crowdveil.campaign.files.relay_batches import read_batches
+    from crowdveil.campaign.files.report_files import LIST_FILE, read_report_files, write_collections_and_file_states
 
     asked = CampaignFolder((campaign or folder / "campaign.json").parent)
     document = asked.campaign
@@ -86,7 +82,7 @@ def collect(folder: Path, campaign: Path | None, key: Path | None, out: Path) ->
 
 def _rows_of_states(collected: CollectedFiles, campaign: Campaign) -> list[tuple[str, str]]:
     """Return the number of reports that count, and each file that does not, with the reason."""
-    from crowdveil.folder.campaign.report_files import ACCEPTED
+    from crowdveil.campaign.files.report_files import ACCEPTED
 
     count, least = len(collected.accepted), campaign.min_reports
     enough = f"{count:,} of {number_of(campaign.slots, 'worker')}"

@@ -14,8 +14,8 @@ from crowdveil.cli.options import CAMPAIGN_FILE
 from crowdveil.errors import SettingsError
 
 if TYPE_CHECKING:
-    from crowdveil.campaign.document import Campaign
-    from crowdveil.service.store import Store
+    from crowdveil.campaign.rules.document import Campaign
+    from crowdveil.campaign.service.store import Store
 
 REASONS = {
     "unknown": ("the database must hold the campaign", "Give the --database of crowdveil campaign serve."),
@@ -32,9 +32,9 @@ def open_campaign(file: Path, database: str | None) -> Iterator[tuple[Store, Cam
         CampaignError, CertificateError: the file is damaged.
     """
     require_service_packages()
-    from crowdveil.service.campaign_registration import folder_of_campaign_json
-    from crowdveil.service.problems import Problem
-    from crowdveil.service.store import Store
+    from crowdveil.campaign.service.campaign_registration import folder_of_campaign_json
+    from crowdveil.campaign.service.problems import Problem
+    from crowdveil.campaign.service.store import Store
 
     campaign = folder_of_campaign_json(file).campaign
     if database is None and not (file.parent / "reports.sqlite").exists():

@@ -33,7 +33,7 @@ def demo(out: Path, seed: int) -> None:
     results with all files. The answers are simulated.
     """
     require_service_packages()
-    from crowdveil.service.campaign_demo import STATEMENTS, WORKERS, demo_outputs, run_campaign_demo
+    from crowdveil.campaign.service.campaign_demo import STATEMENTS, WORKERS, demo_outputs, run_campaign_demo
 
     outputs = demo_outputs(out)
     replaced = [str(path) for part in outputs for path in part.check_and_list_replaced_files()]

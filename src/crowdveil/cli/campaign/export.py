@@ -11,7 +11,7 @@ from crowdveil.cli.campaign.serve import database_option
 from crowdveil.cli.display import next_row, print_written, warning_rows
 from crowdveil.cli.options import FOLDER_PATH, replace_option
 from crowdveil.cli.verb import Verb
-from crowdveil.presentation.counts import number_of
+from crowdveil.display.counts import number_of
 
 
 @click.command(
@@ -33,13 +33,13 @@ def export(file: Path, database: str | None, out: Path, replace: bool) -> None:
     campaign's least number, nothing is written. To export truths, use `crowdveil data export`.
     """
     with open_campaign(file, database) as (store, campaign):
-        from crowdveil.folder.campaign.campaign_reports import (
+        from crowdveil.campaign.files.campaign_reports import (
             EXPORT_FILES,
             export_folder_per_question,
             warning_of_formulas,
         )
-        from crowdveil.folder.write_collection import collection_outputs
-        from crowdveil.service.export_and_purge import export_closed_campaign
+        from crowdveil.campaign.service.export_and_purge import export_closed_campaign
+        from crowdveil.storage.write_collection import collection_outputs
 
         folders = export_folder_per_question(out, campaign)
         outputs = [collection_outputs(folder, EXPORT_FILES, replace=replace) for folder in folders]

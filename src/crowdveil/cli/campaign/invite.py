@@ -12,7 +12,7 @@ from crowdveil.cli.options import CAMPAIGN_FOLDER
 from crowdveil.cli.verb import Verb
 
 if TYPE_CHECKING:
-    from crowdveil.campaign.document import Campaign
+    from crowdveil.campaign.rules.document import Campaign
 
 NEXT_START = "reads the new link at its next start, but keeps the old one if that has stored a report"
 
@@ -46,8 +46,8 @@ def invite(folder: Path, replace: str | None, accept_second_report: bool) -> Non
     """
     if accept_second_report and replace is None:
         raise click.UsageError("--accept-second-report requires --replace.")
-    from crowdveil.campaign.document import spaced_name_to_compare
-    from crowdveil.folder.campaign import invitations
+    from crowdveil.campaign.files import invitations
+    from crowdveil.campaign.rules.document import spaced_name_to_compare
 
     if replace is None:
         made = invitations.write_first_link_of_each_worker(folder)

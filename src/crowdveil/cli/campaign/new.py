@@ -13,8 +13,8 @@ from crowdveil.cli.options import FILE_PATH, FOLDER_PATH
 from crowdveil.cli.verb import Verb
 
 if TYPE_CHECKING:
-    from crowdveil.campaign.document import Campaign
-    from crowdveil.planning.settings.creation import CreatedCampaign, CreatedQuestion
+    from crowdveil.campaign.planning.creation import CreatedCampaign, CreatedQuestion
+    from crowdveil.campaign.rules.document import Campaign
 
 
 PURPOSES = (
@@ -29,7 +29,7 @@ PURPOSES = (
 @click.option("--out", type=FILE_PATH, default="campaign.toml", help="New settings file.")
 def init(out: Path) -> None:
     """Write a settings file with comments, for you to edit. It never replaces a file."""
-    from crowdveil.planning.settings.creation import write_template
+    from crowdveil.campaign.planning.creation import write_template
 
     write_template(out)
     rows = [("written", str(out)), ("next", f"edit it, then run crowdveil campaign new {out} --out FOLDER")]
@@ -61,7 +61,7 @@ def new(settings: Path, out: Path, anyway: bool) -> None:
     differ. A campaign is refused if its expected error is above 0.9 of that of the best public constant; the message
     names the nearest campaigns that would be accepted. --anyway creates it.
     """
-    from crowdveil.planning.settings.creation import create_campaign
+    from crowdveil.campaign.planning.creation import create_campaign
 
     with progress_bar("simulating") as bar:
         created = create_campaign(settings, out, anyway=anyway, on_simulation=bar)
@@ -69,8 +69,8 @@ def new(settings: Path, out: Path, anyway: bool) -> None:
 
 
 def _created_campaign_json_members(created: CreatedCampaign) -> dict[str, Any]:
-    from crowdveil.privacy.campaign_sentences import level_guarantees
-    from crowdveil.service.one_file_page import odds_sentences_by_language
+    from crowdveil.campaign.service.one_file_page import odds_sentences_by_language
+    from crowdveil.campaign.statement.sentences import level_guarantees
 
     campaign, first = created.campaign, created.questions[0]
     return {
@@ -99,10 +99,10 @@ def _created_campaign_json_members(created: CreatedCampaign) -> dict[str, Any]:
 
 
 def _rows_to_print(created: CreatedCampaign) -> list[tuple[str, str]]:
-    from crowdveil.campaign.document import spaced_name_to_compare
-    from crowdveil.presentation.counts import number_of
-    from crowdveil.privacy.campaign_sentences import level_sentences, question_sentences, relay_sentences
-    from crowdveil.service.one_file_page import odds_sentences_by_language
+    from crowdveil.campaign.rules.document import spaced_name_to_compare
+    from crowdveil.campaign.service.one_file_page import odds_sentences_by_language
+    from crowdveil.campaign.statement.sentences import level_sentences, question_sentences, relay_sentences
+    from crowdveil.display.counts import number_of
 
     campaign, (fewest, most) = created.campaign, created.loads
     each = number_of(most, "task") if fewest == most else f"{fewest} to {most} tasks"

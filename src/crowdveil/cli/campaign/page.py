@@ -46,10 +46,10 @@ def page(folder: Path | None, out: Path | None, program: Path | None) -> None:
 def _write_one_file_page(folder: Path, out: Path) -> None:
     from hashlib import sha256
 
-    from crowdveil.campaign.document import spaced_name_to_compare
-    from crowdveil.campaign.folder import TOKENS_FILE, CampaignFolder
+    from crowdveil.campaign.files.folder import TOKENS_FILE, CampaignFolder
+    from crowdveil.campaign.rules.document import spaced_name_to_compare
+    from crowdveil.campaign.service.one_file_page import one_file_page, replaceable_page_output
     from crowdveil.files.atomic_write import write_outputs
-    from crowdveil.service.one_file_page import one_file_page, replaceable_page_output
 
     outputs = replaceable_page_output(out)
     replaced = outputs.check_and_list_replaced_files()

@@ -38,7 +38,7 @@ def purge(file: Path, database: str | None, yes: bool) -> None:
             hint=f"{_day_of_deletion_text(file)} Export what you still need, then give --yes.",
         )
     require_service_packages()
-    from crowdveil.service.export_and_purge import undelivered_warnings
+    from crowdveil.campaign.service.export_and_purge import undelivered_warnings
 
     with open_campaign(file, database) as (store, campaign):
         deleted = store.purge(campaign.digest)
@@ -73,7 +73,7 @@ def purge(file: Path, database: str | None, yes: bool) -> None:
 def _day_of_deletion_text(file: Path) -> str:
     """Return the sentence on the campaign's day of deletion."""
     require_service_packages()
-    from crowdveil.service.campaign_registration import folder_of_campaign_json
+    from crowdveil.campaign.service.campaign_registration import folder_of_campaign_json
 
     day = folder_of_campaign_json(file).campaign.purge_day
     return "It has no day of deletion." if day is None else f"It is due on {day.isoformat()} (UTC)."

@@ -30,11 +30,11 @@ def receive(campaign: Path, out: Path, **listening_options: Any) -> None:
     writes into FOLDER. The curator's key is not needed here: crowdveil campaign collect opens the batches.
     """
     require_service_packages()
-    from crowdveil.campaign.report import relay_of
-    from crowdveil.folder.campaign.curator_key import key_path
-    from crowdveil.service import server
-    from crowdveil.service.campaign_registration import folder_of_campaign_json, read_or_make_token
-    from crowdveil.service.relay import receiver as processes
+    from crowdveil.campaign.files.curator_key import key_path
+    from crowdveil.campaign.relay import receiver as processes
+    from crowdveil.campaign.rules.report import relay_of
+    from crowdveil.campaign.service import server
+    from crowdveil.campaign.service.campaign_registration import folder_of_campaign_json, read_or_make_token
 
     settings = server.ServerSettings(database="", **listening_options)
     key = key_path(campaign.parent)

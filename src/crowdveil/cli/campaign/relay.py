@@ -20,7 +20,7 @@ from crowdveil.cli.options import CAMPAIGN_FILE, FILE_PATH, FOLDER_PATH
 from crowdveil.cli.verb import Verb
 
 if TYPE_CHECKING:
-    from crowdveil.service.relay.forwarder import Send
+    from crowdveil.campaign.relay.forwarder import Send
 
 
 @click.command(
@@ -60,9 +60,9 @@ def relay(
     if (to is None) == (out is None) or (to is None) != (token_file is None):
         raise click.UsageError("Give either --to URL with --token-file FILE, or --out FOLDER.")
     require_service_packages()
-    from crowdveil.service import server
-    from crowdveil.service.relay import receiver as processes
-    from crowdveil.service.relay.receiver import store_batch_file
+    from crowdveil.campaign.relay import receiver as processes
+    from crowdveil.campaign.relay.receiver import store_batch_file
+    from crowdveil.campaign.service import server
 
     settings = server.ServerSettings(database=database_url(campaign, database), **listening_options)
     with server.open_listening_socket(settings) as listening, database_errors_as_refusals():

@@ -56,7 +56,7 @@ def database_errors_as_refusals() -> Iterator[None]:
     try:
         yield
     except SQLAlchemyError as error:
-        from crowdveil.service.schema import FAILURES, failure_kind
+        from crowdveil.campaign.service.schema import FAILURES, failure_kind
 
         reason = failure_kind(error)
         hint = "Check that the server runs, that the user may connect, and that the file is a database of crowdveil."
@@ -124,8 +124,8 @@ def serve(
     or Ctrl-C it answers the requests in progress, then stops.
     """
     require_service_packages()
-    from crowdveil.service.campaign_registration import CURATOR_FILE, register_campaign_in_database
-    from crowdveil.service.server import ServerSettings, address_of, open_listening_socket, run
+    from crowdveil.campaign.service.campaign_registration import CURATOR_FILE, register_campaign_in_database
+    from crowdveil.campaign.service.server import ServerSettings, address_of, open_listening_socket, run
 
     settings = ServerSettings(database=database_url(campaign, database), **server_settings)
     with open_listening_socket(settings) as listening:

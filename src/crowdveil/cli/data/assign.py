@@ -9,7 +9,7 @@ import click
 from crowdveil.cli.display import print_written
 from crowdveil.cli.options import COUNT, DELTA, EPSILON, FILE_PATH, stated_options
 from crowdveil.cli.verb import Verb
-from crowdveil.presentation.counts import number_of
+from crowdveil.display.counts import number_of
 
 EXAMPLE = """crowdveil data assign --tasks tasks.csv --workers workers.csv
          --per-task 5 --out asked.csv"""
@@ -52,11 +52,11 @@ def assign(
     may show that it is gold.
     """
     _refuse_conflicting_options(stated_options())
-    from crowdveil.data.assignment import affordable_workers_per_task, assignment_with_gold
+    from crowdveil.answers.assignment import affordable_workers_per_task, assignment_with_gold
     from crowdveil.files.atomic_write import Outputs, write_outputs
-    from crowdveil.folder.answers import read_task_or_worker_column
     from crowdveil.privacy.composition import cells_within
     from crowdveil.randomness import secure
+    from crowdveil.storage.answers import read_task_or_worker_column
 
     outputs = Outputs(folder=out.parent, names=(out.name,), kind="assignment")
     replaced = outputs.check_and_list_replaced_files(inputs=[tasks, workers, gold])

@@ -11,11 +11,11 @@ from crowdveil.cli.display import shown_items_with_full_count
 from crowdveil.cli.options import COUNT, FILE_PATH, SEED
 from crowdveil.cli.results.reports_argument import REPORTS, ReadReports, asked_options, open_reports, reports_options
 from crowdveil.cli.verb import Verb
-from crowdveil.presentation.counts import number_of
+from crowdveil.display.counts import number_of
 
 if TYPE_CHECKING:
-    from crowdveil.crowd_review.gold_tasks import GoldDraw
-    from crowdveil.folder.recorded_reading_options import NamedReports
+    from crowdveil.quality.gold_tasks import GoldDraw
+    from crowdveil.storage.recorded_reading_options import NamedReports
 
 SHOWN_TASKS = 5
 KIND = "gold"
@@ -45,7 +45,7 @@ def draw_gold(reports: NamedReports, number: int, seed: int | None, out: Path) -
     next --gold can extend it. Keep the order and leave no task out: without the hard tasks, results look better than
     they are.
     """
-    from crowdveil.crowd_review.gold_tasks import draw_tasks_without_known
+    from crowdveil.quality.gold_tasks import draw_tasks_without_known
 
     with open_reports(reports, out, KIND) as read:
         drawn = draw_tasks_without_known(read.evidence.reports, number, seed=seed)
@@ -54,8 +54,8 @@ def draw_gold(reports: NamedReports, number: int, seed: int | None, out: Path) -
 
 def more_gold(reports: NamedReports, number: int, gold: str, out: Path | None) -> None:
     """Read, draw the next tasks after those of a file of gold, write, print."""
-    from crowdveil.crowd_review.gold_tasks import draw_more
-    from crowdveil.folder.given_files import read_known_truths
+    from crowdveil.quality.gold_tasks import draw_more
+    from crowdveil.storage.given_files import read_known_truths
 
     with open_reports(reports, out, KIND, [Path(gold)]) as read:
         drawn = draw_more(read.evidence, number, read_known_truths(gold, "categorical"))

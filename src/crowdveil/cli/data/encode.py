@@ -20,10 +20,10 @@ from crowdveil.cli.options import (
 )
 from crowdveil.cli.results.reports_argument import REPORTS, asked_options
 from crowdveil.cli.verb import Verb
-from crowdveil.presentation.counts import crowd_text
+from crowdveil.display.counts import crowd_text
 
 if TYPE_CHECKING:
-    from crowdveil.folder.recorded_reading_options import NamedReports
+    from crowdveil.storage.recorded_reading_options import NamedReports
 
 
 @click.command(
@@ -49,9 +49,9 @@ def encode(reports: NamedReports, out: Path, replace: bool) -> None:
     REPORTS are files that infer reads. certificate.json and crowd.json in their folder are checked and copied. The
     blocks have checksums, which infer verifies.
     """
-    from crowdveil.folder.encoding import encode as encode_reports
-    from crowdveil.folder.encoding import encoded_outputs
-    from crowdveil.folder.evidence import evidence_files, read_crowd_beside
+    from crowdveil.storage.encoding import encode as encode_reports
+    from crowdveil.storage.encoding import encoded_outputs
+    from crowdveil.storage.evidence import evidence_files, read_crowd_beside
 
     with open_sources(reports.sources, reports.layout) as source, progress_bar("reading", unit="bytes") as bar:
         outputs = encoded_outputs(source, out, replace=replace)

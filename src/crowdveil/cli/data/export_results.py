@@ -29,14 +29,14 @@ def export_results(tool: str, folder: Path, tasks: Path, question: str | None, o
     The score is the confidence of the truth. The file has the data of the tasks, but no worker's answer. To export
     reports, use `crowdveil campaign export`.
     """
-    from crowdveil.data.importers.export_file import ExportFile, whole_file_progress
-    from crowdveil.data.ingest.choices import CHOICE_MARK
-    from crowdveil.folder.label_studio_predictions import (
+    from crowdveil.answers.importers.export_file import ExportFile, whole_file_progress
+    from crowdveil.answers.ingest.choices import CHOICE_MARK
+    from crowdveil.storage.label_studio_predictions import (
         label_studio_prediction_records,
         prediction_outputs,
         write_predictions,
     )
-    from crowdveil.folder.results.result_files import read_results
+    from crowdveil.storage.results.result_files import read_results
 
     replaced = prediction_outputs(out).check_and_list_replaced_files(inputs=[tasks])
     estimate = read_results(folder).estimate

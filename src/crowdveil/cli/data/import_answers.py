@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from crowdveil.answers.importers.registry import TOOLS
 from crowdveil.cli.data.sources import column_options, layout_of, open_sources, sources_argument
 from crowdveil.cli.display import print_written, progress_bar, warning_rows
 from crowdveil.cli.options import FILE_PATH, NameChoice
 from crowdveil.cli.verb import Verb
-from crowdveil.data.importers.registry import TOOLS
-from crowdveil.presentation.counts import crowd_text
+from crowdveil.display.counts import crowd_text
 
 if TYPE_CHECKING:
-    from crowdveil.data.importers.imported_answers import ImportedAnswers
-    from crowdveil.data.sources.location import Layout
-    from crowdveil.data.write_reports import TableForm
+    from crowdveil.answers.importers.imported_answers import ImportedAnswers
+    from crowdveil.answers.sources.location import Layout
+    from crowdveil.answers.write_reports import TableForm
 
 
 @click.command(
@@ -54,7 +54,7 @@ def import_answers(files: tuple[str, ...], layout: Layout, out: Path, form: Tabl
     an IP address or a time gets a number. The number is valid within one import only, so import all files of a crowd
     together.
     """
-    from crowdveil.data.write_reports import warning_of_names_read_as_formulas, write_table
+    from crowdveil.answers.write_reports import warning_of_names_read_as_formulas, write_table
     from crowdveil.files.atomic_write import Outputs, write_outputs
 
     outputs, written_form = Outputs(folder=out.parent, names=(out.name,), kind="answers"), _form_of(out, form)
@@ -73,7 +73,7 @@ def import_answers(files: tuple[str, ...], layout: Layout, out: Path, form: Tabl
 
 def _form_of(out: Path, form: TableForm | None) -> TableForm:
     """Return the stated form of a file, else that of its name; a name without one is refused."""
-    from crowdveil.data.write_reports import TABLE_FORMS
+    from crowdveil.answers.write_reports import TABLE_FORMS
     from crowdveil.errors import SettingsError
 
     named = form or out.suffix.removeprefix(".").lower()

@@ -12,7 +12,7 @@ from crowdveil.cli.options import FOLDER, FOLDER_PATH
 from crowdveil.cli.verb import Verb
 
 if TYPE_CHECKING:
-    from crowdveil.data.datasets import Dataset
+    from crowdveil.answers.datasets import Dataset
 
 
 @click.command(
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 )
 def list_sets() -> None:
     """List the available data sets; perturb and infer read one as dataset:NAME."""
-    from crowdveil.data.datasets import available, data_directory, load
+    from crowdveil.answers.datasets import available, data_directory, load
 
     sets = [_summary(load(name)) for name in available()]
     directory = str(data_directory())
@@ -50,8 +50,8 @@ def show_or_convert_sources(names: tuple[str, ...], published: Path | None, out:
     Nothing is downloaded. Each SHA-256 is of the converted file on which the committed results were measured; the
     SHA-256 of the published files are not known.
     """
-    from crowdveil.data import published_sets
-    from crowdveil.data.datasets import data_directory
+    from crowdveil.answers import published_sets
+    from crowdveil.answers.datasets import data_directory
     from crowdveil.files.atomic_write import write_outputs
 
     chosen, directory = published_sets.known_set_names(names), out or data_directory()
@@ -76,7 +76,7 @@ def show_or_convert_sources(names: tuple[str, ...], published: Path | None, out:
 
 
 def _published_set_record(name: str, directory: Path) -> dict[str, Any]:
-    from crowdveil.data.published_sets import CONVERTED, PUBLISHED, missing_measured_or_other_state
+    from crowdveil.answers.published_sets import CONVERTED, PUBLISHED, missing_measured_or_other_state
 
     one = PUBLISHED[name]
     published: dict[str, Any] = {"publisher": one.publisher, "published": list(one.files), "published_sha256": None}

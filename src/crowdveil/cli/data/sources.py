@@ -13,11 +13,11 @@ from crowdveil.cli.display import progress_bar
 from crowdveil.cli.options import Command, Parsed, option_group, parse_words
 
 if TYPE_CHECKING:
-    from crowdveil.data.ingest.checked_column_codes import Missing
-    from crowdveil.data.ingest.choices import NothingTicked
-    from crowdveil.data.ingest.labels import LabelMap
-    from crowdveil.data.sources.answer_source import AnswerSource
-    from crowdveil.data.sources.location import Layout
+    from crowdveil.answers.ingest.checked_column_codes import Missing
+    from crowdveil.answers.ingest.choices import NothingTicked
+    from crowdveil.answers.ingest.labels import LabelMap
+    from crowdveil.answers.sources.answer_source import AnswerSource
+    from crowdveil.answers.sources.location import Layout
 
 SOURCE_TEXT = (
     "CSV, Parquet, JSON, Arrow, .xlsx or .ods files, a folder, 'parts/*.csv', a URL, - (stdin) or DATABASE?TABLE"
@@ -33,10 +33,10 @@ def nonempty_source_name(text: str) -> str:
 
 def parse_label_map(text: str) -> LabelMap:
     """Return pairs such as Y=yes,N=no, or those in the two columns of a CSV file; ValueError for other text."""
-    from crowdveil.data.spreadsheets.sheets import file_and_sheet
+    from crowdveil.answers.spreadsheets.sheets import file_and_sheet
 
     if file_and_sheet(Path(text)).file.is_file():
-        from crowdveil.data.ingest.csv_files import read_csv_table, read_header
+        from crowdveil.answers.ingest.csv_files import read_csv_table, read_header
 
         names = read_header(Path(text))
         if len(names) != len(set(names)) or len(names) != len(("label", "replacement")):
@@ -107,7 +107,7 @@ column_options = option_group(
 @contextmanager
 def open_sources(sources: Sequence[str], layout: Layout) -> Iterator[AnswerSource]:
     """Yield the source that the argument names; remote files are copied under a progress bar."""
-    from crowdveil.data.sources.answer_source import open_source
+    from crowdveil.answers.sources.answer_source import open_source
 
     with ExitStack() as stack:
         with progress_bar("copying", unit="bytes") as bar:
@@ -122,8 +122,8 @@ def layout_of(
     question: str | None = None, tool: str | None = None, transpose: bool = False, weight: str | None = None,
 ) -> Layout:  # fmt: skip
     """Return what the options state of the layout of sources."""
-    from crowdveil.data.ingest.column_readers import ColumnNames
-    from crowdveil.data.sources.location import Layout
+    from crowdveil.answers.ingest.column_readers import ColumnNames
+    from crowdveil.answers.sources.location import Layout
 
     return Layout(
         names=ColumnNames(

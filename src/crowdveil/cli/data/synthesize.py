@@ -30,13 +30,13 @@ from crowdveil.cli.options import (
     replace_option,
 )
 from crowdveil.cli.verb import Verb
-from crowdveil.presentation.counts import number_of
+from crowdveil.display.counts import number_of
 
 if TYPE_CHECKING:
+    from crowdveil.answers.ingest.checked_column_codes import Duplicates
+    from crowdveil.answers.sources.location import Layout
     from crowdveil.channels.guarantee import Guarantee, Participation
-    from crowdveil.data.ingest.checked_column_codes import Duplicates
-    from crowdveil.data.sources.location import Layout
-    from crowdveil.folder.synthesis import MethodName, SynthesisResult, SynthesisSettings
+    from crowdveil.storage.synthesis import MethodName, SynthesisResult, SynthesisSettings
     from crowdveil.synthesis.original_claims import Outside
 
 NO_PRIVACY = "the release follows from the seed: a simulation carries no privacy"
@@ -83,7 +83,7 @@ def _synthesis_settings(
     expected_claims: float | None,
     most_claims: int | None,
 ) -> SynthesisSettings:
-    from crowdveil.folder.synthesis import SynthesisSettings
+    from crowdveil.storage.synthesis import SynthesisSettings
 
     of_histogram = {
         "--expected-claims": expected_claims is not None,
@@ -204,7 +204,7 @@ def synthesize(asked: SynthesizeOptions) -> None:
 
     Writes synthetic.csv (task, worker, value; the workers are synthetic) and guarantee.json.
     """
-    from crowdveil.folder import synthesis as publication
+    from crowdveil.storage import synthesis as publication
 
     outputs = publication.synthesis_outputs(asked.out, replace=asked.replace)
     with open_sources(asked.claims, asked.layout) as source:

@@ -30,7 +30,7 @@ from crowdveil.cli.verb import Verb
 
 if TYPE_CHECKING:
     from crowdveil.channels.alphabet import Alphabet
-    from crowdveil.privacy.mechanism_from_settings import MechanismSettings
+    from crowdveil.design.mechanism_from_settings import MechanismSettings
 
 EXAMPLE = """crowdveil account --mechanism randomized-response
           --epsilon 3 --labels no,yes --tasks 100"""
@@ -71,9 +71,7 @@ def account(
     learns less.
     """
     require_options_of_shuffled_and_linked(shuffled, linked, delta)
-    from crowdveil.privacy.accounting import account as rows_of
-    from crowdveil.privacy.composition import composed_loss_per_cell_and_worker
-    from crowdveil.privacy.mechanism_from_settings import (
+    from crowdveil.design.mechanism_from_settings import (
         build_mechanism,
         description_with_parameters,
         mechanism_parameters_by_name,
@@ -81,6 +79,8 @@ def account(
         short_description,
         warnings_of_unused_budget,
     )
+    from crowdveil.privacy.accounting import account as rows_of
+    from crowdveil.privacy.composition import composed_loss_per_cell_and_worker
     from crowdveil.privacy.shuffling import shuffled_guarantees
 
     requested = settings_within_budget(requested, alphabet, tasks=tasks, cells=tasks * rounds, delta=delta)

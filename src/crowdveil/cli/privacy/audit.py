@@ -31,15 +31,15 @@ from crowdveil.cli.options import (
 )
 from crowdveil.cli.privacy.claim_file import campaign_or_certificate_file
 from crowdveil.cli.verb import Verb
-from crowdveil.presentation.counts import number_of
+from crowdveil.display.counts import number_of
 from crowdveil.registry import MECHANISM_NAMES
 
 if TYPE_CHECKING:
+    from crowdveil.campaign.statement.claims import Audit
     from crowdveil.channels.alphabet import Alphabet
     from crowdveil.channels.guarantee import Participation
     from crowdveil.privacy.audit.black_box import Progress
     from crowdveil.privacy.audit.exact_loss import Neighbours
-    from crowdveil.privacy.audit.stated_claims import Audit
 
 PROGRAM = "crowdveil"
 INTERRUPTED = 130
@@ -162,8 +162,8 @@ def _audit_mechanism(name: str, asked: AuditOptions, progress: Progress | None) 
     if asked.alphabet is None:
         raise click.UsageError("Give the possible answers: --labels or --scale.")
     _refuse_options("inputs", "others", "delta")
-    from crowdveil.privacy.audit.stated_claims import audit_mechanism
-    from crowdveil.privacy.mechanism_from_settings import build_mechanism
+    from crowdveil.campaign.statement.claims import audit_mechanism
+    from crowdveil.design.mechanism_from_settings import build_mechanism
 
     tasks = asked.tasks or 1
     mechanism = build_mechanism(requested, asked.alphabet, tasks=tasks)
@@ -177,8 +177,8 @@ def _audit_file(path: Path, asked: AuditOptions) -> Audit:
     if not file.is_file():
         known = ", ".join(MECHANISM_NAMES)
         raise click.BadParameter(f"{str(path)!r} is neither a file nor a mechanism ({known}).")
-    from crowdveil.folder.evidence import is_certificate_of_question
-    from crowdveil.privacy.audit.stated_claims import audit_file
+    from crowdveil.campaign.statement.claims import audit_file
+    from crowdveil.storage.evidence import is_certificate_of_question
 
     apart, tasks = is_certificate_of_question(file), asked.tasks or 1
     return audit_file(
@@ -192,9 +192,9 @@ def _audit_commands(asked: AuditOptions, progress: Progress | None) -> Audit:
     if not asked.inputs or len(asked.inputs) != len(asked.others):
         raise click.UsageError("Give --input and --neighbour the same number of times.")
     _refuse_options("neighbours", "tasks", *OWN_OPTIONS)
+    from crowdveil.campaign.statement.claims import COMMAND_DRAWS, audit_claim_by_draws
     from crowdveil.files.filesystem import temporary_folder
     from crowdveil.privacy.audit.command import CommandBox, run_process
-    from crowdveil.privacy.audit.stated_claims import COMMAND_DRAWS, audit_claim_by_draws
 
     own = runner_of_own_commands(click.get_current_context().find_root().command)
 

@@ -39,11 +39,11 @@ def statement(
 
     Exit codes: 0 stated; 1 a claim of the file is false; 2 wrong usage; 3 nothing was stated for another reason.
     """
+    from crowdveil.campaign.statement.collection import statement_of_source
+    from crowdveil.campaign.statement.source import read_stated_source
     from crowdveil.files.atomic_write import Outputs, write_outputs
-    from crowdveil.folder.results.stated_source import read_stated_source
+    from crowdveil.pages.statement_page import statement_page
     from crowdveil.privacy.statement import statement_sentences, statement_text
-    from crowdveil.release.privacy_statement import statement_of_source
-    from crowdveil.release.statement_page import statement_page
 
     outputs = None if out is None else Outputs(folder=out.parent, names=(out.name,), kind="statement of privacy")
     replaced = [] if outputs is None else outputs.check_and_list_replaced_files(inputs=[source])

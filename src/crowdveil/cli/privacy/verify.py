@@ -12,8 +12,8 @@ from crowdveil.cli.display import print_result
 from crowdveil.cli.options import FILE_PATH
 from crowdveil.cli.privacy.claim_file import campaign_or_certificate_file
 from crowdveil.cli.verb import Verb, wants_json
+from crowdveil.display.counts import number_of
 from crowdveil.errors import ClaimError
-from crowdveil.presentation.counts import number_of
 
 if TYPE_CHECKING:
     from crowdveil.standalone.verification import Verification
@@ -91,7 +91,7 @@ def verify(file: Path) -> None:
 
 def _verification_outcome_rows(checked: Verification) -> Iterator[tuple[str, str]]:
     """Yield the outcome as pairs of a short name and a sentence."""
-    from crowdveil.campaign.document import spaced_name_to_compare
+    from crowdveil.campaign.rules.document import spaced_name_to_compare
 
     if checked.holds:
         yield from _guarantee_rows(checked)

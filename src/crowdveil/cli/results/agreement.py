@@ -11,11 +11,11 @@ from crowdveil.cli.display import number_with_six_digits, shown_items_with_full_
 from crowdveil.cli.options import FILE_PATH
 from crowdveil.cli.results.reports_argument import REPORTS, asked_options, open_reports, reports_options
 from crowdveil.cli.verb import Verb
-from crowdveil.presentation.counts import number_of, verb_of
+from crowdveil.display.counts import number_of, verb_of
 
 if TYPE_CHECKING:
-    from crowdveil.evaluation.agreement.alpha import Agreement
-    from crowdveil.folder.recorded_reading_options import NamedReports
+    from crowdveil.quality.agreement.alpha import Agreement
+    from crowdveil.storage.recorded_reading_options import NamedReports
 
 SHOWN_WORKERS = 5
 NAMES = {"agreement": "equal answers", "difference": "difference"}
@@ -56,7 +56,7 @@ def agreement(reports: NamedReports, out: Path | None, level: float) -> None:
     Reports with a certificate are corrected for the noise of their channel; workers are then not compared, and there is
     no kappa. Protected reports without a certificate are refused.
     """
-    from crowdveil.crowd_review.agreement import agreement_corrected_for_channel, agreement_notes, worker_columns
+    from crowdveil.quality.agreement.measured import agreement_corrected_for_channel, agreement_notes, worker_columns
 
     with open_reports(reports, out, "agreement", any_labels=True) as read:
         found = agreement_corrected_for_channel(read.evidence, level)

@@ -11,10 +11,10 @@ from crowdveil.cli.display import first_rows_as_json_list
 from crowdveil.cli.options import FILE_PATH
 from crowdveil.cli.results.reports_argument import REPORTS, asked_options, open_reports, reports_options, truths_option
 from crowdveil.cli.verb import Verb
-from crowdveil.presentation.counts import number_of
+from crowdveil.display.counts import number_of
 
 if TYPE_CHECKING:
-    from crowdveil.folder.recorded_reading_options import NamedReports
+    from crowdveil.storage.recorded_reading_options import NamedReports
 
 SHOWN_ROWS = 20
 
@@ -59,10 +59,10 @@ def conclude(
     states that you drew it at random. Gold that looks different from the other tasks is refused. For reports with a
     certificate, and with --truths, only prevalences are estimated.
     """
-    from crowdveil.crowd_review.conclusions import conclude_from_drawn_gold
-    from crowdveil.data.evidence import channel_or_raise_if_unknown
-    from crowdveil.folder.given_files import read_known_truths
+    from crowdveil.answers.evidence import channel_or_raise_if_unknown
     from crowdveil.inference.infer import infer
+    from crowdveil.quality.conclusions import conclude_from_drawn_gold
+    from crowdveil.storage.given_files import read_known_truths
 
     pairs = [_two_worker_names(text) for text in compare]
     with open_reports(reports, out, "conclusions", [Path(gold)]) as read:

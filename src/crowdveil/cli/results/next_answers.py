@@ -12,12 +12,12 @@ from crowdveil.cli.display import first_rows_as_json_list, number_with_six_digit
 from crowdveil.cli.options import COUNT, FILE_PATH, NameChoice, flag_of, stated_options
 from crowdveil.cli.results.reports_argument import REPORTS, history_option, open_reports, reports_options, truths_option
 from crowdveil.cli.verb import Verb
-from crowdveil.presentation.counts import number_of
+from crowdveil.display.counts import number_of
 from crowdveil.registry import METHOD_NAMES
 
 if TYPE_CHECKING:
-    from crowdveil.crowd_review.next_answers import Purchase
-    from crowdveil.folder.recorded_reading_options import NamedReports
+    from crowdveil.quality.next_answers import Purchase
+    from crowdveil.storage.recorded_reading_options import NamedReports
 
 SHOWN_ANSWERS = 5
 FEW_TRUTHS = 0.01
@@ -101,10 +101,10 @@ def next_answers(
     if below is not None:
         raise click.UsageError("--below requires --adjudicate.")
     answers = _required(budget)
-    from crowdveil.crowd_review.next_answers import choose_next, require_labels_for_next_answers
-    from crowdveil.folder.answers import read_task_or_worker_column
-    from crowdveil.folder.given_files import read_history
     from crowdveil.inference.infer import infer
+    from crowdveil.quality.next_answers import choose_next, require_labels_for_next_answers
+    from crowdveil.storage.answers import read_task_or_worker_column
+    from crowdveil.storage.given_files import read_history
 
     with open_reports(reports, out, "next answers", [workers, history]) as read:
         known = read.gold_of_results
@@ -131,9 +131,9 @@ def _adjudicate(
     history: Path | None,
 ) -> None:
     """Read, infer, choose the tasks to decide, write, print."""
-    from crowdveil.crowd_review.adjudication import CONFIDENCE, tasks_to_decide
-    from crowdveil.folder.given_files import read_history
     from crowdveil.inference.infer import infer
+    from crowdveil.quality.adjudication import CONFIDENCE, tasks_to_decide
+    from crowdveil.storage.given_files import read_history
 
     with open_reports(reports, out, "tasks to decide", [history]) as read:
         earlier = None if history is None else read_history(history)

@@ -22,14 +22,14 @@ from crowdveil.cli.results.reports_argument import (
 from crowdveil.cli.verb import Verb
 
 if TYPE_CHECKING:
-    from crowdveil.campaign.document import Campaign
-    from crowdveil.data.sources.answer_source import AnswerSource
+    from crowdveil.answers.sources.answer_source import AnswerSource
+    from crowdveil.campaign.rules.document import Campaign
     from crowdveil.files.atomic_write import Outputs
-    from crowdveil.folder.evidence import EvidenceOptions
-    from crowdveil.folder.recorded_reading_options import NamedReports
+    from crowdveil.pages.conclusion import Conclusion
+    from crowdveil.pages.results_page import PageText, QuestionResults
     from crowdveil.privacy.statement import PrivacyStatement
-    from crowdveil.release.conclusion import Conclusion
-    from crowdveil.release.results_page import PageText, QuestionResults
+    from crowdveil.storage.evidence import EvidenceOptions
+    from crowdveil.storage.recorded_reading_options import NamedReports
 
 WORSE = ("use", "care", "unknown", "not enough")
 """Verdicts, the best first."""
@@ -84,12 +84,12 @@ def report(
     --grades also writes a table of numbers rounded to the scale, with 90 % intervals rounded outwards. It has all
     questions of a task together, and the name that --names gives the task.
     """
+    from crowdveil.campaign.statement.collection import joint_statement_of_questions
+    from crowdveil.campaign.statement.source import find_campaign_file
     from crowdveil.files.atomic_write import write_outputs
-    from crowdveil.folder.estimate_files import page_outputs
-    from crowdveil.folder.results.stated_source import find_campaign_file
+    from crowdveil.pages.results_page import results_page
     from crowdveil.privacy.statement import statement_sentences
-    from crowdveil.release.privacy_statement import joint_statement_of_questions
-    from crowdveil.release.results_page import results_page
+    from crowdveil.storage.estimate_files import page_outputs
 
     path = out or folder / "report.html"
     outputs = page_outputs(path)
@@ -126,19 +126,19 @@ class _GradeTable:
 
     def columns_of(self, answered: Sequence[QuestionResults]) -> dict[str, Any]:
         """Return the columns."""
-        from crowdveil.release.grades import grade_columns
+        from crowdveil.pages.grades import grade_columns
 
         return grade_columns(answered, self.names)
 
     def warnings(self, answered: Sequence[QuestionResults]) -> list[str]:
         """Return warnings of names that do not go with the tasks."""
-        from crowdveil.release.grades import warnings_of_names
+        from crowdveil.pages.grades import warnings_of_names
 
         return [] if self.names is None else warnings_of_names(answered, self.names)
 
     def write(self, columns: dict[str, Any]) -> tuple[str, ...]:
         """Write the table; return a warning of formulas."""
-        from crowdveil.folder.tables import write_columns
+        from crowdveil.storage.tables import write_columns
 
         return write_columns(self.outputs, columns)
 
@@ -146,7 +146,7 @@ class _GradeTable:
 def _checked_table_of_grades(grades: Path | None, names: Path | None) -> _GradeTable | None:
     """Return the table of grades that will be written; None for none."""
     from crowdveil.files.atomic_write import Outputs
-    from crowdveil.folder.results.task_names import read_names_of_tasks
+    from crowdveil.storage.results.task_names import read_names_of_tasks
 
     if grades is None:
         if names is not None:
@@ -161,8 +161,9 @@ def _campaign_and_text(
     campaign: Path | None, title: str | None, question: str | None, *, with_workers: bool
 ) -> tuple[Campaign | None, PageText]:
     """Return the campaign, if there is one, and the text of the page."""
-    from crowdveil.campaign.folder import read_campaign
-    from crowdveil.release.results_page import NO_TITLE, PageText, campaign_text
+    from crowdveil.campaign.files.folder import read_campaign
+    from crowdveil.campaign.statement.facts import campaign_text
+    from crowdveil.pages.results_page import NO_TITLE, PageText
 
     if campaign is None:
         return None, PageText(title=title or NO_TITLE, question=question or "", with_workers=with_workers)
@@ -174,8 +175,8 @@ def _results_of_each_question(
     folder: Path, reports: NamedReports, asked: Campaign | None, text: PageText
 ) -> list[QuestionResults]:
     """Return the results of each question with the statement of its reports; `text` is that of the whole page."""
-    from crowdveil.folder.campaign.campaign_reports import existing_question_folders, export_folder_per_question
-    from crowdveil.release.privacy_statement import require_every_question
+    from crowdveil.campaign.files.campaign_reports import existing_question_folders, export_folder_per_question
+    from crowdveil.campaign.statement.collection import require_every_question
 
     folders = [] if asked is None else existing_question_folders(folder, asked)
     if asked is None or not folders:
@@ -202,10 +203,11 @@ def _results_with_statement(
     folder: Path, reports: NamedReports, campaign: Campaign | None, text: PageText
 ) -> QuestionResults:
     """Return the results in a folder, with the statement of their reports; `text` is that of the whole page."""
-    from crowdveil.folder.results.result_files import read_results
-    from crowdveil.folder.results.stated_source import find_reports_with_recorded_crowd, read_stated_reports
-    from crowdveil.release.privacy_statement import question_that_reports_answer, statement_of_results
-    from crowdveil.release.results_page import QuestionResults, campaign_text
+    from crowdveil.campaign.statement.collection import question_that_reports_answer, statement_of_results
+    from crowdveil.campaign.statement.facts import campaign_text
+    from crowdveil.campaign.statement.source import find_reports_with_recorded_crowd, read_stated_reports
+    from crowdveil.pages.results_page import QuestionResults
+    from crowdveil.storage.results.result_files import read_results
 
     results = read_results(folder)
     with _opened_reports(folder, reports) as (source, reading):
@@ -222,7 +224,7 @@ def _opened_reports(
     folder: Path, reports: NamedReports
 ) -> Iterator[tuple[AnswerSource | Path | None, EvidenceOptions]]:
     """Yield the source of reports, or the file of sums, None without any; and the options with which it is read."""
-    from crowdveil.folder.crowd import is_sums_file
+    from crowdveil.storage.crowd import is_sums_file
 
     used = reports
     if not reports.sources and not stated_options().intersection(READING_OPTIONS):

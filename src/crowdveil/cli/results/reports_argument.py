@@ -33,16 +33,16 @@ from crowdveil.cli.options import (
 )
 
 if TYPE_CHECKING:
+    from crowdveil.answers.evidence import Evidence
+    from crowdveil.answers.identifiers import Identifiers
+    from crowdveil.answers.ingest.checked_column_codes import Duplicates
+    from crowdveil.answers.read_options import Kind
+    from crowdveil.answers.sources.answer_source import AnswerSource
+    from crowdveil.answers.sources.location import Layout
     from crowdveil.channels.alphabet import Alphabet, Categories
-    from crowdveil.data.evidence import Evidence
-    from crowdveil.data.identifiers import Identifiers
-    from crowdveil.data.ingest.checked_column_codes import Duplicates
-    from crowdveil.data.read_options import Kind
-    from crowdveil.data.sources.answer_source import AnswerSource
-    from crowdveil.data.sources.location import Layout
     from crowdveil.files.atomic_write import Outputs
-    from crowdveil.folder.evidence import EvidenceOptions
-    from crowdveil.folder.recorded_reading_options import NamedReports
+    from crowdveil.storage.evidence import EvidenceOptions
+    from crowdveil.storage.recorded_reading_options import NamedReports
 
 NOT_OF_PANELS = (
     *("method", "max_steps", "tolerance", "prior", "history", "start_from", "save_fit"),
@@ -100,7 +100,7 @@ def evidence_options_of(
     asked_workers: Path | None = None,
 ) -> EvidenceOptions:
     """Return how the options say that reports are read; a command may lack those with a default."""
-    from crowdveil.folder.evidence import EvidenceOptions
+    from crowdveil.storage.evidence import EvidenceOptions
 
     if certificate is not None and no_certificate:
         raise click.UsageError("Give --certificate or --no-certificate, not both.")
@@ -123,7 +123,7 @@ def evidence_options_of(
 
 def named_reports(reports: tuple[str, ...], layout: Layout, reading: EvidenceOptions) -> NamedReports:
     """Return the reports that the argument names, with the options that say how they are read."""
-    from crowdveil.folder.recorded_reading_options import NamedReports
+    from crowdveil.storage.recorded_reading_options import NamedReports
 
     return NamedReports(sources=reports, layout=layout, options=reading)
 
@@ -162,7 +162,7 @@ class ReadReports:
         Raises:
             ReportsError: the truths were changed since.
         """
-        from crowdveil.folder.results.result_files import read_results
+        from crowdveil.storage.results.result_files import read_results
 
         return None if self.folder is None else read_results(self.folder).estimate.known_truths
 
@@ -179,7 +179,7 @@ class ReadReports:
             rows: returns the table rows of the data.
             columns: returns the columns of the table.
         """
-        from crowdveil.folder.tables import write_columns
+        from crowdveil.storage.tables import write_columns
 
         formulas = () if self.outputs is None else write_columns(self.outputs, columns())
         data = {"warnings": list(self.evidence.notes)} | data
@@ -204,8 +204,8 @@ def open_reports(
         any_labels: whether answers of one label are no error.
     """
     from crowdveil.files.atomic_write import Outputs
-    from crowdveil.folder.evidence import evidence_files
-    from crowdveil.folder.tables import table_form
+    from crowdveil.storage.evidence import evidence_files
+    from crowdveil.storage.tables import table_form
 
     recorded = recorded_reports_of_results_folder(reports.sources)
     used = reports if recorded is None else recorded
@@ -225,8 +225,8 @@ def open_reports(
 
 
 def _evidence(source: AnswerSource, options: EvidenceOptions, bar: Bar | None, *, any_labels: bool) -> Evidence:
-    from crowdveil.crowd_review.agreement import evidence_of_any_labels
-    from crowdveil.folder.evidence import read_evidence
+    from crowdveil.quality.agreement.measured import evidence_of_any_labels
+    from crowdveil.storage.evidence import read_evidence
 
     def read(alphabet: Categories | None) -> Evidence:
         return read_evidence(source, options if alphabet is None else replace(options, alphabet=alphabet), progress=bar)
@@ -241,8 +241,8 @@ def recorded_reports_of_results_folder(sources: Sequence[str]) -> NamedReports |
         click.UsageError: the folder says how they were read, and an option says it again.
         ReportsError: a folder that only has folders of results, one for each question.
     """
-    from crowdveil.folder.estimate_files import refuse_question_folders
-    from crowdveil.folder.recorded_reading_options import recorded_reports
+    from crowdveil.storage.estimate_files import refuse_question_folders
+    from crowdveil.storage.recorded_reading_options import recorded_reports
 
     folder = Path(sources[0]) if len(sources) == 1 else None
     recorded = None if folder is None else recorded_reports(folder)

@@ -20,13 +20,13 @@ from crowdveil.cli.results.reports_argument import (
     truths_option,
 )
 from crowdveil.cli.verb import Verb
-from crowdveil.presentation.counts import number_of
+from crowdveil.display.counts import number_of
 from crowdveil.registry import METHOD_NAMES
 
 if TYPE_CHECKING:
-    from crowdveil.crowd_review.listing import Kind
-    from crowdveil.crowd_review.workers import GroupOfCopies
-    from crowdveil.folder.recorded_reading_options import NamedReports
+    from crowdveil.quality.review.listing import Kind
+    from crowdveil.quality.review.workers import GroupOfCopies
+    from crowdveil.storage.recorded_reading_options import NamedReports
 
 SHOWN_WORKERS, SHOWN_GROUPS = 10, 5
 RULE = (
@@ -92,9 +92,9 @@ def review(
     reviewed. Protected reports without a certificate are refused. With --truths, workers with equal answers are listed,
     and pairs whose errors are alike.
     """
-    from crowdveil.crowd_review.workers import refuse_reports_without_channel, review_columns, review_workers
-    from crowdveil.folder.given_files import read_history
     from crowdveil.inference.infer import infer
+    from crowdveil.quality.review.workers import refuse_reports_without_channel, review_columns, review_workers
+    from crowdveil.storage.given_files import read_history
 
     with open_reports(reports, out, "review", [history]) as read:
         refuse_reports_without_channel(read.evidence)

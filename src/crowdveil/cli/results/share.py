@@ -11,11 +11,11 @@ from crowdveil.cli.display import progress_bar, shown_items_with_full_count
 from crowdveil.cli.options import FILE_PATH
 from crowdveil.cli.results.reports_argument import REPORTS, asked_options, open_reports, reports_options
 from crowdveil.cli.verb import Verb
-from crowdveil.presentation.counts import number_of
+from crowdveil.display.counts import number_of
 
 if TYPE_CHECKING:
-    from crowdveil.evaluation.shares import Shares
-    from crowdveil.folder.recorded_reading_options import NamedReports
+    from crowdveil.quality.shares import Shares
+    from crowdveil.storage.recorded_reading_options import NamedReports
 
 SHOWN_TASKS = 20
 
@@ -45,8 +45,8 @@ def share(reports: NamedReports, out: Path | None) -> None:
     profile likelihood. If the reports do not determine a share (labels of one block), file and JSON have only its
     interval. Reports without a certificate are read as answers; protected reports are then refused.
     """
-    from crowdveil.data.evidence import channel_or_raise_if_unknown
-    from crowdveil.evaluation.shares import label_shares
+    from crowdveil.answers.evidence import channel_or_raise_if_unknown
+    from crowdveil.quality.shares import label_shares
 
     with open_reports(reports, out, "shares") as read, progress_bar("estimating") as bar:
         channel = channel_or_raise_if_unknown(read.evidence, "share")

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.data.reports import BLOCK_REPORTS, Block
+from crowdveil.answers.reports import BLOCK_REPORTS, Block
+from crowdveil.em.kernels.jit import KERNELS_VARIABLE as KERNELS_VARIABLE
+from crowdveil.em.kernels.jit import use_compiled_by_environment_or_size
 from crowdveil.em.kernels.numpy_backend import EncodedBlock
 from crowdveil.errors import SettingsError
-from crowdveil.jit import KERNELS_VARIABLE as KERNELS_VARIABLE
-from crowdveil.jit import use_compiled_by_environment_or_size
 
 THREADS_VARIABLE = "CROWDVEIL_THREADS"
 """Environment variable: number of threads; by default the number of idle cores."""

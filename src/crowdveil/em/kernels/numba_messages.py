@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.data.reports import Block
+from crowdveil.answers.reports import Block
 from crowdveil.em.kernels.numba_loops import belief_propagation as loops
 
 LOG_2 = float(np.log(2.0))

@@ -11,7 +11,7 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.data.blocks import Block
+from crowdveil.answers.blocks import Block
 
 
 class PairShares(NamedTuple):

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
 
-from crowdveil.data.blocks import Block
+from crowdveil.answers.blocks import Block
 from crowdveil.em.kernels.dispatch import parallel_map, thread_count_by_variable_or_load
 
 CHUNK_NUMBERS = 1 << 15

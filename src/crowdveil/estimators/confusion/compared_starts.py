@@ -15,7 +15,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from crowdveil.data.reports import Reports
+from crowdveil.answers.reports import Reports
 from crowdveil.em.estimator import Estimator, coded_and_summarized
 from crowdveil.em.gold import Gold
 from crowdveil.em.kernels.table_and_report_reductions import floored_log

@@ -10,14 +10,14 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.data.blocks import Block
-from crowdveil.data.reports import Reports
+from crowdveil.answers.blocks import Block
+from crowdveil.answers.reports import Reports
 from crowdveil.em.kernels.dispatch import encoded_block_for_kernels
 from crowdveil.em.kernels.report_weights import PairShares
 from crowdveil.em.model import FitInput, Summary
 from crowdveil.estimators.confusion.independent_workers import first_probabilities
-from crowdveil.evaluation.copies import bytes_to_compare_workers
-from crowdveil.evaluation.near_copies import find_near_copies
+from crowdveil.estimators.copies.compared_answers import bytes_to_compare_workers
+from crowdveil.estimators.copies.near_copies import find_near_copies
 
 MIN_ANSWERS, PART = 200_000, 5
 """Number of answers from which the first weights are learned from a part of them, and that part: a fifth."""

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from crowdveil.data.reports import Block
+from crowdveil.answers.reports import Block
 from crowdveil.em.observation_model import ObservationModel
 from crowdveil.estimators.gaussian.discretization import ErrorClasses, point_masses
 

@@ -12,11 +12,11 @@ from typing import ClassVar, NamedTuple, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from crowdveil.answers.assignment import Assignment
+from crowdveil.answers.reports import Block, Reports
 from crowdveil.channels.alphabet import Alphabet
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
-from crowdveil.data.assignment import Assignment
-from crowdveil.data.reports import Block, Reports
 from crowdveil.em.deconvolution import AnswerFrequencies, frequencies_of_reports
 from crowdveil.em.estimate import Estimate, WorkerTable
 from crowdveil.em.estimator import Estimator, to_estimate, validated_input

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.data.reports import Block
+from crowdveil.answers.reports import Block
 from crowdveil.em.kernels.numpy_backend import weight_totals_by_code
 
 LARGEST_NORMAL_KURTOSIS, LARGEST_NORMAL_TAIL = 15.0, 20.0

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.data.reports import Block
+from crowdveil.answers.reports import Block
 
 HALF = 1e-9
 """Share of the weight within which a sum counts as one half."""

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.data.reports import Block
+from crowdveil.answers.reports import Block
 
 CANDIDATES = 25
 """Answers of a task that are tried: all of them, or as many of their order statistics."""

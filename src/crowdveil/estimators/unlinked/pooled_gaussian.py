@@ -13,7 +13,7 @@ from typing import ClassVar, NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.data.reports import Block
+from crowdveil.answers.reports import Block
 from crowdveil.em.deconvolution import frequencies_of_reports
 from crowdveil.em.estimate import WorkerTable
 from crowdveil.em.estimator import Estimator

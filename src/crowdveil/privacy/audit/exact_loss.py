@@ -8,8 +8,8 @@ from typing import Literal
 from crowdveil.channels.alphabet import NULL
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.rounding import sum_rounded_up
+from crowdveil.display.quotes import quoted
 from crowdveil.errors import SettingsError
-from crowdveil.presentation.quotes import quoted
 from crowdveil.standalone.verification import epsilon_of
 
 Neighbours = Literal["value", "participation", "worker"]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from crowdveil.channels.guarantee import Participation, Unit, require_epsilon
 from crowdveil.errors import SettingsError
-from crowdveil.presentation.hints import advice
+from crowdveil.hints import advice
 from crowdveil.randomness import Source
 from crowdveil.synthesis.budgets import TaskBudgets, allocated_budgets
 from crowdveil.synthesis.original_claims import Claims

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from crowdveil.em.kernels.jit import compile_with_numba
 from crowdveil.em.kernels.numba_loops.layout import INDEX
-from crowdveil.jit import compile_with_numba
 
 TILE_TRUTHS = 16
 """Truths are padded to a multiple of this."""

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from crowdveil.em.kernels.jit import compile_with_numba
 from crowdveil.em.kernels.numba_loops.layout import BATCH, INDEX, PREFETCH_DISTANCE, add_row, prefetch
 from crowdveil.em.kernels.numba_loops.special_functions import (
     FAST,
@@ -25,7 +26,6 @@ from crowdveil.em.kernels.numba_loops.special_functions import (
     sum_of_known_label_scores,
     write_posteriors_and_largest_change,
 )
-from crowdveil.jit import compile_with_numba
 
 
 @cache

@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from crowdveil.em.kernels.jit import compile_with_numba
 from crowdveil.em.kernels.numba_loops.special_functions import FAST
-from crowdveil.jit import compile_with_numba
 
 
 @compile_with_numba(fastmath={"reassoc", *FAST})

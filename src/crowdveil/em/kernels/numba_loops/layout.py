@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from crowdveil.jit import compile_with_numba, prefetch_and_load_word_intrinsics, row_addition_intrinsics
+from crowdveil.em.kernels.jit import compile_with_numba, prefetch_and_load_word_intrinsics, row_addition_intrinsics
 
 INDEX = np.uintp
 """Unsigned index type: numba then emits no code for negative indices."""

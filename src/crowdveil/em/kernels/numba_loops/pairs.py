@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from crowdveil.em.kernels.jit import compile_with_numba
 from crowdveil.em.kernels.numba_loops.layout import INDEX, add_product, prefetch
 from crowdveil.em.kernels.numba_loops.special_functions import FAST, UNCHECKED_DIVISION
-from crowdveil.jit import compile_with_numba
 
 TABLES_AHEAD = 16
 """Answers between the one whose table is prefetched and the one that is read."""

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from crowdveil.em.kernels.jit import compile_with_numba
 from crowdveil.em.kernels.numba_loops.layout import BATCH, INDEX, PREFETCH_DISTANCE, prefetch
 from crowdveil.em.kernels.numba_loops.special_functions import (
     FAST,
@@ -21,7 +22,6 @@ from crowdveil.em.kernels.numba_loops.special_functions import (
     sum_of_known_label_scores,
     write_posteriors_and_largest_change,
 )
-from crowdveil.jit import compile_with_numba
 
 
 @cache

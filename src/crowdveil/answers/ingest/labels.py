@@ -1,0 +1,324 @@
+"""Encoding of label columns, and merging of label spellings.
+
+Spellings of one label agree up to outer spaces, invisible characters, case, Unicode form and number format.
+"""
+
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from decimal import Decimal, InvalidOperation
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from crowdveil.answers.ingest.checked_column_codes import (
+    MISSING,
+    TEXT_RULE,
+    CodedColumn,
+    has_lone_surrogate,
+    parse_numbers,
+    refuse_if_rows_empty_or_marked,
+    with_sorted_distinct_numbers,
+)
+from crowdveil.answers.ingest.choices import ChoiceOptions, columns_by_choice, notes_on_shared_separators
+from crowdveil.answers.ingest.column_readers import ReportColumns
+from crowdveil.channels.alphabet import MAX_LABELS, NULL, Categories, first_names_and_count_of_others
+from crowdveil.display.counts import number_of
+from crowdveil.errors import ReportsError
+from crowdveil.hints import advice, one_of
+
+LabelMap = tuple[tuple[str, str], ...]
+"""Pairs of a label and the one that replaces it."""
+LABELS_SHOWN, NAMES_SHOWN = 10, 3
+INVISIBLE = "Cf"
+"""Unicode category of format characters: zero-width space, soft hyphen, byte-order mark."""
+MAX_NUMBER_LENGTH = 400
+"""Largest length of a text that is parsed as a number, in characters."""
+
+
+def merge_spellings(column: CodedColumn, known: Sequence[str]) -> CodedColumn:
+    """Return a label column with merged spellings.
+
+    Args:
+        column: labels.
+        known: the alphabet, if given: a text is replaced by the only label that it is a spelling of. Otherwise by the
+            most frequent spelling (ties: the first in code-point order), in NFC and without outer spaces.
+    """
+    column = with_sorted_distinct_numbers(column)
+    texts = [str(name) for name in column.names.tolist()]
+    counts = np.bincount(column.codes[column.codes != MISSING], minlength=len(texts))
+    chosen = _replaced_by_known_labels(texts, known) if known else _replaced_by_most_frequent(texts, counts)
+    return column.with_merged_names(chosen)
+
+
+def mapped_label(text: str, given: Mapping[str, str]) -> str:
+    """Return the label that replaces a label by a map: as it is written, else without outer spaces."""
+    return given.get(text, given.get(text.strip(), text))
+
+
+def map_labels(column: CodedColumn, given: LabelMap) -> tuple[CodedColumn, tuple[str, ...]]:
+    """Return a column of labels that are replaced by a map, and notes on the labels that remain."""
+    texts, known = [str(name) for name in column.names.tolist()], dict(given)
+    mapped = column.with_merged_names([mapped_label(text, known) for text in texts])
+    counts = np.bincount(mapped.codes[mapped.codes != MISSING], minlength=len(mapped.names))
+    absent = [repr(name) for name in known if name not in {*texts, *map(str.strip, texts)}]
+    unused = (f"No answer has these labels of the map: {', '.join(absent)}.",) if absent else ()
+    return mapped, (f"Labels after the map: {labels_with_counts(mapped.names.tolist(), counts)}.", *unused)
+
+
+def labels_with_counts(names: Sequence[Any], counts: NDArray[np.integer]) -> str:
+    """Return the first labels with their numbers of answers, and how many more there are; without NULL."""
+    given = [(name, count) for name, count in zip(names, counts.tolist(), strict=True) if name != NULL]
+    more = f" and {len(given) - LABELS_SHOWN} more" if len(given) > LABELS_SHOWN else ""
+    return ", ".join(f"{str(name)!r} ({number_of(count, 'answer')})" for name, count in given[:LABELS_SHOWN]) + more
+
+
+class StatedReading(Protocol):
+    """What a user states of labels and choices."""
+
+    @property
+    def multiple(self) -> str | None:
+        """Separator of choices, as of `ChoiceOptions`."""
+
+    @property
+    def choices(self) -> ChoiceOptions:
+        """How answers of several choices are read."""
+
+    @property
+    def label_map(self) -> LabelMap:
+        """Labels that are replaced by others."""
+
+
+def columns_as_stated(columns: ReportColumns, stated: StatedReading) -> tuple[ReportColumns, tuple[str, ...]]:
+    """Return the columns with mapped labels and a task for each choice, and notes on labels, names and choices.
+
+    Raises:
+        ReportsError: as `columns_by_choice`.
+    """
+    notes: tuple[str, ...] = ()
+    if stated.label_map:
+        value, notes = map_labels(columns.value, stated.label_map)
+        columns = replace(columns, value=value)
+    notes += notes_on_similar_names(columns.task, columns.worker)
+    if stated.multiple is not None or columns.may_have_choices:
+        columns, more = columns_by_choice(columns, stated.choices)
+        shared = () if columns.value_name == "value" else notes_on_shared_separators(columns.value.names)
+        notes += more + (shared if stated.multiple is None else ())
+    return columns, notes
+
+
+def notes_on_similar_names(task: CodedColumn, worker: CodedColumn) -> tuple[str, ...]:
+    """Return notes on names of tasks, and of workers, that differ only as the spellings of a label do.
+
+    Numbers are not compared. The last note counts the answers of a worker to a task that are repeated under such names.
+    """
+    merged, notes = list[CodedColumn](), list[str]()
+    for role, column in (("task", task), ("worker", worker)):
+        place = _place_of_first_similar_name(column.names)
+        merged.append(column if place is None else CodedColumn(column.names, np.append(place, MISSING)[column.codes]))
+        notes += () if place is None else [_note_on_similar_names(role, column, place)]
+    if not notes:
+        return ()
+    changed = np.flatnonzero((merged[0].codes != task.codes) | (merged[1].codes != worker.codes))
+    pairs = {(merged[0].codes[row], merged[1].codes[row]) for row in changed}
+    in_pair = np.isin(merged[0].codes, [one for one, _ in pairs]) & np.isin(merged[1].codes, [one for _, one in pairs])
+    seen: dict[tuple[int, int], set[tuple[int, int]]] = {}
+    for row in np.flatnonzero(in_pair):
+        pair = merged[0].codes[row], merged[1].codes[row]
+        seen.setdefault(pair, set()).add((task.codes[row], worker.codes[row]))
+    repeated = [pair for pair in pairs if len(seen[pair]) > 1]
+    if repeated:
+        first = min(repeated)
+        notes.append(
+            f"If these are one, {number_of(len(repeated), 'answer')} of a worker to a task would be repeated, such as "
+            f"({task.names[first[0]]}, {worker.names[first[1]]})."
+        )
+    return tuple(notes)
+
+
+def _place_of_first_similar_name(names: NDArray[Any]) -> NDArray[np.int32] | None:
+    """Return for each name the position of the first one with the same spelling; None if all differ."""
+    if names.dtype.kind not in "OU" or len(names) < 2:
+        return None
+    texts: Any = pa.array(names, pa.large_string())
+    plain: Any = texts
+    if not pc.all(pc.string_is_ascii(texts)).as_py():
+        plain = pc.utf8_normalize(pc.replace_substring_regex(texts, r"\p{Cf}", ""), "NFC")
+    plain = pc.utf8_lower(pc.utf8_trim_whitespace(plain))
+    if plain.equals(texts) or pc.count_distinct(plain).as_py() == len(names):
+        return None
+    coded = plain.dictionary_encode().indices.to_numpy()
+    _, first, place = np.unique(coded, return_index=True, return_inverse=True)
+    return np.asarray(first[place], dtype=np.int32)
+
+
+def _note_on_similar_names(role: str, column: CodedColumn, place: NDArray[np.int32]) -> str:
+    """Return a note with the first groups of similar names, and their numbers of answers."""
+    counts = np.bincount(column.codes[column.codes != MISSING], minlength=len(place))
+    firsts = np.unique(place[np.flatnonzero(place != np.arange(len(place)))])
+    groups = "; ".join(
+        ", ".join(
+            f"{str(column.names[code])!r} ({number_of(int(counts[code]), 'answer')})"
+            for code in np.flatnonzero(place == first)[:NAMES_SHOWN]
+        )
+        for first in firsts[:NAMES_SHOWN]
+    )
+    more = f"; and {len(firsts) - NAMES_SHOWN} more" if len(firsts) > NAMES_SHOWN else ""
+    return f"These are read as different {role}s: {groups}{more}. Use one spelling for each {role}."
+
+
+def groups_of_same_label_spellings(texts: Sequence[str]) -> list[list[int]]:
+    """Return groups of positions of texts that are spellings of one label; single spellings are omitted."""
+    found: dict[str | Decimal, list[int]] = {}
+    for position, text in enumerate(texts):
+        found.setdefault(_spelling_key(text), []).append(position)
+    return [positions for positions in found.values() if len(positions) > 1]
+
+
+def with_known_spellings(gold: Mapping[Any, Any], known: Sequence[str]) -> dict[Any, Any]:
+    """Return known truths by task, each replaced by the only known label that it is a spelling of, if there is one."""
+    return dict(zip(gold, _replaced_by_known_labels(list(map(str, gold.values())), known), strict=True))
+
+
+def _replaced_by_known_labels(texts: Sequence[str], known: Sequence[str]) -> list[str]:
+    by_key: dict[str | Decimal, list[str]] = {}
+    for name in known:
+        by_key.setdefault(_spelling_key(name), []).append(name)
+    found = [by_key.get(_spelling_key(text), []) for text in texts]
+    return [own[0] if len(own) == 1 and text not in known else text for text, own in zip(texts, found, strict=True)]
+
+
+def _replaced_by_most_frequent(texts: list[str], counts: NDArray[np.int64]) -> list[str]:
+    chosen = [_stripped_nfc(text) for text in texts]
+    for positions in groups_of_same_label_spellings(texts):
+        most = min(positions, key=lambda position: (-counts[position], texts[position]))
+        for position in positions:
+            chosen[position] = _stripped_nfc(texts[most])
+    return chosen
+
+
+def _stripped_nfc(text: str) -> str:
+    return unicodedata.normalize("NFC", text.strip())
+
+
+def _spelling_key(text: str) -> str | Decimal:
+    """Return the common key of all spellings of a label: its number, or the case-folded text."""
+    plain = _stripped_nfc("".join(sign for sign in text if unicodedata.category(sign) != INVISIBLE))
+    # Python parses 1_000 as 1000; in a data file it is a text.
+    if "_" not in plain and len(plain) <= MAX_NUMBER_LENGTH:
+        try:
+            number = Decimal(plain)
+        except InvalidOperation:
+            pass
+        else:
+            if number.is_finite():
+                return number
+    return unicodedata.normalize("NFC", plain.casefold())
+
+
+RESERVED_LABELS = frozenset({"", NULL, "nan", "NaN"})
+MAX_NUMBER_LABELS = 20
+"""Largest number of distinct numbers in a label column of unstated kind: ratings have fewer, counts more."""
+
+
+def alphabet_and_label_codes(
+    column: CodedColumn, alphabet: Categories | None, source: str, *, merged: bool = False
+) -> tuple[Categories, NDArray[np.int16]]:
+    """Return the alphabet (by default the sorted labels that occur) and int16 codes, shape (rows,).
+
+    `merged`: whether spellings were merged before, so that a refusal does not propose it.
+
+    Raises:
+        ReportsError: a label is empty, NaN, NULL or not in the alphabet, or there are too few or too many labels.
+    """
+    column = with_sorted_distinct_numbers(column)
+    texts = [str(name) for name in column.names.tolist()]
+    known = () if alphabet is None else alphabet.names
+    absent = np.array([text.strip() in RESERVED_LABELS and text not in known for text in texts], dtype=bool)
+    refuse_if_rows_empty_or_marked(
+        column,
+        absent,
+        "labels must not be empty, NaN or NULL",
+        source=source,
+        hint=advice("If they mean no answer, skip them: {missing}.", "Remove these rows.", missing="skip"),
+    )
+    refuse_if_rows_empty_or_marked(
+        column, has_lone_surrogate(column.names), TEXT_RULE, source=source, hint="Correct the rows."
+    )
+    if alphabet is None:
+        _require_alphabet_size(texts, source)
+        alphabet = Categories(_sorted_labels(texts))
+    place = {name: code for code, name in enumerate(alphabet.names)}
+    codes = np.array([place.get(text, MISSING) for text in texts], dtype=np.int16)
+    refuse_if_rows_empty_or_marked(
+        column,
+        codes == MISSING,
+        f"every label must be one of {first_names_and_count_of_others(alphabet.names)}",
+        source=source,
+        hint=one_of(
+            "correct the rows",
+            "write NULL for no answer",
+            advice("give all labels ({alphabet})"),
+            "" if merged else advice("merge spellings ({merge_labels})", merge_labels=True),
+            advice("map the labels ({map_labels})"),
+        ),
+        code="unknown label",
+    )
+    return alphabet, codes[column.codes]
+
+
+def refuse_if_numbers_of_unstated_kind(column: CodedColumn, source: str) -> None:
+    """Refuse a label column of unstated kind with many distinct numbers, or some with a decimal comma.
+
+    These may be counts or measurements.
+
+    Raises:
+        ReportsError: more than `MAX_NUMBER_LABELS` distinct values, or one with a comma; all of them are numbers.
+    """
+    names = with_sorted_distinct_numbers(column).names
+    texts = names.tolist() if names.dtype.kind in "OU" else []
+    commas = any("," in name for name in texts)
+    if len(names) <= MAX_NUMBER_LABELS and not commas:
+        return
+    numbers = parse_numbers(np.array([name.replace(",", ".") for name in texts]) if commas else names)
+    if np.isfinite(numbers).all():
+        many = "a decimal comma" if commas else f"more than {MAX_NUMBER_LABELS} different numbers"
+        raise ReportsError(
+            f"the kind of a label column with {many} must be stated",
+            source=source,
+            examples=f"{len(names):,} different numbers from {numbers.min():g} to {numbers.max():g}",
+            hint=advice("Write decimals with a point, or state the comma ({decimal}). ", decimal=",") * commas
+            + one_of(
+                advice("state {kind} if they are numbers", kind="numeric"),
+                advice("state {kind} if they are labels", kind="categorical"),
+                advice("give their scale or labels ({alphabet})", "give their scale or labels"),
+            ),
+        )
+
+
+def _require_alphabet_size(texts: Sequence[str], source: str) -> None:
+    size = len(texts)
+    if not 2 <= size <= MAX_LABELS:
+        raise ReportsError(
+            f"there must be 2 to {MAX_LABELS} different labels",
+            source=source,
+            examples="1 label" if size == 1 else f"{size} different labels",
+            hint=one_of(
+                advice("give all labels ({alphabet})", "give answers with two labels or more"),
+                advice("state {kind} if these are numbers", advice("state {numeric}", numeric=True), kind="numeric"),
+                advice("choose another question, if there are several ({question})"),
+            ),
+            code="one label" if size == 1 else "",
+            values={"label": texts[0]} if size == 1 else None,
+        )
+
+
+def _sorted_labels(texts: list[str]) -> tuple[str, ...]:
+    """Return labels sorted as numbers if all are numbers, else as text."""
+    try:
+        return tuple(sorted(sorted(texts), key=float))
+    except ValueError:
+        return tuple(sorted(texts))

@@ -1,0 +1,157 @@
+"""Copies of remote files, tables and standard input in a temporary folder, with the files of their collection.
+
+A collection stays whole: with a remote file of reports come the certificate and `crowd.json` of its folder, so that it
+is read as it would be on this machine. pyarrow has the file systems of S3, Google Cloud and Hadoop; fsspec has others.
+DuckDB writes a table as Parquet.
+"""
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from fnmatch import fnmatch
+from importlib import import_module
+from pathlib import Path, PurePosixPath
+from typing import Any, BinaryIO
+
+from pyarrow import fs
+
+from crowdveil.answers.ingest.csv_files import Progress
+from crowdveil.answers.sources.location import scheme_of
+from crowdveil.errors import ReportsError
+
+PART_BYTES = 1 << 20
+NATIVE = frozenset({"s3", "s3a", "gs", "gcs", "hdfs", "viewfs", "file"})
+"""Schemes of pyarrow's own file systems."""
+STDIN_FILE, MATCHED = "stdin", "matched"
+"""Names of the copy of standard input, and of the folder of files that match a pattern."""
+DATABASE_HINT = "Rows of other databases come as CSV on standard input, or from a table in DuckDB."
+
+
+def copy_stdin(folder: Path, progress: Progress | None = None) -> Path:
+    """Copy standard input to a file in a folder; return its path."""
+    path = folder / STDIN_FILE
+    with open(path, "wb") as copy:
+        _copy_stream_with_progress(sys.stdin.buffer, copy, 0, progress)
+    return path
+
+
+def copy_duckdb_table_as_parquet(database: str, table: str, folder: Path) -> Path:
+    """Copy a table or view of a DuckDB file, its schema before a point if it has one, as Parquet; return its path.
+
+    Raises:
+        ReportsError: DuckDB is missing, or the database or table cannot be read.
+    """
+    path = folder / "table.parquet"
+    name = ".".join('"{}"'.format(part.replace('"', '""')) for part in table.split("."))
+    with (
+        _errors_as_report_errors(
+            f"{database}?{table}", "this database", "duckdb", "database and its table", DATABASE_HINT
+        ),
+        import_module("duckdb").connect(database, read_only=True) as connection,
+    ):
+        connection.sql(f"SELECT * FROM {name}").write_parquet(str(path))
+    return path
+
+
+def copy_remote_files(url: str, folder: Path, companions: Sequence[str], progress: Progress | None = None) -> Path:
+    """Copy a remote file, folder, or the files that match a pattern; return the path of the copied file or folder.
+
+    Args:
+        url: such as `s3://bucket/answers.parquet`, `s3://bucket/parts` or `s3://bucket/parts/*.parquet`.
+        folder: local folder for the copy.
+        companions: names of files that are copied, too, if they lie beside a file.
+        progress: called with the bytes copied so far and the size of each file.
+
+    Raises:
+        ReportsError: an unknown scheme, a missing package, no such file, or no permission.
+    """
+    hint = f"Check the URL, and the credentials of this machine. {DATABASE_HINT}"
+    with _errors_as_report_errors(_url_without_credentials(url), f"{scheme_of(url)}://", "remote", "remote file", hint):
+        return _copy_files_matching_path(*_open_file_system(url), folder, companions, progress)
+
+
+@contextmanager
+def _errors_as_report_errors(source: str, what: str, extra: str, thing: str, hint: str) -> Iterator[None]:
+    """Turn the errors of file systems and databases, which have no common class, into a ReportsError."""
+    try:
+        yield
+    except MemoryError:
+        raise
+    except ImportError as error:
+        raise ReportsError(
+            f"the Python package {error.name} is needed to read {what}",
+            source=source,
+            hint=f"pip install 'crowdveil[{extra}]', and the package of a file system of its own, such as adlfs.",
+        ) from error
+    except Exception as error:
+        raise ReportsError(
+            f"the {thing} must exist and be readable",
+            source=source,
+            examples=str(error).partition("\n")[0][:200],
+            hint=hint,
+        ) from error
+
+
+def _open_file_system(url: str) -> tuple[Any, str]:
+    """Return file system and path of a URL."""
+    if scheme_of(url) in NATIVE:
+        remote, path = fs.FileSystem.from_uri(url.replace("s3a://", "s3://", 1).replace("gcs://", "gs://", 1))
+        return remote, path
+    found, path = import_module("fsspec").core.url_to_fs(url)
+    return fs.PyFileSystem(fs.FSSpecHandler(found)), path
+
+
+def _copy_files_matching_path(
+    remote: Any, path: str, folder: Path, companions: Sequence[str], progress: Progress | None
+) -> Path:
+    name, base = PurePosixPath(path).name, path.rpartition("/")[0]
+    kind, found, target = remote.get_file_info(path).type, [path], folder
+    if any(sign in path for sign in "*?["):
+        base = path[: min(path.find(sign) for sign in "*?[" if sign in path)].rpartition("/")[0]
+        found, target = [file for file in _files_below(remote, base) if fnmatch(file, path)], folder / MATCHED
+    elif kind == fs.FileType.Directory:
+        base, found, target = path, _files_below(remote, path), folder / (name or "folder")
+    elif kind != fs.FileType.File:
+        found = []
+    if not found:
+        raise FileNotFoundError("no such file or folder, or no file there")
+    beside = sorted({str(PurePosixPath(file).parent / one) for file in found for one in companions}.difference(found))
+    found += [info.path for info in remote.get_file_info(beside) if info.type == fs.FileType.File]
+    for file in found:
+        _copy_file(remote, file, target / _relative_path_inside(file, base), progress)
+    return target / name if target == folder else target
+
+
+def _files_below(remote: Any, base: str) -> list[str]:
+    found = remote.get_file_info(fs.FileSelector(base, recursive=True))
+    return sorted(info.path for info in found if info.type == fs.FileType.File)
+
+
+def _relative_path_inside(path: str, base: str) -> PurePosixPath:
+    """Return a path relative to the folder that is copied, which it must not leave."""
+    relative = PurePosixPath(path).relative_to(base.rstrip("/"))
+    if ".." in relative.parts:
+        raise FileNotFoundError(f"a path outside the folder: {relative}")
+    return relative
+
+
+def _copy_file(remote: Any, path: str, target: Path, progress: Progress | None) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with remote.open_input_stream(path, compression=None) as stream, open(target, "wb") as copy:
+        _copy_stream_with_progress(stream, copy, remote.get_file_info(path).size or 0, progress)
+
+
+def _copy_stream_with_progress(stream: Any, copy: BinaryIO, size: int, progress: Progress | None) -> None:
+    done = 0
+    while part := stream.read(PART_BYTES):
+        copy.write(part)
+        done += len(part)
+        if progress is not None:
+            progress(done, max(size, done))
+
+
+def _url_without_credentials(url: str) -> str:
+    """Return a URL without user, password and query, for messages."""
+    scheme, _, rest = url.partition("://")
+    host, slash, path = rest.partition("?")[0].partition("/")
+    return f"{scheme}://{host.rpartition('@')[2]}{slash}{path}"

@@ -1,0 +1,116 @@
+"""Results of a closed campaign: reports, certificate, truths, workers, page and statement, computed in memory.
+
+No file exists while they are computed. The result is kept in memory until the process ends or learns of the purge,
+within an hour; no session reaches it after the purge. Each process computes its own, with the same bytes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Lock
+
+from crowdveil.answers.facts.inputs import Input
+from crowdveil.campaign.files.campaign_reports import CollectedQuestion, export_folder_per_question, warning_of_formulas
+from crowdveil.campaign.files.folder import CAMPAIGN_FILE
+from crowdveil.campaign.rules.document import Campaign
+from crowdveil.campaign.service.export_and_purge import collect_closed_campaign
+from crowdveil.campaign.service.store import Store
+from crowdveil.campaign.statement.collection import joint_statement_of_questions, statement_of_evidence
+from crowdveil.campaign.statement.facts import campaign_text
+from crowdveil.inference.infer import infer
+from crowdveil.pages.results_page import QuestionResults, results_page
+from crowdveil.privacy.statement import PrivacyStatement, statement_text
+from crowdveil.storage.crowd import ASSIGNMENT_FILE, CERTIFICATE_FILE, CROWD_FILE, REPORTS_FILE
+from crowdveil.storage.estimate_files import estimate_files_in_memory
+from crowdveil.storage.results.result_files import Results as InferredResults
+
+PAGE_FILE, STATEMENT_FILE, TRUTHS_FILE = "report.html", "statement.txt", "truths.csv"
+DOWNLOADS = {
+    REPORTS_FILE: "reports, as infer reads them",
+    CERTIFICATE_FILE: "certificate of the channel",
+    CROWD_FILE: "tasks, workers and provenance of the reports",
+    ASSIGNMENT_FILE: "which task was assigned to whom",
+    TRUTHS_FILE: "inferred truths",
+    "workers.csv": "inferred quality of workers",
+    CAMPAIGN_FILE: "the campaign",
+    PAGE_FILE: "the page of results, to mail or file",
+    STATEMENT_FILE: "the statement of privacy",
+}
+"""Files of a result, with what they hold."""
+
+
+@dataclass(frozen=True, eq=False)
+class CampaignResult:
+    """Files of a result by name, the statement of privacy, warnings of the inference, and what the truths depend on.
+
+    With several questions the names of their files begin with their folder; digest and inputs are those of the first.
+    """
+
+    files: dict[str, bytes]
+    statement: PrivacyStatement
+    warnings: tuple[str, ...]
+    reports_sha256: str
+    inputs: tuple[Input, ...]
+
+
+class Results:
+    """Results of the campaigns of a store, one computation at a time."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._lock = Lock()
+        self._computed: dict[bytes, CampaignResult] = {}
+        store.on_purge(self.drop_computed_result)
+
+    def computed_result_or_none(self, digest: bytes) -> CampaignResult | None:
+        """Return a result that this process has computed; None without one."""
+        return self._computed.get(digest)
+
+    def result_computed_once_after_closing(self, digest: bytes) -> CampaignResult:
+        """Return the result of a closed campaign, computed on the first call.
+
+        Raises:
+            Problem: `unknown` or `purged`.
+            SettingsError: the campaign is open, or has fewer than `min_reports` reports.
+        """
+        with self._lock:
+            if digest not in self._computed:
+                self._computed[digest] = _infer_and_render_results(self._store, digest)
+            return self._computed[digest]
+
+    def drop_computed_result(self, digest: bytes) -> None:
+        """Remove a result, after a computation in progress."""
+        with self._lock:
+            self._computed.pop(digest, None)
+
+
+def _infer_and_render_results(store: Store, digest: bytes) -> CampaignResult:
+    campaign = store.campaign(digest)
+    collected = collect_closed_campaign(store, digest)
+    folders = export_folder_per_question(Path(), campaign)
+    answered, notes, files = list[QuestionResults](), list[str](), dict[str, bytes]()
+    for folder, one in zip(folders, collected, strict=True):
+        found, written = _infer_question(one, campaign)
+        answered.append(found)
+        files |= {(folder / name).as_posix(): contents for name, contents in written.items()}
+        said = [*found.results.notes, *warning_of_formulas(one.campaign)]
+        notes += [note if len(collected) == 1 else f"{folder.name}: {note}" for note in said]
+    text, statement = campaign_text(campaign), joint_statement_of_questions([one.statement for one in answered])
+    files[PAGE_FILE] = results_page(answered, statement, text=text).html.encode("utf-8")
+    files[STATEMENT_FILE] = statement_text(statement, text.facts).encode("utf-8")
+    files[CAMPAIGN_FILE] = campaign.to_bytes()
+    first = answered[0].results
+    return CampaignResult(dict(sorted(files.items())), statement, tuple(notes), first.reports_sha256, first.inputs)
+
+
+def _infer_question(one: CollectedQuestion, campaign: Campaign) -> tuple[QuestionResults, dict[str, bytes]]:
+    """Return the results of a question, and its files by name."""
+    inference = infer(one.evidence)
+    estimated = estimate_files_in_memory(inference.estimate)
+    digest = hashlib.sha256(estimated[TRUTHS_FILE]).hexdigest()
+    results = InferredResults(inference.estimate, digest, one.evidence.sha256, inference.notes, inference.inputs)
+    stated = statement_of_evidence(one.evidence, campaign)
+    files = {name: contents for name, contents in (one.files | estimated).items() if name in DOWNLOADS}
+    return QuestionResults(results, stated, one.evidence, campaign_text(one.campaign)), files

@@ -1,0 +1,154 @@
+"""Mechanism of a campaign: as its settings state it, designed for what they expect, or recommended by a plan."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from math import inf
+
+import numpy as np
+
+from crowdveil.campaign.planning.expected_error import expectation_within_cells, planned_campaign
+from crowdveil.campaign.settings.build import BuildMechanism, mechanism_of_requested_epsilon_or_budget
+from crowdveil.campaign.settings.privacy_request import PLAN
+from crowdveil.campaign.settings.settings_file import CampaignSettings
+from crowdveil.channels.alphabet import Alphabet
+from crowdveil.design.channel_design import design_channel
+from crowdveil.mechanisms import ChannelMechanism, Designed, QuantizedResponse, RandomizedResponse
+from crowdveil.planning import Campaign, candidates
+from crowdveil.planning.expected_campaign import expected_objective
+from crowdveil.planning.plan import predict_group
+from crowdveil.planning.worker_budget import (
+    LARGEST_CELL_EPSILON,
+    most_cells_of_a_worker,
+    plan_row_with_least_expected_error,
+    task_loads_per_worker_to_compare,
+    with_most_tasks_per_worker,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChosenMechanism:
+    """Mechanism of a campaign.
+
+    Attributes:
+        source: the settings; with "plan", `per_worker` is the planned number of tasks.
+        build: mechanism of an epsilon of a single answer, in nats.
+        method: estimator of the plan; None for the usual one.
+        planned: whether a plan chose it.
+        others: the same as `build` for the other channels, of levels or of groups of cuts.
+    """
+
+    source: CampaignSettings
+    build: BuildMechanism
+    method: str | None = None
+    planned: bool = False
+    others: tuple[BuildMechanism, ...] = ()
+
+    @property
+    def most_tasks(self) -> int:
+        """Tasks of the worker with most, if each gets as many as the exclusions leave."""
+        own = self.source
+        return own.per_worker or len(own.rows) - min(map(len, own.excluded))
+
+    @property
+    def mechanism_at_epsilon_or_budget_share(self) -> ChannelMechanism:
+        """Mechanism of the devices, with the epsilon of a single answer or a share of the budget.
+
+        Raises:
+            SettingsError: epsilon or alphabet are refused.
+        """
+        own = self.source
+        return mechanism_of_requested_epsilon_or_budget(
+            own.privacy, own.alphabet, own.participation, cells=self.most_tasks, build=self.build
+        )
+
+
+def mechanism_of_campaign_settings(source: CampaignSettings) -> ChosenMechanism:
+    """Return the mechanism of a campaign; of levels the tasks per worker are those of the most private one.
+
+    What the settings expect is public, so a table that is chosen for it costs no privacy; the table is in the
+    certificate, and so in the campaign's hash.
+
+    Raises:
+        SettingsError: an expectation is out of range, or epsilon or alphabet are refused.
+        ReportsError: the file of the prior is damaged, or does not name exactly the labels.
+    """
+    first, *others = source.privacy.one_request_per_channel
+    chosen = _chosen_mechanism_of_one_channel(replace(source, privacy=first))
+    fixed = replace(chosen.source, per_worker=chosen.most_tasks)
+    builds = tuple(_chosen_mechanism_of_one_channel(replace(fixed, privacy=request)).build for request in others)
+    return replace(chosen, source=replace(chosen.source, privacy=source.privacy), others=builds)
+
+
+def _chosen_mechanism_of_one_channel(source: CampaignSettings) -> ChosenMechanism:
+    """Return the mechanism of one channel; errors as `mechanism_of_campaign_settings`."""
+    privacy = source.privacy
+    if privacy.mechanism == PLAN:
+        return _best_within_budget(source) if privacy.epsilon_per_answer is None else _best_at_epsilon(source)
+    if not privacy.is_designed_for_expected_answers:
+        return ChosenMechanism(
+            source=source, build=partial(privacy.mechanism_of_answer_epsilon, source.alphabet, source.participation)
+        )
+    objective = expected_objective(source.alphabet, expectation_within_cells(source), source.participation)
+    if privacy.mechanism == QuantizedResponse.name:
+        return ChosenMechanism(source=source, build=partial(QuantizedResponse.for_objective, objective))
+
+    def design(epsilon: float) -> Designed:
+        # NULL apart from labels, as on the command line: inference then learns participation.
+        return Designed.from_channel(design_channel(objective, epsilon, null_apart=True))
+
+    return ChosenMechanism(source=source, build=design)
+
+
+def _best_within_budget(source: CampaignSettings) -> ChosenMechanism:
+    """Return the plan's choice of mechanism, and of tasks per worker if the settings leave them open."""
+    budget = source.privacy.budget_per_worker
+    assert budget is not None
+    choice = plan_row_with_least_expected_error(list(_campaigns_by_tasks_per_worker(source)), budget)
+    if source.per_worker is None and choice.campaign.assigned_per_task is not None:
+        source = replace(source, per_worker=choice.cost.cells)
+    mechanism = _on_answer_scale_with_blocks(choice.mechanism, source.alphabet)
+    assert isinstance(mechanism, RandomizedResponse | QuantizedResponse)
+
+    def build(epsilon: float) -> ChannelMechanism:
+        return replace(mechanism, epsilon=min(epsilon, LARGEST_CELL_EPSILON))
+
+    return ChosenMechanism(source=source, build=build, method=choice.campaign.method, planned=True)
+
+
+def _campaigns_by_tasks_per_worker(source: CampaignSettings) -> Iterator[Campaign]:
+    """Yield the campaign with each number of tasks per worker that its settings allow."""
+    campaign = planned_campaign(source)
+    if source.per_worker is not None or source.relay is not None:
+        yield campaign
+        return
+    most = campaign.tasks - max(map(len, source.excluded))
+    campaign = replace(campaign, assigned_per_task=None)
+    for load in task_loads_per_worker_to_compare(campaign):
+        variant = with_most_tasks_per_worker(campaign, load)
+        if variant.assigned_per_task is None or most_cells_of_a_worker(variant) <= most:
+            rate = source.expected.answered * variant.reporters_per_task / variant.workers
+            yield replace(variant, objective=replace(variant.objective, participation_rate=rate))
+
+
+def _best_at_epsilon(source: CampaignSettings) -> ChosenMechanism:
+    """Return the plan's candidate with the least expected error at an epsilon of a single answer."""
+    campaign, epsilon = planned_campaign(source), source.privacy.epsilon_per_answer
+    assert epsilon is not None
+    # A channel designed on a coarser scale than the campaign's names labels that its blocks do not begin with.
+    group = candidates(campaign, epsilon, without_designed=campaign.crowd.alphabet != source.alphabet)
+    best = min(predict_group(campaign, epsilon, group, inf), key=lambda result: result.prediction.error)
+    mechanism = _on_answer_scale_with_blocks(best.mechanism, source.alphabet)
+    return ChosenMechanism(source=source, build=lambda _: mechanism, method=best.campaign.method, planned=True)
+
+
+def _on_answer_scale_with_blocks(mechanism: ChannelMechanism, alphabet: Alphabet) -> ChannelMechanism:
+    """Return a mechanism over the coarser scale of a plan on the scale of the answers, where its labels are blocks."""
+    if mechanism.alphabet == alphabet:
+        return mechanism
+    whole = range(1, mechanism.alphabet.size)
+    nearest = np.abs(alphabet.values[:, np.newaxis] - mechanism.alphabet.values).argmin(axis=1)
+    cuts = np.searchsorted(nearest, mechanism.cuts if isinstance(mechanism, QuantizedResponse) else whole).tolist()
+    return QuantizedResponse(
+        alphabet=alphabet, epsilon=mechanism.epsilon, participation=mechanism.participation, cuts=tuple(cuts)
+    )

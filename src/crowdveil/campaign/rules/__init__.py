@@ -1,0 +1,1 @@
+"""Rules of campaigns: documents, reports and tokens, as devices and services read them."""

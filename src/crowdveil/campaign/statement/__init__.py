@@ -1,0 +1,1 @@
+"""Statements of privacy of campaigns and of the reports they collect."""

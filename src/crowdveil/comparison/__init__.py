@@ -1,0 +1,1 @@
+"""Comparison of mechanisms and methods on one crowd."""

@@ -1,0 +1,1 @@
+"""Design of channels, and mechanisms from their settings."""

@@ -1,0 +1,1 @@
+"""Copies among workers: answers compared by pairs, near-copies, and abilities of pairs."""

@@ -1,1 +1,0 @@
-"""Scores of estimates against known truths."""

@@ -1,0 +1,1 @@
+"""Truths with labels of their own, inferred by a panel of workers."""

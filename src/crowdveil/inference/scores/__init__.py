@@ -1,0 +1,1 @@
+"""Scores of an inference against known truths, and decisions."""

@@ -1,0 +1,282 @@
+"""Estimates from known truths: draws of gold, prediction-powered estimates, shares, and stacking."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.stats import t
+
+from crowdveil.answers.reports import Reports
+from crowdveil.channels.alphabet import Categories
+from crowdveil.channels.channel_table import ChannelTable
+from crowdveil.errors import ReportsError
+from crowdveil.inference.gold_draw import require_gold_is_start_of_draw, seeded_order_of_tasks, tasks_in_draw_order
+from crowdveil.inference.stacking import (
+    Regression,
+    features_with_weights_by_label,
+    fit_regression,
+    mixture_weights,
+    warning_if_gold_worsens_log_loss,
+)
+from crowdveil.mechanisms import RandomizedResponse
+from crowdveil.quality.prediction_powered import (
+    SQUARE,
+    SampledValues,
+    interval_of_mean_difference,
+    regression_coefficient,
+    rogan_gladen,
+    share_interval,
+    wilson_interval_of_binary_sample,
+)
+from crowdveil.quality.shares import label_shares, shares_and_interval_ends
+from crowdveil.randomness import seeded
+
+TASKS = [f"t{number}" for number in range(40)]
+
+
+def test_every_task_is_equally_likely() -> None:
+    """Over 4,000 seeds each task is among the first 10 in 25 % of draws, within five standard errors (.7 %)."""
+    first = np.concatenate([seeded_order_of_tasks(TASKS, seed)[:10] for seed in range(4000)])
+    shares = np.bincount(first, minlength=40) / 4000
+
+    assert np.abs(shares - 0.25).max() < 5 * (0.25 * 0.75 / 4000) ** 0.5
+
+
+def test_the_order_does_not_depend_on_the_order_of_tasks_or_on_new_ones() -> None:
+    """Tasks keep their order in other lists and beside new tasks; those without reports are not drawn."""
+    order = [TASKS[place] for place in seeded_order_of_tasks(TASKS, 7)]
+    shuffled = [*TASKS[::-1], "new"]
+    again = [shuffled[place] for place in seeded_order_of_tasks(shuffled, 7)]
+
+    assert order == [task for task in again if task != "new"]
+    reports = np.ones(40, dtype=np.int64)
+    reports[TASKS.index(order[0])] = 0
+    assert order[1:] == tasks_in_draw_order(TASKS, reports, 7)
+
+
+def test_gaps_are_refused() -> None:
+    """Gold without a task that was drawn before others is refused by name; tasks without reports do not count."""
+    order = [TASKS[place] for place in seeded_order_of_tasks(TASKS, 7)]
+    gold = dict.fromkeys(order[:12], "yes")
+
+    require_gold_is_start_of_draw(gold | {"unasked": "no"}, order, 7)
+    del gold[order[3]]
+    with pytest.raises(ReportsError, match=f"1 are missing.*{order[3]}"):
+        require_gold_is_start_of_draw(gold, order, 7)
+
+
+GENERATOR = np.random.default_rng(3)
+VALUES = (GENERATOR.random(30) < 0.4).astype(float)
+PREDICTED = 0.6 * VALUES + 0.4 * GENERATOR.random(30)
+
+
+def sampled(values: np.ndarray = VALUES, predicted: np.ndarray = PREDICTED, items: int = 200) -> SampledValues:
+    """Return a sample whose predictions have the mean .45 over all items."""
+    return SampledValues(values, predicted, 0.45, items)
+
+
+def test_a_share_follows_the_formula_written_as_loops() -> None:
+    """The estimate is l mean(f) + mean(y - l f), its interval that of Wilson for n_e answers."""
+    n = len(VALUES)
+    means = sum(VALUES) / n, sum(PREDICTED) / n
+    products = sum((y - means[0]) * (f - means[1]) for y, f in zip(VALUES, PREDICTED, strict=True))
+    weight = min(max(products / sum((f - means[1]) ** 2 for f in PREDICTED), 0.0), 1.0)
+    residuals = [y - weight * f for y, f in zip(VALUES, PREDICTED, strict=True)]
+    share = weight * 0.45 + sum(residuals) / n
+    squares = sum((d - sum(residuals) / n) ** 2 for d in residuals)
+    plain = share * (1 - share) + SQUARE / n
+    effective = n * plain / ((squares + SQUARE) / (n - 2)) / (1 - n / 200)
+    z = float(t.ppf(0.95, n - 2))
+    middle = (share + z * z / 2 / effective) / (1 + z * z / effective)
+    half = z * math.sqrt(share * (1 - share) / effective + z * z / 4 / effective**2) / (1 + z * z / effective)
+
+    found = share_interval(sampled())
+
+    assert np.allclose(found, (share, middle - half, middle + half), rtol=1e-12)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("share", [0.05, 0.3, 0.5])
+def test_the_intervals_hold_and_are_shorter(share: float) -> None:
+    """In 2,000 samples of 50 among 400 they hold 87 to 95 %, at most .75 as wide as the sample alone.
+
+    The standard error of a coverage of 90 % is .7 percentage points.
+    """
+    source = np.random.default_rng(5)
+    truths = (np.arange(400) < 400 * share).astype(float)
+    predicted = np.clip(truths * 0.9 + 0.05 + source.normal(0, 0.15, 400), 0, 1)
+    held, widths, alone = 0, 0.0, 0.0
+    for _ in range(2000):
+        at = source.permutation(400)[:50]
+        low, high = share_interval(SampledValues(truths[at], predicted[at], float(predicted.mean()), 400))[1:]
+        only = wilson_interval_of_binary_sample(truths[at], 400)
+        held += low <= share <= high
+        widths, alone = widths + high - low, alone + only.high - only.low
+
+    assert 0.87 <= held / 2000 <= 0.95
+    assert widths <= 0.75 * alone
+
+
+def test_an_end_is_where_the_sample_contradicts_nothing() -> None:
+    """If no known value is 1, the share may be 0; if all are 1, it may be 1; all items known leave no doubt."""
+    assert 0.0 == share_interval(sampled(values=np.zeros(30))).low
+    assert 1.0 == share_interval(sampled(values=np.ones(30)), 1.0, 0.1).high
+    assert len({*share_interval(sampled(items=30))}) == 1
+
+
+def test_a_difference_follows_the_formula() -> None:
+    """Its estimate is l mean(f) + mean(d), its half width the t quantile times the standard error."""
+    values, predicted = VALUES - VALUES[::-1], PREDICTED - PREDICTED[::-1]
+    weight = regression_coefficient(values, predicted)
+    residuals = values - weight * predicted
+    error = math.sqrt((((residuals - residuals.mean()) ** 2).sum() + SQUARE) / 29 / 30 * (1 - 30 / 200))
+
+    found = interval_of_mean_difference(SampledValues(values, predicted, 0.1, 200), weight)
+
+    assert found.estimate == pytest.approx(weight * 0.1 + residuals.mean())
+    assert found.high - found.estimate == pytest.approx(float(t.ppf(0.95, 29)) * error)
+
+
+def test_rogan_and_gladen_undo_known_errors() -> None:
+    """Shares of decisions give the prevalences from which they follow; gold without one of the truths gives none."""
+    truths = np.repeat([0, 1], [10, 10])
+    decided = np.concatenate([np.repeat([0, 1], [8, 2]), np.repeat([0, 1], [1, 9])])
+    shares = 0.3 * np.array([0.8, 0.2]) + 0.7 * np.array([0.1, 0.9])
+
+    assert np.allclose(rogan_gladen(truths, decided, shares), [0.3, 0.7])
+    assert np.isnan(rogan_gladen(np.zeros(20, dtype=np.int64), decided, shares)).all()
+
+
+YES_NO = Categories(("no", "yes"))
+ONE_REPORT = np.eye(3)
+
+
+def table(epsilon: float, participation: Any = "protected") -> NDArray[np.float64]:
+    """Return P(report | answer) of randomized response."""
+    return RandomizedResponse(alphabet=YES_NO, epsilon=epsilon, participation=participation).channel().probabilities
+
+
+def on_a_grid(likelihood: Any) -> tuple[float, NDArray[np.float64]]:
+    """Return the best share of yes among answers, and all shares within the 90 % loss, of a grid over the simplex.
+
+    Args:
+        likelihood: function of an array of shares (no, yes, no answer).
+    """
+    share, none = np.meshgrid(np.linspace(0.001, 0.999, 999), np.linspace(0, 0.999, 500), indexing="ij")
+    found = likelihood(np.stack(((1 - share) * (1 - none), share * (1 - none), none), axis=-1)).max(axis=1)
+    return float(share[found.argmax(), 0]), share[:, 0][found >= found.max() - 2.705543 / 2]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("counts", [(30, 12, 18), (4, 1, 9), (3, 40, 3)])
+def test_share_and_interval_are_those_of_a_grid_search(counts: tuple[int, ...]) -> None:
+    """Maximum and both ends, each with one more report against it, equal a grid search over the simplex."""
+    channel, y = table(2.0), np.array(counts, dtype=float)
+    share, low, high = shares_and_interval_ends(y[None], channel, 2)[:, 0, 1]
+    no, yes = (on_a_grid(lambda f, more=more: np.log(f @ channel) @ (y + more)) for more in ONE_REPORT[:2])
+
+    assert on_a_grid(lambda f: np.log(f @ channel) @ y)[0] == pytest.approx(share, abs=0.002)
+    assert (no[1].min(), yes[1].max()) == pytest.approx((low, high), abs=0.002)
+
+
+def test_groups_of_workers_are_combined_by_likelihood() -> None:
+    """Two channels give the grid search over the product of their likelihoods."""
+    rng = np.random.default_rng(5)
+    answers = rng.choice(3, p=(0.6, 0.2, 0.2), size=200)
+    workers = np.array([f"w{k}" for k in range(200)])
+    channels = [RandomizedResponse(alphabet=YES_NO, epsilon=e).channel() for e in (1.0, 3.0)]
+    sent = np.concatenate([one.sample(answers[k::2], seeded(k)) for k, one in enumerate(channels)])
+    names = np.concatenate((workers[::2], workers[1::2]))
+    kept = sent < 2
+    reports = Reports.from_arrays(
+        np.zeros(kept.sum(), dtype=int), names[kept], np.array(YES_NO.names)[sent[kept]],
+        alphabet=YES_NO, tasks=[0], workers=workers.tolist(),
+    )  # fmt: skip
+    combined = ChannelTable.by_worker(channels, {name: k % 2 for k, name in enumerate(workers)})
+    counts = [np.bincount(part, minlength=3) for part in (sent[:100], sent[100:])]
+
+    found = label_shares(reports, combined)
+    best, _ = on_a_grid(
+        lambda f: sum(np.log(f @ one.probabilities) @ y for one, y in zip(channels, counts, strict=True))
+    )
+
+    assert best == pytest.approx(found.share[0, 1], abs=0.002)
+    assert ("no", "yes", "NULL", 200) == (*found.symbols, found.reports[0])
+
+
+def test_answers_have_plain_proportions() -> None:
+    """Without a channel shares are those of the answers; a task without an answer has none, and all of [0, 1]."""
+    reports = Reports.from_arrays(["a"] * 4, [1, 2, 3, 4], ["no", "yes", "yes", "yes"], tasks=["a", "b"])
+    found = label_shares(reports)
+
+    np.testing.assert_allclose(found.share, [[0.25, 0.75], [np.nan, np.nan]], atol=1e-6)
+    assert ((0.0, 0.0), (1.0, 1.0)) == (tuple(found.low[1]), tuple(found.high[1]))
+    assert found.high[0, 0] == pytest.approx(1 - found.low[0, 1], abs=1e-5)
+
+
+def test_numbers_and_repeated_answers_are_refused() -> None:
+    """A share needs labels, and counts a worker once."""
+    with pytest.raises(ReportsError, match="Give the scale of the numbers, or their labels: alphabet"):
+        label_shares(Reports.from_arrays(["a"], [1], [0.5], numeric=True))
+    with pytest.raises(ReportsError, match="a worker answers a task once"):
+        label_shares(Reports.from_arrays(["a", "a"], [1, 1], ["x", "y"], duplicates="all"))
+
+
+WEIGHTS = np.array([1.5, -0.5, 0.7, 0.0, -0.7])
+
+
+def simulated(tasks: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return features of three labels, two shared and three class biases, and truths drawn from the model."""
+    rng = np.random.default_rng(1)
+    features = np.concatenate(
+        [rng.normal(size=(tasks, 3, 2)), features_with_weights_by_label(np.ones((tasks, 1)), 3)], axis=2
+    )
+    shares = Regression(WEIGHTS, 0.0).probabilities(features)
+    return features, (shares.cumsum(axis=1) > rng.random((tasks, 1))).argmax(axis=1)
+
+
+def test_weights_are_recovered_from_many_truths() -> None:
+    """With 20,000 truths the weights are those that drew them, and all but the sum of the biases is determined."""
+    features, truths = simulated(20_000)
+
+    fit = fit_regression(features, truths, mean=np.zeros(5), deviation=np.full(5, 3.0))
+
+    assert fit.weights == pytest.approx(WEIGHTS, abs=0.06)
+    assert fit.effective == pytest.approx(4.0, abs=0.01)
+
+
+def test_weights_of_a_mixture_follow_the_formula() -> None:
+    """Written as loops: the prior times exp(.1 (2 right - log-loss)) over all truths; one truth leaves the prior."""
+    posteriors = np.random.default_rng(2).dirichlet(np.ones(3), size=(2, 30))
+    truths, prior = np.arange(30) % 3, np.array([0.2, 0.8])
+    for known in (30, 1):
+        weights = []
+        for posterior, share in zip(posteriors, prior, strict=True):
+            evidence = 0.0
+            for row, truth in zip(posterior[:known], truths[:known], strict=True):
+                evidence += 2 * (max(row) == row[truth]) + math.log(max(row[truth], 0.001))
+            weights.append(share * math.exp(0.1 * evidence))
+        found = mixture_weights(posteriors[:, :known], truths[:known], prior)
+        assert found == pytest.approx(np.array(weights) / sum(weights))
+
+    assert mixture_weights(posteriors[:, :0], truths[:0], prior) == pytest.approx(prior)
+
+
+def test_gold_that_makes_probabilities_worse_is_named_with_what_to_do() -> None:
+    """On 40 held-out tasks a rise of the log-loss beyond its standard error gives a warning, a fall or noise none."""
+    truths = np.arange(40) % 2
+    good = np.where(np.eye(2)[truths] > 0, 0.8, 0.2)
+    bad = np.where(np.eye(2)[truths] > 0, 0.6, 0.4)
+    noisy = np.where((np.arange(40) % 4 < 2)[:, None], good, 1 - good)
+
+    (note,) = warning_if_gold_worsens_log_loss(bad, good, truths)
+    assert "log-loss 0.511 on gold tasks that are held out, 0.223 without" in note
+    assert "Leave gold out" in note
+    assert (
+        ()
+        == warning_if_gold_worsens_log_loss(good, bad, truths)
+        == warning_if_gold_worsens_log_loss(noisy, 1 - noisy, truths)
+        == warning_if_gold_worsens_log_loss(bad, bad, truths)
+    )
