@@ -256,7 +256,7 @@ def evidence(alphabet: Categories | Scale, *, workers: int, tasks: int = 12, eps
 def test_what_is_named_is_enough(alphabet: Categories | Scale) -> None:
     """With the named workers or epsilon, workers as assumed are enough; with somewhat fewer they are not."""
     said = sufficiency_sentence(evidence(alphabet, workers=10, epsilon=0.5), 0.5)
-    workers, epsilon = re.findall(r"about ([\d,]+) workers in place of 10, or epsilon ([\d.]+) per answer", said)[0]
+    workers, epsilon = re.findall(r"about ([\d,]+) workers instead of 10, or epsilon ([\d.]+) per answer", said)[0]
 
     assert AS_ASSUMED == sufficiency_sentence(
         evidence(alphabet, workers=int(workers.replace(",", "")), epsilon=0.5), 0.5
@@ -269,7 +269,7 @@ def test_answers_without_a_channel_need_workers() -> None:
     """Epsilon is not named where no noise was added; few workers with little skill may never be enough."""
     said = sufficiency_sentence(evidence(LABELS, workers=1, epsilon=None), 0.1)
 
-    assert re.fullmatch(r".*this would be enough: about \d+ workers in place of 1\.", said)
+    assert re.fullmatch(r".*this would be enough: about \d+ workers instead of 1\.", said)
     assert "Even 100 times as many workers" in sufficiency_sentence(evidence(LABELS, workers=1, epsilon=0.001), 0.1)
 
 
