@@ -155,7 +155,8 @@ def main() -> None:
       crowdveil infer labels.csv --out found
     Randomize answers as devices would, state the privacy loss, infer the truths:
       crowdveil perturb answers.csv --mechanism randomized-response
-                        --epsilon 3 --out sent
+                        --epsilon 3 --labels no,yes --tasks tasks.csv
+                        --workers workers.csv --out sent
       crowdveil account --mechanism randomized-response --epsilon 3
                         --labels no,yes --tasks 100
       crowdveil infer sent/reports.csv --out found
