@@ -95,8 +95,8 @@ def test_gold_tasks_are_mixed_in_evenly(workers: int, gold: int, others: int, da
 @pytest.mark.parametrize(
     ("gold", "per_worker", "rule"),
     [
-        (["x"], 1, "gold tasks are listed among the tasks"),
-        (["t", "t"], 1, "a gold task is named once"),
+        (["x"], 1, "gold tasks must be in the list of tasks"),
+        (["t", "t"], 1, "each gold task must be named once"),
         (["t"], 2, r"gold tasks per worker must be in 1\.\.1"),
         (["t", "u"], 1, "some tasks must not be gold"),
     ],

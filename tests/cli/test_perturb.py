@@ -53,7 +53,7 @@ def test_public_participation_leaves_no_row_out_by_its_value(
     public = ("--participation", "public")
 
     for missing in ("skip", "error"):
-        assert "no row is left out by its value" in refusal(*words, *public, "--missing", missing)
+        assert "no row may be left out because of its value" in refusal(*words, *public, "--missing", missing)
     assert run_json(*words, *public, "--missing", "skip", "--seed", 1)["holds_for"] is None
     Path("every-worker.csv").write_text(Path("every-worker.csv").read_text("utf-8") + "new\n", "utf-8")
     shown = run(*words, *LISTS, "--missing", "skip", "--replace").stdout

@@ -63,7 +63,7 @@ def test_the_constant_of_labels() -> None:
     assert ("low", 1) == (baseline.constant, baseline.moved)
     assert pytest.approx(1 - 1.1 / 3) == baseline.expected_error
     assert pytest.approx(1 - 1.7 / 3) == baseline.estimate_error
-    assert "Constant low: expected error 0.633, the estimate 0.433; 1 truth differs from it." == str(baseline)
+    assert "Always answering low: expected 63.3 % wrong; this estimate: 43.3 %. 1 truth differs." == str(baseline)
 
 
 def test_truths_that_equal_the_constant_are_reported_with_their_ties() -> None:
@@ -83,7 +83,7 @@ def test_the_constant_of_numbers() -> None:
 
     assert ("2", 2, None) == (baseline.constant, baseline.moved, baseline.estimate_error)
     assert pytest.approx(2 / 3) == baseline.expected_error
-    assert "Constant 2: expected error 0.667; 2 truths differ from it." == str(baseline)
+    assert "Always answering 2: expected mean error 0.667. 2 truths differ." == str(baseline)
 
 
 def test_intervals_of_numbers_give_their_expected_error() -> None:

@@ -96,7 +96,7 @@ def test_no_task_is_refused() -> None:
     """Without tasks there is nothing to infer, and no answer would be an answer."""
     nothing = Reports.from_arrays([], [], [], alphabet=LABELS, tasks=[], workers=["a"])
 
-    with pytest.raises(ReportsError, match="there is no task"):
+    with pytest.raises(ReportsError, match="at least one task"):
         MajorityVote().fit(nothing)
 
 

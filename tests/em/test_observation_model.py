@@ -172,7 +172,7 @@ def test_a_report_of_another_channel_is_refused() -> None:
     blocks = table.report_alphabet.names.index("a or b")
     reports = Reports([0, 0], [0, 1], [blocks, blocks], np.arange(1), np.arange(2), table.report_alphabet)
 
-    with pytest.raises(ReportsError, match=r"1 report is no symbol of its channel.*'a or b' of task 0, worker 0"):
+    with pytest.raises(ReportsError, match=r"1 report is not a symbol of its channel.*'a or b' of task 0, worker 0"):
         observation_model(table, reports, None)
 
 

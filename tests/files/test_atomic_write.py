@@ -35,7 +35,7 @@ def test_a_file_of_another_kind_is_not_replaced(tmp_path: Path) -> None:
     """The record names the kind of each file, and outputs of another kind are refused with both."""
     write_atomically(tmp_path / "x", "first", kind="plan")
 
-    with pytest.raises(SettingsError, match="of the kind demo is replaced, not plan"):
+    with pytest.raises(SettingsError, match="of the kind demo may be replaced, not plan"):
         write_atomically(tmp_path / "x", "second", kind="demo")
     write_atomically(tmp_path / "x", "third", kind="plan")
     assert {"x": "third"} == texts(tmp_path)

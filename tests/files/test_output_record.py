@@ -88,7 +88,7 @@ def test_a_pipe_in_place_of_a_record_is_refused(tmp_path: Path) -> None:
     write_atomically(tmp_path / "x", "", kind="demo")
     (tmp_path / "x").unlink()
     os.mkfifo(tmp_path / "x")
-    with pytest.raises(SettingsError, match="no regular file"):
+    with pytest.raises(SettingsError, match="not a regular file"):
         write_atomically(tmp_path / "x", "new", kind="demo")
 
 

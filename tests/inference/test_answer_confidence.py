@@ -256,7 +256,7 @@ REFUSED: dict[str, tuple[Any, dict[str, Any], type[CrowdveilError], str]] = {
     "method": (SMALL, {"method": "dawid-skene"}, SettingsError, "hierarchical-dawid-skene"),
     "numbers": ({**SMALL, "label": [1.5, 2.0, 3.0, 4.0]}, {"kind": "numeric"}, SettingsError, "for labels"),
     "reports": (Reports.from_frame(plain_part(SMALL)), {}, SettingsError, "a column of a frame"),
-    "all repeats": (SMALL, {"duplicates": "all"}, SettingsError, "not kept"),
+    "all repeats": (SMALL, {"duplicates": "all"}, SettingsError, "cannot be kept"),
     "missing": ({**SMALL, "sure": [1.0, None, 3.0, 1.0]}, {}, ReportsError, "'nan'"),
     "all missing": ({**SMALL, "sure": [None] * 4}, {}, ReportsError, "nothing"),
     "infinite": ({**SMALL, "sure": [1.0, float("inf"), 3.0, 1.0]}, {}, ReportsError, "'inf'"),
@@ -280,7 +280,7 @@ def test_a_fit_with_confidences_is_not_saved_or_resumed() -> None:
     found = cv.infer(SMALL, weight="sure")
     earlier = cv.infer(plain_part(SMALL)).saved_fit()
 
-    with pytest.raises(SettingsError, match="not saved"):
+    with pytest.raises(SettingsError, match="cannot be saved"):
         found.saved_fit()
     with pytest.raises(SettingsError, match="start_from"):
         cv.infer(SMALL, weight="sure", start_from=earlier)

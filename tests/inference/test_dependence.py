@@ -180,7 +180,10 @@ def test_one_answer_of_a_group_is_kept() -> None:
 def test_aggregate_and_review_name_copies() -> None:
     """`aggregate` counts copies once and says so; `review` names with whom each of them answers alike."""
     reports, truth = copies_crowd([0.6, 0.65, 0.7, 0.7, 0.6], (0.55, 10), 300, 0)
-    with pytest.warns(UserWarning, match="plurality"), pytest.warns(UserWarning, match="10 of 15 workers answer alike"):
+    with (
+        pytest.warns(UserWarning, match="plurality"),
+        pytest.warns(UserWarning, match="10 of 15 workers answer more alike"),
+    ):
         found = cv.aggregate(reports)
     reviewed = cv.review(reports).to_pylist()
 
@@ -188,7 +191,7 @@ def test_aggregate_and_review_name_copies() -> None:
         np.mean([row["truth"] == LABELS.names[code] for row, code in zip(found.to_pylist(), truth, strict=True)]) > 0.8
     )
     assert {f"w{number:04d}" for number in range(5, 15)} <= {row["worker"] for row in reviewed}
-    assert all("300 of 300 common" in row["reason"] for row in reviewed if row["worker"] >= "w0005")
+    assert all("300 of 300 shared" in row["reason"] for row in reviewed if row["worker"] >= "w0005")
 
 
 @pytest.mark.parametrize("kernels", ["plain", "compiled"])

@@ -165,7 +165,7 @@ def test_known_truths_are_certain_and_the_result_says_what_gold_did(gold_crowd: 
     found = infer(evidence, Method(), gold=read)
 
     for words in (
-        "30 tasks weigh hierarchical-dawid-skene",
+        "30 gold tasks set the weights: hierarchical-dawid-skene",
         "% of the result is that without gold",
         "gain in accuracy has a standard error",
         "log-loss",
@@ -192,7 +192,7 @@ def test_gold_that_is_no_random_sample_is_named(gold_crowd: Crowd, tmp_path: Pat
 
     found = {name: fit(estimator, evidence, inputs_of(gold)) for name, gold in chosen.items()}
 
-    assert "no random sample" in found["one truth"].notes[0]
+    assert "not a random sample" in found["one truth"].notes[0]
     assert "probability of yes" in found["one truth"].notes[0]
     assert found["first"].notes == ()
 
@@ -265,4 +265,4 @@ def test_an_inference_has_the_outlets_of_its_estimate() -> None:
     assert found.to_pandas().equals(found.estimate.to_pandas())
     assert found.to_polars().equals(found.estimate.to_polars())
     later = infer(answers, history=found)
-    assert "3 of 3 workers are known by ability" in str(later.history_note)
+    assert "3 of 3 workers have a history of ability" in str(later.history_note)

@@ -158,7 +158,7 @@ def test_gold_is_no_evidence_of_itself() -> None:
 
 @pytest.mark.parametrize(
     ("random", "meaning"),
-    [(True, "it estimates"), (False, "the others may differ"), (None, "only if gold was drawn at random")],
+    [(True, "so this estimates"), (False, "the others may differ"), (None, "only if gold was drawn at random")],
 )
 def test_a_cross_validated_accuracy_is_an_estimate_for_random_gold_only(random: bool | None, meaning: str) -> None:
     """The accuracy on gold stands in the conclusion with what it says of the other tasks."""
@@ -256,20 +256,20 @@ def evidence(alphabet: Categories | Scale, *, workers: int, tasks: int = 12, eps
 def test_what_is_named_is_enough(alphabet: Categories | Scale) -> None:
     """With the named workers or epsilon, workers as assumed are enough; with somewhat fewer they are not."""
     said = sufficiency_sentence(evidence(alphabet, workers=10, epsilon=0.5), 0.5)
-    workers, epsilon = re.findall(r"about ([\d,]+) workers in place of 10, or epsilon ([\d.]+) per answer", said)[0]
+    workers, epsilon = re.findall(r"about ([\d,]+) workers instead of 10, or epsilon ([\d.]+) per answer", said)[0]
 
     assert AS_ASSUMED == sufficiency_sentence(
         evidence(alphabet, workers=int(workers.replace(",", "")), epsilon=0.5), 0.5
     )
     assert AS_ASSUMED == sufficiency_sentence(evidence(alphabet, workers=10, epsilon=float(epsilon)), 0.5)
-    assert "enough would be" in sufficiency_sentence(evidence(alphabet, workers=15, epsilon=0.5), 0.5)
+    assert "this would be enough" in sufficiency_sentence(evidence(alphabet, workers=15, epsilon=0.5), 0.5)
 
 
 def test_answers_without_a_channel_need_workers() -> None:
     """Epsilon is not named where no noise was added; few workers with little skill may never be enough."""
     said = sufficiency_sentence(evidence(LABELS, workers=1, epsilon=None), 0.1)
 
-    assert re.fullmatch(r".*enough would be: about \d+ workers in place of 1\.", said)
+    assert re.fullmatch(r".*this would be enough: about \d+ workers instead of 1\.", said)
     assert "Even 100 times as many workers" in sufficiency_sentence(evidence(LABELS, workers=1, epsilon=0.001), 0.1)
 
 
@@ -295,6 +295,6 @@ def test_results_that_say_nothing_begin_with_it(numbers: Path) -> None:
 
     assert 'class="conclusion not-enough"' in page
     first = page[page.index("<p>These answers are not enough: at epsilon") :].partition("</p>")[0]
-    assert "enough would be: " in first
+    assert "this would be enough: " in first
     assert "not estimable from these reports" in page
     assert not re.search(r"alpha \(\w+\) is -?\d{2}", page)

@@ -217,7 +217,7 @@ def test_numbers_whose_answers_are_equal_have_no_error(tmp_path: Path, workers: 
     command("report", tmp_path / "found")
     page = (tmp_path / "found" / "report.html").read_text("utf-8")
 
-    assert "Constant 1: expected error 1.333; 2 truths differ from it." in " ".join(printed.split())
+    assert "Always answering 1: expected mean error 1.333. 2 truths differ." in " ".join(printed.split())
     assert re.search(r"\bnan\b", printed + page) is None
 
 
@@ -230,7 +230,7 @@ def test_truths_that_constant_workers_may_decide_are_used_with_care(
     rows = [(f"i{task}", who, "no" if int(who[1]) < constant or task % 2 else "yes") for who, task in pairs]
     page = results(tmp_path, rows)
     printed = " ".join(command("infer", tmp_path / "labels.csv", "--out", tmp_path / "again").split())
-    first = "Too few tasks to tell workers apart (6 answers each, in the middle): 3 of 5 workers give one label"
+    first = "Too few tasks to tell workers apart (median: 6 answers each): 3 of 5 workers give one label"
 
     conclusion = section(page, "conclusion").partition("</h2>")[2].lstrip()
     assert told_apart is not conclusion.startswith(f"<p>{first}")

@@ -225,7 +225,7 @@ def test_a_population_without_mistakes_leaves_the_planned_error() -> None:
 def test_wrong_pilots_are_refused() -> None:
     """Numbers, gold of other tasks or labels, and a pilot of other labels name their rule."""
     numbers = Reports.from_arrays(task=[1, 1], worker=[1, 2], value=[1.0, 2.0], alphabet=Scale(0, 4))
-    with pytest.raises(CrowdveilError, match="answers of a pilot are labels"):
+    with pytest.raises(CrowdveilError, match="answers of a pilot must be labels"):
         Pilot.of(numbers)
     with pytest.raises(CrowdveilError, match="truths of its tasks"):
         Pilot.of(CROWD.answers, {"another": "a"})

@@ -107,7 +107,7 @@ def test_a_lost_person_is_named() -> None:
     assert "promises nothing for the whole person" in sentences[0]
     shown = [text for _, _, text in picture_rows_of_largest_posteriors(answer, answer.per_worker(100))]
     assert ["50.0 %", "95.3 %", "more than 99.9 %"] == shown
-    assert "Who was surer before can be surer after." in sentences[0]
+    assert "Someone who was surer before can be surer after." in sentences[0]
     assert (
         "50.1 %"
         in sentences_on_adversary_certainty(Guarantee(epsilon=1e-6, unit="cell", participation="public"), None)[0]

@@ -138,7 +138,7 @@ def test_gold_that_is_not_a_draw_is_refused() -> None:
     with pytest.raises(ReportsError, match="first tasks of the draw with seed 2"):
         cv.conclude(CROWD.answers, gold, seed=2)
     yes = {task: truth for task, truth in TRUTHS.items() if truth == "yes"}
-    with pytest.raises(ReportsError, match="no random sample"):
+    with pytest.raises(ReportsError, match="not a random sample"):
         cv.conclude(CROWD.answers, dict(list(yes.items())[:60]), random=True)
     with pytest.raises(ReportsError, match="10 gold tasks"):
         cv.conclude(CROWD.answers, gold_of(1, 9), seed=1)

@@ -68,7 +68,7 @@ def test_columns_keep_the_names_of_the_answers() -> None:
 
 
 def test_reports_through_a_channel_are_corrected_for_it() -> None:
-    """With a channel the agreement of reports is that of the answers, and workers are not compared."""
+    """With a channel the agreement of reports is that of the answers, and workers cannot be compared."""
     mechanism = RandomizedResponse(alphabet=Categories(("n", "y")), epsilon=20.0, participation="public")
     answers = Reports.from_frame(ROWS, alphabet=mechanism.alphabet)
     found = columns(crowdveil.agreement(answers, channel=mechanism.channel()))
@@ -76,7 +76,7 @@ def test_reports_through_a_channel_are_corrected_for_it() -> None:
     without = columns(crowdveil.agreement(ROWS))
     assert ["alpha, nominal", "kappa, Fleiss", "agreement"] == without["measure"]
     assert without["value"][::2] == pytest.approx(found["value"], abs=1e-4)
-    with pytest.raises(SettingsError, match="workers are not compared"):
+    with pytest.raises(SettingsError, match="workers cannot be compared"):
         crowdveil.agreement(answers, channel=mechanism.channel(), with_workers=True)
 
 

@@ -267,7 +267,7 @@ def test_a_list_of_tasks_and_data_sets(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="claims must be numbers"):
         read_claims("dataset:bluebird", bounds=(0, 1))
     _, notes = read_claims("dataset:weather_temperature", bounds=(-40, 120))
-    assert "no numbers" in notes[0]
+    assert "not numbers" in notes[0]
 
 
 def test_a_pipe_is_not_read_to_see_whether_it_has_sums() -> None:

@@ -29,7 +29,7 @@ def confidences_of_answers(columns: ReportColumns, reports: Reports, duplicates:
     if columns.weight is None:
         return None
     if duplicates == "all":
-        rule = "repeated (task, worker) pairs are not kept beside confidences"
+        rule = "repeated (task, worker) pairs cannot be kept with confidences"
         raise SettingsError(rule, value=duplicates, hint=advice("Choose {duplicates}.", duplicates="first"))
     answered = np.delete(np.arange(len(columns)), columns.null_rows)
     numbers = _finite_numbers(columns.weight, answered, columns.source)

@@ -59,7 +59,7 @@ def with_format_and_checksum(fields: dict[str, Any]) -> dict[str, object]:
         check_symbol_names(names)
     if not fits(fields["mechanism"], MECHANISM):
         unknown, hint = repr(fields["mechanism"])[:100], f"Use {DESIGNED!r} for a table from another source."
-        raise CertificateError("mechanism", f"{unknown} is no mechanism that a certificate can name.", hint=hint)
+        raise CertificateError("mechanism", f"{unknown} is not a mechanism that a certificate can name.", hint=hint)
     data: dict[str, object] = {"format": CHANNEL_FORMAT, **fields}
     return {**data, "sha256": digest(data)}
 

@@ -35,7 +35,7 @@ FORMAT = "crowdveil-json/1"
 FLAG = "--json"
 BOUND_NAMES = {"exact": "the composed loss distribution", "advanced": "advanced composition"}
 """Names of the bounds on composed losses that hold at a delta above 0."""
-FILE_HINT = "Check the name of the file and its folder, and the right to read or write there."
+FILE_HINT = "Check the name of the file and its folder, and your right to read or write there."
 """Hint of an error of the file system."""
 ERROR_MEMBERS = ("rule", "value", "hint")
 """Attributes of an error with their own JSON members; the others are its `details`."""
@@ -63,7 +63,7 @@ def settings_error_if_stdout_fails() -> Iterator[None]:
     except BrokenPipeError:
         raise
     except OSError as error:
-        hint = f"{error.strerror or error}. Files that the command was to write are in place; print elsewhere."
+        hint = f"{error.strerror or error}. The command has written its files; print the result elsewhere."
         raise SettingsError("the result must be printed", value="stdout", hint=hint) from error
 
 

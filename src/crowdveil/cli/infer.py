@@ -80,11 +80,13 @@ method_options = option_group(
         help="Estimator; --help-all lists them. [default: by type of reports and certificate]",
     ),
     click.option("--max-steps", type=COUNT, help="Largest number of steps."),
-    click.option("--tolerance", type=float, metavar="T", help="Stop when no probability or truth changes by more."),
+    click.option(
+        "--tolerance", type=float, metavar="T", help="Stop when no probability or truth changes by more than T."
+    ),
     click.option(
         "--weight",
         metavar="NAME",
-        help="Column of the confidence of answers; used if gold or withheld answers show that it informs.",
+        help="Column of the confidence of answers; used if gold or held-out answers show that it helps.",
     ),
     heading="Method",
 )
@@ -95,19 +97,21 @@ saved_fit_options = option_group(
 )
 channel_options = option_group(
     certificate_option,
-    click.option("--no-certificate", is_flag=True, help="Noise model: none. Read reports as answers in any case."),
+    click.option("--no-certificate", is_flag=True, help="Use no noise model: read reports as answers in any case."),
     accept_edited_option,
     heading="Channel and checks",
 )
 truth_options = option_group(
     truths_option,
     click.option("--prior", type=FILE_PATH, help="Public prior: label,probability."),
-    click.option("--history", type=FILE_PATH, help="Workers of an earlier infer, or worker,correct,answers."),
+    click.option(
+        "--history", type=FILE_PATH, help="Earlier quality of workers: workers.csv of infer, or worker,correct,answers."
+    ),
     click.option("--gold", metavar="FILE", help="Known truths that guide the fit: task,truth; or dataset:NAME."),
     click.option(
         "--public-gold",
         is_flag=True,
-        help="State that gold was found without anyone's answers: it ends no privacy guarantee.",
+        help="State that gold was found without anyone's answers, and privacy guarantees stay valid.",
     ),
     click.option(
         "--score", metavar="FILE", help="Known truths that only score the result: task,truth; or dataset:NAME."
@@ -120,7 +124,7 @@ decision_options = option_group(
         "--abstain-below",
         type=click.FloatRange(0, 1),
         metavar="P",
-        help="Leave the truth empty where its probability is smaller.",
+        help="Leave a truth empty if its probability is below P.",
     ),
     heading="Decisions",
 )
@@ -128,7 +132,7 @@ output_options = option_group(
     click.option(
         "--out",
         type=FOLDER_PATH,
-        help="Output folder. [default: that of REPORTS; for a data set, the current one]",
+        help="Output folder. [default: that of REPORTS; for a data set, the current folder]",
     ),
     click.option(
         "--format",
@@ -195,7 +199,7 @@ def _method(method: str | None, max_steps: int | None, tolerance: float | None) 
     example="crowdveil infer labels.csv --out found",
     details=DETAILS,
     main_options=("method", "labels", "scale", "truths", "gold", "score", "out", "memory", "as_json"),
-    short_help="Infer the truth of each task, the quality of each worker.",
+    short_help="Infer the truth of each task and the quality of workers.",
 )
 @sources_argument("reports")
 @method_options
@@ -219,10 +223,10 @@ def infer(asked: InferOptions) -> None:
     answers. Writes truths.csv and workers.csv.
 
     \f
-    Exports are recognised as by crowdveil import. A table with a column question is inferred question by question, into
-    FOLDER/QUESTION; so is the folder of a campaign of several questions, as it was collected. certificate.json (the
-    channel, with the epsilon of a cell, which is a single answer, and participation) and crowd.json (all tasks and
-    workers) are checked.
+    Exports are recognised as in crowdveil import. In a table with a column question, each question is inferred by
+    itself, into FOLDER/QUESTION. The same holds for the collected folder of a campaign with several questions.
+    certificate.json (the channel, with the epsilon of a cell, which is a single answer, and participation) and
+    crowd.json (all tasks and workers) are checked.
 
     Default methods: hierarchical-dawid-skene for labels, ordered or not; for numbers gaussian with a certificate and
     student-t without one; factorization-mean for sums.
@@ -230,8 +234,8 @@ def infer(asked: InferOptions) -> None:
     truths.csv has task, truth, confidence and a probability for each label; workers.csv has worker, ability or weight,
     a 90 % interval where there is one, and reports.
 
-    With --truths (scores of judges, grades) a fit of its own runs in memory: methods, priors, histories, saved fits,
-    --memory and --engine do not go with it.
+    With --truths (such as grades from the scores of judges), a separate fit runs in memory. It cannot be combined with
+    methods, priors, histories, saved fits, --memory or --engine.
     """
     from crowdveil.campaign.files.campaign_reports import collections_of_questions
     from crowdveil.inference.infer import infer as infer_truths
@@ -359,7 +363,9 @@ def _infer_collected_questions(collected: dict[str, Path], asked: InferOptions) 
 
 def _refuse_single_question_options(hint: str) -> None:
     if stated_options().intersection(FOR_ONE_QUESTION):
-        raise click.UsageError(f"{', '.join(map(flag_of, FOR_ONE_QUESTION))} go with one question of several: {hint}.")
+        raise click.UsageError(
+            f"{', '.join(map(flag_of, FOR_ONE_QUESTION))} need one question, and there are several: {hint}."
+        )
 
 
 def _infer_each(sources: dict[str, AnswerSource], options: dict[str, InferOptions], folder: Path) -> None:
@@ -418,7 +424,7 @@ def _infer_from_sums(sums: Path, asked: InferOptions) -> None:
     from crowdveil.storage.sums import evidence_of_sums
 
     if stated_options().intersection(NOT_OF_SUMS):
-        raise click.UsageError("Sums go with --method, --score, --accept-edited, --out and --json only.")
+        raise click.UsageError("Sums accept only --method, --score, --accept-edited, --out and --json.")
     evidence = evidence_of_sums(sums, accept_edited=asked.reports.options.accept_edited)
     inference = infer_truths(evidence, asked.method)
     files = _checked_output_files(asked, sums.parent, [*evidence_files(sums), asked.score])

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 SHOWN_TASKS = 5
 ENDS = {
     "tolerance": "converged",
-    "settled": "more would change less than 1 truth in 10,000",
-    "set": "the number that the method makes",
+    "settled": "more steps would change less than 1 truth in 10,000",
+    "set": "fixed by the method",
     "limit": "NOT CONVERGED",
 }
 """Why a fit ended, by `Estimate.stopped`."""
@@ -139,7 +139,9 @@ def inference_rows(data: dict[str, Any], announced: str | None) -> list[tuple[st
     """Return the table of an inference, without the warning that was announced."""
     crowd = f"{data['reports']:,} from {crowd_text(data['workers'], data['tasks'])}"
     guided = number_of(data["gold_used"], "task")
-    skipped = f"{data['gold_unknown']:,} of unknown tasks {verb_of(data['gold_unknown'], 'was', 'were')} skipped"
+    skipped = (
+        f"{number_of(data['gold_unknown'], 'unknown task')} {verb_of(data['gold_unknown'], 'was', 'were')} skipped"
+    )
     gold = f"{guided} guided the fit, {skipped}"
     return [
         *[("warning", text) for text in data["warnings"] if text != announced],

@@ -62,7 +62,7 @@ list_options = option_group(
     click.option(
         "--assignment",
         type=FILE_PATH,
-        help="CSV file of the assigned cells (columns task, worker), which alone report. See crowdveil data assign.",
+        help="CSV file of the assigned cells (columns task, worker); only these report. See crowdveil data assign.",
     ),
     click.option(
         "--channels",
@@ -127,7 +127,7 @@ class PerturbOptions:
 @merge_labels_option
 @column_options
 @list_options
-@click.option("--delta", type=DELTA, help="With --budget: it holds at this delta, such as 1e-6.")
+@click.option("--delta", type=DELTA, help="With --budget: the budget holds at this delta, such as 1e-6.")
 @click.option("--seed", type=SEED, help="Seed. Simulation only: no privacy.")
 @click.option("--out", type=FOLDER_PATH, required=True, help="Output folder.")
 @click.option(
@@ -150,17 +150,17 @@ def perturb(asked: PerturbOptions) -> None:
 
     Writes reports.csv (reports other than "no answer", whose number follows from the lists), certificate.json (the
     channel, with the epsilon of a single answer) and crowd.json (tasks, workers, mechanism, guarantee).
-    matrix-factorization writes sums.json in place of reports.csv, and no certificate.
+    matrix-factorization writes sums.json instead of reports.csv, and no certificate.
 
     Labels, tasks and workers must be known before the campaign: --labels or --scale, --tasks and --workers (or
-    --assignment, which lists both). With them, answers have plain columns in a table with a header: an export is
-    imported first. Lists taken from the answers show who answered, so such a run is refused without
-    --lists-from-answers. With --participation public only the labels must be given.
+    --assignment, which lists both). The answers must then be a table with a header and plain columns: import an export
+    first. Lists taken from the answers show who answered, so such a run is refused without --lists-from-answers. With
+    --participation public only the labels must be given.
 
     Epsilon is the privacy loss of a single answer (a cell: one worker's answer to one task); the total of a worker is
-    printed too. --budget states that total instead: each cell has an equal share of it, over all tasks, or with
-    --assignment over the most tasks assigned to one worker. With protected participation "no answer" (NULL) is hidden
-    like an answer: on every task, or, with --assignment, on the assigned tasks only, at a far smaller total loss.
+    printed too. --budget states that total instead. It is divided equally among all tasks, or with --assignment among
+    the largest number of tasks assigned to one worker. With protected participation "no answer" (NULL) is hidden like
+    an answer: on every task, or, with --assignment, on the assigned tasks only, at a far smaller total loss.
     """
     from crowdveil.answers.write_reports import warning_of_names_read_as_formulas
     from crowdveil.design.mechanism_from_settings import warnings_of_unused_budget
@@ -242,7 +242,7 @@ def _most_cells_of_worker(asked: PerturbOptions, assignment: Assignment | None, 
     if asked.requested.budget is not None and asked.channels is not None:
         raise click.UsageError("--budget gives all workers one epsilon: leave out --channels, or give --epsilon.")
     if asked.delta is not None and asked.requested.budget is None:
-        raise click.UsageError("--delta goes with --budget; `crowdveil account` states other losses at a delta.")
+        raise click.UsageError("--delta requires --budget. `crowdveil account` states other losses at a delta.")
     return tasks if assignment is None else int(assignment.per_worker.max())
 
 
@@ -299,7 +299,7 @@ def _mechanism_and_settings_text(collection: PerturbedCollection, channels: Chan
         names = {"epsilon": "epsilon", "cuts": "thresholds"}
         return f"{mechanism.name}; {' and '.join(names[name] for name in channels.settings)} from {channels.source}"
     if table is not None:
-        return f"{mechanism.name}; thresholds dealt in turn, {len(table.channels)} channels by worker"
+        return f"{mechanism.name}; cuts assigned in turn, {len(table.channels)} channels by worker"
     return short_description(mechanism, epsilon=not collection.reasons_for_no_privacy)
 
 

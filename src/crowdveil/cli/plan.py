@@ -125,12 +125,12 @@ def _with_settings(asked: PlanOptions, source: CampaignSettings) -> PlanOptions:
 
 expectation_options = option_group(
     click.option(
-        "--participation-rate", type=float, metavar="S", help="Share of all tasks a worker answers. [default: 1]"
+        "--participation-rate", type=float, metavar="S", help="Share of all tasks that a worker answers. [default: 1]"
     ),
     click.option(
         "--prior",
         type=FILE_PATH,
-        help="Public prior (columns label, probability), also used by inference. [default: uniform, and learned]",
+        help="Public prior (columns label, probability), also for inference. [default: uniform; inference learns it]",
     ),
     click.option("--ability", type=float, metavar="A", help="Mean probability of a correct label. [default: 0.75]"),
     click.option(
@@ -138,8 +138,8 @@ expectation_options = option_group(
         type=NUMBERS,
         help="Scale: workers' standard deviations, in equal shares. [default: 0.1 and 0.5 of the range]",
     ),
-    click.option("--pilot", type=FILE_PATH, help="Answers to about 50 random tasks, in place of --ability."),
-    click.option("--gold", type=FILE_PATH, help="Truths of tasks of the pilot (task,truth)."),
+    click.option("--pilot", type=FILE_PATH, help="Answers to about 50 random tasks, instead of --ability."),
+    click.option("--gold", type=FILE_PATH, help="Known truths of tasks of the pilot (task,truth)."),
     heading="Expected workers and answers",
 )
 
@@ -161,7 +161,10 @@ expectation_options = option_group(
     type=NUMBERS,
     multiple=True,
     callback=_flattened,
-    help="Epsilons per worker, whole campaign: choose tasks per worker and epsilon per answer for each.",
+    help=(
+        "Epsilons per worker for the whole campaign. For each, the plan chooses tasks per worker and "
+        "epsilon per answer."
+    ),
 )
 @click.option("--delta", type=DELTA, help="The budgets hold at this delta, such as 1e-6.")
 @expectation_options
@@ -192,13 +195,14 @@ def plan(asked: PlanOptions) -> None:
     cell: one worker's answer to one task. With protected participation it also hides whether a worker answered.
 
     \f
-    --campaign reads what `crowdveil campaign new` reads: answers, tasks, workers, participation, epsilon or budget, and
-    what is expected, and says what it would expect. Options that are given replace its settings in the plan; without a
-    target or budget the target is .9 of the error of the best public constant, which a campaign must meet. Several
-    questions are planned one by one, each with its part of the budgets; --out has a folder for each.
+    --campaign reads the settings file of `crowdveil campaign new`: answers, tasks, workers, participation, epsilon or
+    budget, and the expected crowd. It also shows the error that `crowdveil campaign new` would expect. Other options
+    replace these settings in the plan. Without a target or budget, the target is 0.9 of the error of the best public
+    constant, which a campaign must meet. Several questions are planned one by one, each with its part of the budgets;
+    --out has a folder for each.
 
-    Campaigns are simulated with assumed workers and truths, and inferred as infer does. Each expected error has an
-    interval for real crowds. The commands that carry out the plan are printed.
+    Campaigns are simulated with assumed workers and truths; truths are inferred as infer does. Each expected error has
+    an interval for real crowds. The output ends with the commands that carry out the plan.
 
     --out writes plan.json and plan.svg, and prior.csv if a long scale was merged.
     """
@@ -234,7 +238,7 @@ def _options_by_question(
     given = stated_options().intersection(FOR_ONE_QUESTION)
     if given:
         raise click.UsageError(
-            f"{flag_of(min(given))} goes with one question, and the settings have {len(sources)}: leave it out."
+            f"{flag_of(min(given))} needs one question, and the settings have {len(sources)}: leave it out."
         )
     budget = tuple(nextafter(one / len(sources), 0.0) for one in asked.budget)
     folders = [None if asked.out is None else asked.out / f"question-{k}" for k in range(1, len(sources) + 1)]
@@ -314,7 +318,7 @@ def _print_plans(questions: Sequence[_CheckedPlan]) -> None:
         answered["questions"].append(named)
         answered = answered | {name: [*answered[name], *data[name]] for name in ("files", "replaced")}
     total = sum_rounded_up((one["campaign"]["epsilon_per_worker"], 1) for one in answered["questions"])
-    loss = f"epsilon {format_three_decimals(total)} per worker for all questions together, as the settings are"
+    loss = f"epsilon {format_three_decimals(total)} per worker for all questions together, with these settings"
     written = [("written", path) for path in answered["files"]]
     answered |= {"epsilon_per_worker": total, "commands": commands[0] if all(commands) else []}
     following = [("next", line) for line in answered["commands"]]
@@ -362,7 +366,7 @@ def _pilot(answers: Path | None, gold: Path | None, alphabet: Alphabet) -> Pilot
 
     if answers is None:
         if gold is not None:
-            raise click.UsageError("--gold goes with --pilot, the answers to these tasks.")
+            raise click.UsageError("--gold requires --pilot, the answers to these tasks.")
         return None
     read = Reports.from_csv(answers, alphabet=alphabet)
     return Pilot.of(read, None if gold is None else read_known_truths(str(gold), "categorical").truths)
@@ -380,9 +384,9 @@ def _check_usage(asked: PlanOptions, *, for_campaign: bool) -> None:
             "--budget chooses epsilon per answer and assignment: leave out --epsilon and --assigned-per-task."
         )
     if asked.delta is not None and not asked.budget:
-        raise click.UsageError("--delta goes with --budget.")
+        raise click.UsageError("--delta requires --budget.")
     if asked.alphabet is None:
-        raise click.UsageError("--labels or --scale is needed: it states the possible answers.")
+        raise click.UsageError("Give the possible answers: --labels or --scale.")
 
 
 ALIGN_LEFT = {"epsilon", "budget", "participation", "tasks", "per answer", "mechanism"}

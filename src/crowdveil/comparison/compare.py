@@ -413,7 +413,7 @@ def _answers_and_gold(crowd: Any, gold: Any, options: ColumnKeywords) -> tuple[R
                 "gold names a task once", value=len(truths) - len(known), hint="1 and '1' are one task."
             )
     else:
-        hint = "Give gold= beside a frame; or a simulated Crowd, or a data set (crowdveil.answers.datasets.load)."
+        hint = "Give gold= with a frame; or give a simulated Crowd, or a data set (crowdveil.answers.datasets.load)."
         raise SettingsError("a crowd must have answers and gold", value=type(crowd).__name__, hint=hint)
     if answers.alphabet is None:
         hint = "Read them with alphabet=Scale(low, high, step)."

@@ -66,7 +66,7 @@ class Expectation:
             return one_coin_answer_given_truth(alphabet.size, USUAL_ABILITY if self.ability is None else self.ability)
         if self.ability is not None or not isinstance(alphabet, Scale):
             raise SettingsError(
-                "sigmas describe workers on a scale, in place of an ability",
+                "sigmas describe workers on a scale, instead of an ability",
                 value=self.sigmas,
                 hint=advice("Give {ability} for labels.", "Give an ability for labels."),
             )
@@ -139,7 +139,7 @@ def settings_within_budget(
             "a budget per worker is divided among cells by a mechanism with a channel per cell",
             value=settings.name,
             hint="Use randomized-response, quantized-response, designed, one-layer or laplace"
-            f"{advice('; or give {epsilon} in place of {budget}')}.",
+            f"{advice('; or give {epsilon} instead of {budget}')}.",
         )
 
     def build(epsilon: float) -> ChannelMechanism:

@@ -43,8 +43,8 @@ StopReason = Literal["tolerance", "settled", "set", "limit"]
 """Values of `Estimate.stopped`."""
 ENDINGS: dict[StopReason, str] = {
     "tolerance": "converged in {}",
-    "settled": "settled in {}: more would change less than 1 truth in 10,000",
-    "set": "stopped after {}, the number that the method makes",
+    "settled": "settled in {}: more steps would change less than 1 truth in 10,000",
+    "set": "stopped after {}, fixed by the method",
     "limit": "NOT converged in {}: raise max_steps",
 }
 """Sentences on the end of a fit."""
@@ -131,9 +131,32 @@ class Baseline:
             count = number_of(self.tied, "task")
             return f"No truth clearly differs from the constant {self.constant} ({count} tied)."
         truths = "1 truth differs" if self.moved == 1 else f"{self.moved} truths differ"
-        own = "" if self.estimate_error is None else f", the estimate {error_text(self.estimate_error, 3)}"
-        constant = f"Constant {self.constant}: expected error {error_text(self.expected_error, 3)}"
-        return f"{constant}{own}; {truths} from it."
+        own = "" if self.estimate_error is None else f"; this estimate: {self._own_error_text(self.estimate_error)}"
+        constant = self._constant_error_text(self.expected_error)
+        return f"Always answering {self.constant}: expected {constant}{own}. {truths}."
+
+    def _constant_error_text(self, error: float) -> str:
+        return f"{error_percent(error)} wrong"
+
+    def _own_error_text(self, error: float) -> str:
+        return error_percent(error)
+
+
+class NumericBaseline(Baseline):
+    """Best constant number; errors are mean absolute errors."""
+
+    __slots__ = ()
+
+    def _constant_error_text(self, error: float) -> str:
+        return f"mean error {error_text(error, 3)}"
+
+    def _own_error_text(self, error: float) -> str:
+        return error_text(error, 3)
+
+
+def error_percent(share: float) -> str:
+    """Return an error as a percentage with one decimal; a small one is not written as 0 %."""
+    return "< 0.1 %" if share < 0.001 else f"{100 * round(float(share), 3):.1f} %"
 
 
 def error_text(error: float, decimals: int) -> str:
@@ -533,7 +556,7 @@ def numeric_baseline(
         ratio = np.minimum(distance, LARGE_ERROR * deviation) / deviation
         distance = deviation * np.sqrt(2 / np.pi) * np.exp(-(ratio**2) / 2) + distance * erf(ratio / np.sqrt(2))
         own = float(deviation.mean() * np.sqrt(2 / np.pi))
-    return Baseline(f"{middle:g}", float(distance.mean()) if known.any() else 0.0, own, moved)
+    return NumericBaseline(f"{middle:g}", float(distance.mean()) if known.any() else 0.0, own, moved)
 
 
 def _evenly_chosen_rows(names: Any, *columns: Any) -> tuple[list[str], list[list[float]]]:

@@ -352,7 +352,7 @@ def coded_and_summarized(
 ) -> tuple[Reports, Summary]:
     """Return the reports coded by symbol, and their counts; all inputs are checked for consistency."""
     if not len(reports.tasks):
-        raise ReportsError("there is no task", hint="List the tasks, or give at least one report.")
+        raise ReportsError("there must be at least one task", hint="List the tasks, or give at least one report.")
     if estimator.capabilities.kind == "categorical" and reports.alphabet is None:
         raise ReportsError(
             f"{estimator.name} needs labels, these are numbers", hint="Use a numeric method, or give labels."

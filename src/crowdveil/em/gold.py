@@ -20,9 +20,9 @@ SHOWN = 3
 NO_GOLD = -1
 """Label code of tasks without a known truth."""
 RANDOM_GOLD = {
-    True: "They were drawn at random: it estimates the accuracy on the other tasks.",
-    False: "They are no random sample of the tasks: the accuracy on the others may differ.",
-    None: "It estimates the accuracy on the other tasks only if gold was drawn at random.",
+    True: "They were drawn at random, so this estimates the accuracy on the other tasks.",
+    False: "They are not a random sample of the tasks, so the accuracy on the others may differ.",
+    None: "This estimates the accuracy on the other tasks only if gold was drawn at random.",
 }
 """Meaning of a cross-validated accuracy, by `CrossValidation.random`."""
 
@@ -103,7 +103,7 @@ class CrossValidation:
         if not all(type(count) is int and 0 <= count <= found.tasks for count in counts) or found.tasks < 1:
             raise ValueError("a cross-validation counts gold tasks, and those that are right")
         if found.random not in (True, False, None) or type(found.order_reversed) is not bool:
-            raise ValueError("gold is random, is not, or it is unknown; an order is reversed or not")
+            raise ValueError("random must be True, False or None, and order_reversed True or False")
         return found
 
 

@@ -259,7 +259,7 @@ def _with_symbols_for_values(
     value = found[channel_of, reports.value]
     wrong = np.flatnonzero(value < 0)
     if wrong.size:
-        are = verb_of(wrong.size, "is no symbol of its", "are no symbols of their")
+        are = verb_of(wrong.size, "is not a symbol of its", "are not symbols of their")
         task, worker = reports.tasks[reports.task[wrong[0]]], reports.workers[reports.worker[wrong[0]]]
         raise ReportsError(
             f"{number_of(wrong.size, 'report')} {are} channel",

@@ -21,7 +21,7 @@ from crowdveil.hints import advice, command_advice
 
 Writer = Callable[[BinaryIO], None]
 RENAME = "Choose another name."
-ELSEWHERE = "Give the output another place, or move that file away."
+ELSEWHERE = "Write the output elsewhere, or move that file away."
 PRIVATE_FILE, PRIVATE_FOLDER, USUAL_FOLDER = 0o600, 0o700, 0o777
 """Permission bits of private files, private folders and other folders (before the umask)."""
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
@@ -109,7 +109,7 @@ class Outputs:
         """Refuse to replace a file that is not an unchanged output of this kind."""
         if self.recognize is not None:
             if not self.recognize(path):
-                raise _refusal(f"only a {self.kind} is replaced by a {self.kind}", path)
+                raise _refusal(f"a {self.kind} may only replace a {self.kind}", path)
             return
         entries = [entry for entry in record if self.folder / entry.name == path]
         if path.is_symlink() or not entries:
@@ -120,7 +120,7 @@ class Outputs:
                 value_in_rule=True,
             )
         if self.kind not in {entry.kind for entry in entries}:
-            raise _refusal(f"only an output of the kind {self.kind} is replaced, not {entries[0].kind}", path)
+            raise _refusal(f"only an output of the kind {self.kind} may be replaced, not {entries[0].kind}", path)
         if not any(entry.is_file_unchanged(path) for entry in entries):
             raise _refusal("a file that was changed after it was written is not replaced", path)
 

@@ -86,8 +86,10 @@ def warnings_if_gold_not_random(estimate: Estimate, at: NDArray[np.int64]) -> tu
         return ()
     shown = "; ".join(f"mean {name} {gold:.2f}, of all tasks {every:.2f}" for name, gold, every in found[:3])
     return (
-        f"The gold tasks are no random sample of the tasks ({shown}): what they teach may not hold for the others. "
-        "Draw them at random.",
+        (
+            f"The gold tasks are not a random sample of the tasks ({shown}), so they may say little about the "
+            "others. Draw them at random."
+        ),
     )
 
 

@@ -115,7 +115,7 @@ def estimate_stacked_with_gold(
     check, gain = cross_validation_and_gain_text(crossed, truths, plain.posterior[at])
     line = _stack_weights_line((estimator.name, *without.others), mixture, len(at)) + gain
     if EBCC not in without.others:
-        line += f"; {EBCC} is left out of so many reports, workers or labels"
+        line += f"; {EBCC} is left out: there are too many reports, workers or labels"
     unlike = warnings_if_gold_not_random(plain, at)
     check = replace(check, random=False if unlike else None)
     return Stacked(
@@ -231,6 +231,7 @@ def _stack_weights_line(names: tuple[str, ...], mixture: Mixture, known: int) ->
     weights = stacked @ [fit.weights[: len(names)] for fit in mixture.fits[:2]]
     shown = ", ".join(f"{name} {weight:.2f}" for name, weight in zip(names, weights, strict=True))
     return (
-        f"{known:,} tasks weigh {shown}; {100 * mixture.weights[2]:.0f} % of the result is that without gold; "
+        f"{known:,} gold tasks set the weights: {shown}; {100 * mixture.weights[2]:.0f} % of the result is "
+        "that without gold; "
         f"{clause_on_further_gold_needed(mixture.fits[0].effective, known)}"
     )

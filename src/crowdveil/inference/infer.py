@@ -70,7 +70,7 @@ if TYPE_CHECKING:
     import pandas
     import polars
 
-HISTORY_OR_FIT = "a history does not go with a saved fit"
+HISTORY_OR_FIT = "a history cannot be combined with a saved fit"
 ONE_OF_BOTH = "A saved fit holds what is known of the workers: give one of the two."
 
 
@@ -337,7 +337,7 @@ def _infer_panel(evidence: Evidence, method: MethodChoice | Method, given: _Give
     chosen = method if method not in (None, Method()) else None
     for value in (chosen, given.prior, given.history, given.start, given.engine, given.memory):
         if value is not None:
-            rule = "method, prior, history, saved fits, engine and memory do not go with truths"
+            rule = "method, prior, history, saved fits, engine and memory cannot be combined with truths"
             raise SettingsError(rule, value=value, hint="Leave it out, or leave truths out.")
     known = None if given.gold is None else replace(given.gold, truths=evidence.in_label_spelling(given.gold.truths))
     truths = None if known is None else known.truths
@@ -470,14 +470,14 @@ def _notes_of_history(history: History, evidence: Evidence) -> list[str]:
     numbered = sorted(name for name in shared if NUMBERED_NAME.fullmatch(name))
     if numbered:
         notes.append(
-            f"Names such as {numbered[0]} are given by an import to workers with an address, in order of appearance: "
-            "those of two imports are different people."
+            f"Names such as {numbered[0]} are given by an import to workers with an address, in order of "
+            "appearance. The same name in two imports means different people."
         )
     earlier = len(index_of(evidence.reports.tasks, history.tasks))
     if earlier:
         notes.append(
-            f"{earlier:,} of {len(evidence.reports.tasks):,} tasks are among those of the history: answers that it has "
-            "seen count twice."
+            f"{earlier:,} of {len(evidence.reports.tasks):,} tasks are among those of the history: answers in "
+            "both count twice."
         )
     return notes
 
@@ -487,9 +487,9 @@ def _history_note(history: History, estimate: Estimate) -> str:
     earlier = history.workers.earlier_answers_by_worker_order(estimate.worker_names)
     assert earlier is not None
     known, workers = int((earlier.number > 0).sum()), len(earlier.number)
-    are = verb_of(known, "is", "are", whole=workers)
+    have = verb_of(known, "has", "have", whole=workers)
     return (
-        f"{known:,} of {number_of(workers, 'worker')} {are} known by {history.workers.quality_name}, worth "
+        f"{known:,} of {number_of(workers, 'worker')} {have} a history of {history.workers.quality_name}, worth "
         f"{earlier.number.sum() / known:.1f} earlier answers each (at most {MAX_ANSWERS:g})"
     )
 

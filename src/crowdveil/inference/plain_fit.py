@@ -21,8 +21,8 @@ MIN_COMPARED_TASKS, DIFFERENT_SHARE = 50, 0.1
 """Number of tasks with reports, and share of their truths unlike the votes, from which a warning is given."""
 
 COPIES = (
-    "{:,} of {:,} workers answer alike, more than independent work explains: what they have in common counts once. "
-    "`crowdveil review` names them."
+    "{:,} of {:,} workers answer more alike than independent work explains: their shared answers count "
+    "once. `crowdveil review` names them."
 )
 DEPENDENT_CORRELATION = 0.35
 """Least error correlation where answers agree more than the model predicts: the best on ten sets by calibration error;
@@ -153,6 +153,6 @@ def warning_if_unlike_votes(evidence: Evidence, estimate: Estimate) -> str | Non
     if share < DIFFERENT_SHARE:
         return None
     return (
-        f"{share:.0%} of the truths differ from the plurality of the votes: workers differ much, or share mistakes. "
+        f"{share:.0%} of the truths differ from the plurality of the votes: workers differ a lot, or share mistakes. "
         f"The known truths of about 50 tasks{command_advice(' ({score})')} tell which is right."
     )

@@ -31,7 +31,7 @@ def mechanism_within_budget(
         SettingsError: the budget is not positive and finite, there are no cells, or `build` refuses the epsilon.
     """
     if not 0 < budget < float("inf"):
-        raise SettingsError("a budget per worker is positive", value=budget, hint="Example: 5.")
+        raise SettingsError("a budget per worker must be positive", value=budget, hint="Example: 5.")
     if cells < 1:
         raise SettingsError("a worker has at least one cell", value=cells)
     epsilon = float_rounded_up(Fraction(budget) / cells)

@@ -24,7 +24,7 @@ from crowdveil.channels.rounding import format_bound
 from crowdveil.design.mechanism_from_settings import Expectation
 from crowdveil.display.counts import number_of
 from crowdveil.display.quotes import quoted
-from crowdveil.em.estimate import Estimate
+from crowdveil.em.estimate import Estimate, error_percent
 from crowdveil.mechanisms import Designed, RandomizedResponse
 from crowdveil.pages.truth_facts import (
     expected_error_without_gold,
@@ -54,7 +54,7 @@ SHARES = "A truth is one answer to a task, not the share of the people who gave 
 GUIDED = "These figures follow from the model. {} with a known truth guided it and {} left out of them."
 UNCHECKED = "Known truths are cross-validated with the default method, from 20 tasks on."
 MORE_WRONG = "More gold tasks are wrong than the model expects: the advice follows the gold tasks."
-AS_GOOD = "The constant is as good: the answers tell little that one label for every task does not."
+AS_GOOD = "One label for every task is as good: the answers add little to it."
 ALL_GOLD = "The truth of every task was known: nothing was inferred."
 INSTEAD = "Infer again with a method that has them, or compare tasks whose truth you know."
 NO_PROBABILITIES = f"The method gives no probabilities, so the error of the truths is unknown. {INSTEAD}"
@@ -236,7 +236,7 @@ def _tasks_without_reports_sentence(estimate: Estimate) -> tuple[str, ...]:
     """Return a sentence on the tasks without a report whose truth is the model's guess; none if there are none."""
     count = int((has_truth(estimate) & (np.asarray(estimate.reports_per_task) == 0)).sum())
     have = "1 task has no reports: its truth is" if count == 1 else f"{count:,} tasks have no reports: their truths are"
-    return (f"{have} only what is most probable for any task.",) if count else ()
+    return (f"{have} only the most probable truth of any task.",) if count else ()
 
 
 def _low_confidence_sentence(confidence: NDArray[np.float64]) -> str:
@@ -248,16 +248,11 @@ def _low_confidence_sentence(confidence: NDArray[np.float64]) -> str:
     return f"{have} a confidence below 90 %: ask for more answers on the doubtful tasks first."
 
 
-def error_percent(share: float) -> str:
-    """Return an error as a percentage, with the digits of `Baseline`; a small one is not written as 0 %."""
-    return "< 0.1 %" if share < 0.001 else f"{100 * round(float(share), 3):.1f} %"
-
-
 FACTORS = (1.5, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0, 100.0)
 """Factors on workers and on epsilon that are tried."""
 AS_ASSUMED = (
-    "Workers as `crowdveil plan` assumes them would have been enough: the workers, or the question, are harder than "
-    "that. Compare some tasks whose truth you know."
+    "Workers as `crowdveil plan` assumes them would have been enough. These workers are less accurate, "
+    "or the question is harder. Compare some tasks whose truth you know."
 )
 
 
@@ -285,7 +280,7 @@ def sufficiency_sentence(evidence: Evidence | None, share: float) -> str:
     found = [*_more_workers(campaign, channel, share), *_more_epsilon(campaign, evidence.channel, share)]
     if not found:
         return f"Even {FACTORS[-1]:g} times as many workers would not be enough."
-    return f"With workers as `crowdveil plan` assumes them, enough would be: {', or '.join(found)}."
+    return f"With workers as `crowdveil plan` assumes them, this would be enough: {', or '.join(found)}."
 
 
 def _planned_campaign(evidence: Evidence, alphabet: Alphabet, channel: Channel | None) -> Campaign:
@@ -323,7 +318,7 @@ def _more_workers(campaign: Campaign, channel: Channel | None, share: float) -> 
     for factor in FACTORS:
         more = campaign.with_other_number_of_workers(math.ceil(factor * campaign.workers))
         if _reaches_share(more, channel, share):
-            yield f"about {more.workers:,} workers in place of {campaign.workers:,}"
+            yield f"about {more.workers:,} workers instead of {campaign.workers:,}"
             return
 
 
@@ -338,5 +333,5 @@ def _more_epsilon(campaign: Campaign, channel: Channel | None, share: float) -> 
         )
         if _reaches_share(campaign, mechanism.channel(), share):
             scope = f"per answer (participation {channel.participation})"
-            yield f"epsilon {format_bound(epsilon, 2)} {scope} in place of {format_bound(present, 4)}"
+            yield f"epsilon {format_bound(epsilon, 2)} {scope} instead of {format_bound(present, 4)}"
             return

@@ -22,8 +22,8 @@ from crowdveil.channels.channel import MAX_DRAWN, Channel
 from crowdveil.display.html import Html, policy_source
 from crowdveil.display.quotes import quoted
 from crowdveil.display.svg_pictures import bar_chart, count_bars, interval_chart, share_histogram
-from crowdveil.em.estimate import Estimate, error_text
-from crowdveil.pages.conclusion import ALL_GOLD, Conclusion, conclude, error_percent
+from crowdveil.em.estimate import Estimate, error_percent, error_text
+from crowdveil.pages.conclusion import ALL_GOLD, Conclusion, conclude
 from crowdveil.pages.sentences_on_crowd_review import sentences_on_agreement_tasks_workers
 from crowdveil.pages.truth_facts import (
     expected_error_without_gold,
@@ -234,7 +234,7 @@ def _adversary_certainty_picture(statement: PrivacyStatement) -> Html | None:
     if statement.per_answer is None:
         return None
     rows = picture_rows_of_largest_posteriors(statement.per_answer, statement.per_worker)
-    return bar_chart("posterior", "How sure an adversary can be, from 50 % before", rows)
+    return bar_chart("posterior", "How sure an adversary can be, starting from 50 %", rows)
 
 
 def percent(share: float | None) -> str:
@@ -258,7 +258,7 @@ def code_as_html(sentence: str) -> Markup:
 def _expected_error_and_constant_sentences(estimate: Estimate) -> str:
     """Return expected error and best constant in one or two sentences."""
     base, own_error, rest = estimate.baseline, expected_error_without_gold(estimate), estimate.without_gold
-    gold = "" if estimate.gold is None else f" These figures are of the {tasks_without_gold_text(estimate)}."
+    gold = "" if estimate.gold is None else f" These figures cover the {tasks_without_gold_text(estimate)}."
     if not estimate.categorical:
         widths = known_interval_widths(rest)
         width = f" The median width of the 90 % intervals is {np.median(widths):.3g}." if widths.size else ""

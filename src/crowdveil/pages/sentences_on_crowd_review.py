@@ -23,7 +23,7 @@ FEW = 2
 MEANING = "; 1 is full agreement, 0 is chance"
 PATTERNS: tuple[tuple[Kind, str, str], ...] = (
     ("repeats", "repeats answers that others contradict", "repeat answers that others contradict"),
-    ("copies", "answers as another one", "answer as another one"),
+    ("copies", "copies another worker", "copy another worker"),
     (
         "unclear",
         "gives one answer to all tasks, which may be careful work",

@@ -41,7 +41,7 @@ def expected_campaign(
     """
     if pilot is not None:
         if expected.ability is not None:
-            raise SettingsError("the ability is that of the pilot", value=expected.ability, hint="Leave it out.")
+            raise SettingsError("the pilot determines the ability", value=expected.ability, hint="Leave it out.")
         expected = replace(expected, ability=pilot.ability)
     objective, crowd = _expected_crowd(alphabet, expected, participation)
     campaign = Campaign(
@@ -66,7 +66,7 @@ def expected_objective(alphabet: Alphabet, expected: Expectation, participation:
             raise SettingsError(
                 "workers on a scale are described by sigmas, not by ability",
                 value=expected.ability,
-                hint=advice("Give {sigmas} in place of {ability}.", "Give sigmas."),
+                hint=advice("Give {sigmas} instead of {ability}.", "Give sigmas."),
             )
         expected = replace(expected, sigmas=_sigmas_or_scaled_defaults(alphabet, expected))
     return expected.objective(alphabet, participation)

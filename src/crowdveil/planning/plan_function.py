@@ -113,7 +113,7 @@ def _require_pilot(pilot: object, gold: object) -> None:
         require_instance("pilot", pilot, Reports, what="Reports", hint=hint)
     if gold is not None and pilot is None:
         hint = "Give the answers to these tasks as pilot."
-        raise SettingsError("gold is that of a pilot", value=type(gold).__name__, hint=hint)
+        raise SettingsError("gold needs a pilot", value=type(gold).__name__, hint=hint)
 
 
 def _require_numbers(sizes: Mapping[str, object], others: Mapping[str, object]) -> None:

@@ -175,7 +175,9 @@ def _pilot_advice(plan: Plan) -> list[str]:
     mistakes, miss = plan.campaign.shared_mistakes, "Real crowds may miss the target"
     if mistakes is None:
         return [f"{miss}: ask for answers to about 50 random tasks with known truths, and plan again with this pilot."]
-    return [f"{miss}." if mistakes.pilot.known else f"{miss}: find out the truths of the pilot, and plan again."]
+    return [
+        f"{miss}." if mistakes.pilot.known else (f"{miss}: have experts label the tasks of the pilot, and plan again.")
+    ]
 
 
 def _more_workers_sentences(plan: Plan) -> list[str]:

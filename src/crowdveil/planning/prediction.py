@@ -229,7 +229,7 @@ def with_crowd_of_pilot(campaign: Campaign, pilot: Pilot) -> Campaign:
     """
     crowd = campaign.crowd
     if not isinstance(crowd, LabelCrowd) or crowd.alphabet.names != pilot.labels:
-        raise SettingsError("a pilot has the labels of the campaign", value=pilot.labels)
+        raise SettingsError("a pilot must have the labels of the campaign", value=pilot.labels)
     prior = crowd.prior if campaign.prior_public else pilot.shares
     piloted = replace(campaign, crowd=replace(crowd, prior=prior, abilities=beta_abilities(pilot.ability)))
     objective = replace(campaign.objective, participation="public", participation_rate=pilot.answered)

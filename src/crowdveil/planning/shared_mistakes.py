@@ -105,7 +105,7 @@ class Pilot:
         """
         if not isinstance(answers.alphabet, Categories):
             hint = "Describe the workers of a scale by their standard deviations."
-            raise SettingsError("the answers of a pilot are labels", value=answers.alphabet, hint=hint)
+            raise SettingsError("the answers of a pilot must be labels", value=answers.alphabet, hint=hint)
         if not len(answers):
             raise ReportsError("a pilot needs at least one answer", source="pilot")
         ability, shares = _shared_ability_and_label_shares(answers)
@@ -125,7 +125,7 @@ class Pilot:
         own = {name: str(gold[name]) for name in map(str, answers.tasks) if name in gold}
         if not own or not set(own.values()) <= set(self.labels):
             strange = ", ".join(sorted(set(own.values()) - set(self.labels)))
-            rule = "the gold of a pilot has truths of its tasks, each one of the labels"
+            rule = "the gold of a pilot must have truths of its tasks, each one of the labels"
             raise ReportsError(rule, source="gold", examples=strange)
         counts = np.array([list(own.values()).count(label) for label in self.labels])
         wrong = score(DawidSkene().fit(answers), own, error="error_rate").error * len(own)

@@ -87,7 +87,7 @@ def plan_of_worker_budgets(
 
 def _require_positive_budgets_and_target(campaign: Campaign, budgets: Sequence[float], target: float | None) -> None:
     if not budgets or not all(0 < budget < math.inf for budget in budgets):
-        raise SettingsError("budgets per worker are positive", value=tuple(budgets), hint="Such as 1, 2, 5 and 10.")
+        raise SettingsError("budgets per worker must be positive", value=tuple(budgets), hint="Such as 1, 2, 5 and 10.")
     if target is not None and not 0 < target < math.inf:
         raise SettingsError("the target error must be positive", value=target, hint="No inference is free of error.")
     if campaign.assigned_per_task is not None:

@@ -170,7 +170,7 @@ def cells_within(budget: float, epsilon: float, delta: float) -> int:
     """Return the largest number of cells of this epsilon whose loss at `delta` is within a budget; 0 if none is."""
     _require_valid_budget(budget, delta)
     if not 0 < epsilon < math.inf:
-        raise SettingsError("the epsilon is positive", value=epsilon, hint="Such as a budget of 6 and epsilon 2.")
+        raise SettingsError("the epsilon must be positive", value=epsilon, hint="Such as a budget of 6 and epsilon 2.")
     low, high = 0, 1
     while high <= MAX_CELLS and _composed_epsilon_of(epsilon, high, delta) <= budget:
         low, high = high, 2 * high
@@ -187,4 +187,4 @@ def _composed_epsilon_of(epsilon: float, cells: int, delta: float) -> float:
 def _require_valid_budget(budget: float, delta: float) -> None:
     require_delta(delta)
     if not 0 < budget < math.inf:
-        raise SettingsError("a budget per worker is positive", value=budget, hint="Example: 5.")
+        raise SettingsError("a budget per worker must be positive", value=budget, hint="Example: 5.")

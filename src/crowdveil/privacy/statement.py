@@ -34,13 +34,16 @@ MEANING = (
 UNPROTECTED = "Some answers were sent without protection, so no epsilon holds for every answer."
 MARKED = "The collection is marked as without privacy."
 FROM_DEVICES = (
-    "That somebody opened a link, which whoever watches the connection can see.",
-    "A device that runs another program than the one whose code was checked.",
+    "That somebody opened a link: anyone who watches the connection can see it.",
+    "A device that runs a program other than the one whose code was checked.",
     "A second report of the same worker, for example from another device: its epsilon adds to that of the first.",
 )
 ALWAYS_UNCOVERED = (
     "Time and network address of a report, which the network and the operator of the service can see.",
-    "Answers of other workers: where answers depend on one another, those of others may tell about one's own.",
+    (
+        "Answers of other workers: where answers depend on one another, the answers of others may reveal "
+        "something about one's own."
+    ),
     "Other collections: every further report adds its own epsilon. The same question in another campaign costs the "
     "sum of both epsilons.",
     "What workers say about their answers elsewhere.",

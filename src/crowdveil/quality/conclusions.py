@@ -135,7 +135,7 @@ def conclude_from_drawn_gold(
     estimate, evidence = inference.estimate, inference.evidence
     if not estimate.categorical or not estimate.probabilistic:
         raise SettingsError(
-            "conclusions are about labels, from a method with probabilities",
+            "conclusions need labels and a method with probabilities",
             value=estimate.method,
             hint="Use the default method.",
         )
@@ -170,7 +170,7 @@ def _enough_gold_with_reports(reports: Reports, estimate: Estimate, gold: Mappin
     kept = counts[aligned.tasks] > 0
     if int(kept.sum()) < MIN_GOLD:
         raise ReportsError(
-            f"conclusions need {MIN_GOLD} gold tasks with reports or more",
+            f"conclusions need at least {MIN_GOLD} gold tasks with reports",
             source="gold",
             examples=f"{int(kept.sum())} of {len(gold):,}",
             hint="Draw them with draw_gold(...), or `crowdveil data draw-gold`; 50 are a good start.",
@@ -263,7 +263,7 @@ def _accuracy_difference_of_workers(reports: Reports, known: _GoldTasks, pair: t
     gold = np.intersect1d(both, known.tasks)
     if pair[0] == pair[1] or len(gold) < MIN_GOLD_ANSWERS:
         raise SettingsError(
-            f"two workers are compared on {MIN_GOLD_ANSWERS} gold tasks or more that both have answered",
+            f"a comparison of two workers needs at least {MIN_GOLD_ANSWERS} gold tasks that both have answered",
             value=f"{pair[0]}, {pair[1]}: {len(gold)}",
             hint="Draw more gold tasks, or leave the pair out.",
         )

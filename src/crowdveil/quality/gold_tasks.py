@@ -54,7 +54,7 @@ def draw_tasks_without_known(
     left = [task for task in order if task not in known]
     if number > len(left):
         raise SettingsError(
-            f"number must be at most {len(left):,}: so many tasks have reports and no known truth",
+            f"number must be at most {len(left):,}, the number of tasks with reports and no known truth",
             value=number,
             hint=f"Draw {len(left):,} or fewer.",
         )

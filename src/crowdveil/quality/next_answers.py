@@ -148,14 +148,14 @@ def channel_of_further_reports(evidence: Evidence) -> Channel | None:
         raise SettingsError(
             "every worker has reported on every task: there is no further answer to ask",
             value=f"participation {channel.participation}",
-            hint="Ask more workers, in a collection of its own; or assign tasks (crowdveil data assign).",
+            hint="Ask more workers in a separate collection, or assign tasks (crowdveil data assign).",
         )
     if channel is None and evidence.collection is not None:
         raise ReportsError(
             "gains from protected reports need their channel",
             source="reports",
             examples=evidence.no_channel_reason,
-            hint="Keep certificate.json and crowd.json beside the reports.",
+            hint="Keep certificate.json and crowd.json next to the reports.",
         )
     return channel
 

@@ -118,7 +118,7 @@ def read_answers(
     opened = source if isinstance(source, AnswerSource) else local_source(Path(source))
     if is_named_dataset_source(opened.path):
         if merge_labels:
-            raise SettingsError("merge_labels goes with a file of answers", value=opened.name, hint="Leave it out.")
+            raise SettingsError("merge_labels needs a file of answers", value=opened.name, hint="Leave it out.")
         return _answers_of_dataset(str(opened.path), alphabet, duplicates or "first", tasks, workers)
     if opened.is_block_folder:
         raise ReportsError("encoded blocks hold reports, not answers", source=opened.name, hint="Give the answers.")
@@ -160,7 +160,7 @@ def refuse_rows_without_answer(columns: ReportColumns, alphabet: Alphabet | None
     empty = replace(columns, skip_empty=True, labels=known).null_rows
     if len(empty):
         raise ReportsError(
-            "where participation is public, no row is left out by its value",
+            "with public participation, no row may be left out because of its value",
             source=columns.source,
             rows=tuple((empty[:EXAMPLES_SHOWN] + 1).tolist()),
             examples=f"{len(empty):,} without an answer (NULL, empty or NaN)",

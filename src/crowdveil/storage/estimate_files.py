@@ -176,7 +176,11 @@ def outdated_output_notes(folder: Path, reports_sha256: str) -> tuple[str, ...]:
     """
     same = {entry.reports_sha256 for entry in read_record(folder) if entry.reports_sha256} == {reports_sha256}
     found = [str(path) for path in _existing_recorded_files(folder, (PAGE, PREDICTIONS) if same else FROM_REPORTS)]
-    return (f"{', '.join(found)}: of earlier truths or reports. Write them again, or remove them.",) if found else ()
+    return (
+        ((f"{', '.join(found)}: these belong to earlier truths or reports. Write them again, or remove them."),)
+        if found
+        else ()
+    )
 
 
 def warning_of_earlier_truths_kept(folder: Path, questions: Collection[Path] = ()) -> tuple[str, ...]:
@@ -193,14 +197,18 @@ def warning_of_earlier_truths_kept(folder: Path, questions: Collection[Path] = (
     kept = [path for one in folders for path in _existing_recorded_files(one, (ESTIMATE,), questions_only=True)]
     kept += _existing_recorded_files(folder, (ESTIMATE,)) if questions else []
     found = dict.fromkeys(str(path.parent) for path in kept)
-    return (f"{', '.join(found)}: truths of an earlier run, kept. Remove them if they are outdated.",) if found else ()
+    return (
+        ((f"{', '.join(found)}: truths of an earlier run were kept. Remove them if they are outdated."),)
+        if found
+        else ()
+    )
 
 
 def warning_of_stale_results(folder: Path) -> tuple[str, ...]:
     """Return a warning that names the results of a folder, before its reports are replaced."""
     found = _existing_recorded_files(folder, (ESTIMATE, *FROM_REPORTS))
     named = ", ".join(str(path) for path in found)
-    return (f"{named}: from the earlier reports. Run crowdveil infer again.",) if found else ()
+    return (f"{named}: these come from the earlier reports. Run crowdveil infer again.",) if found else ()
 
 
 def _existing_recorded_files(folder: Path, kinds: Collection[str], *, questions_only: bool = False) -> list[Path]:

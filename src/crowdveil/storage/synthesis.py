@@ -37,7 +37,7 @@ from crowdveil.synthesis.private.private_method import PrivateMethod, Progress
 from crowdveil.synthesis.release import Release
 
 LEFT_OUT = (
-    "{:,} answers are no numbers and were left out. With public participation epsilon does not cover that, but the "
+    "{:,} answers are not numbers and were left out. With public participation epsilon does not cover that, but the "
     "answers of a public data set are known anyway."
 )
 

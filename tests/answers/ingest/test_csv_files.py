@@ -228,5 +228,5 @@ def test_a_file_that_is_replaced_while_it_is_read_is_refused(tmp_path: Path, mon
 
     for change, fails in ((rewritten, True), (renamed, False)):
         path.write_text(text)
-        with pytest.raises(ReportsError, match="must stay as it is while it is read") if fails else nullcontext():
+        with pytest.raises(ReportsError, match="must not change while it is read") if fails else nullcontext():
             read_csv_table(path, ("task", "worker", "label"), progress=change)

@@ -335,9 +335,12 @@ def test_compressed_tables_are_read_by_their_content(tmp_path: Path, compress: C
         (b"SQLite format 3\0" + b"\0" * 100, "an SQLite database"),
         (b"\x80\x04\x95\0\0", "a pickle"),
         (b"answers.csv" + b"\0" * 246 + b"ustar\0", "a tar archive"),
-        (gzip.compress(b"answers.csv" + b"\0" * 246 + b"ustar\0"), "a tar archive"),
-        (gzip.compress(gzip.compress(b"task,worker,label\n" * 9)), "a file compressed by gzip inside"),
-        (gzip.compress(bz2.compress(b"task,worker,label\n" * 9)), "a file compressed by bzip2 inside"),
+        (gzip.compress(b"answers.csv" + b"\0" * 246 + b"ustar\0", mtime=0), "a tar archive"),
+        (
+            gzip.compress(gzip.compress(b"task,worker,label\n" * 9, mtime=0), mtime=0),
+            "a file compressed by gzip inside",
+        ),
+        (gzip.compress(bz2.compress(b"task,worker,label\n" * 9), mtime=0), "a file compressed by bzip2 inside"),
         (b"7z\xbc\xaf\x27\x1c\0", "a 7z archive"),
     ],
 )

@@ -179,7 +179,7 @@ def test_folders_of_questions_without_their_campaign_are_not_stated_together(tmp
     for one in write_questions(tmp_path, BUILT.campaign, REPORTS):
         (one.folder / "campaign.json").unlink()
 
-    with pytest.raises(SettingsError, match="stated with the campaign"):
+    with pytest.raises(SettingsError, match=r"needs the campaign\.json"):
         statement_of_source(read_stated_source(tmp_path))
 
 

@@ -142,6 +142,6 @@ def test_opened_reports_are_not_written_beside_an_earlier_question(tmp_path: Pat
     opened = read_batches(stored(tmp_path / "batches", batches), campaign, key)
     (tmp_path / "out" / "question-1").mkdir(parents=True)
 
-    with pytest.raises(SettingsError, match="no question or reports beside those of the campaign"):
+    with pytest.raises(SettingsError, match="only the questions and reports of the campaign"):
         write_collections_and_file_states(tmp_path / "out", campaign, opened)
     assert ["question-1"] == [path.name for path in (tmp_path / "out").iterdir()]

@@ -199,7 +199,7 @@ def test_a_damaged_closing_is_refused(built, tmp_path):
     fields = {"campaign": asked.campaign.name, "format": "crowdveil-closed/1", "reports": ["a" * 64, "b" * 64]}
     for changed in ({"campaign": "x"}, {"reports": ["b" * 64, "a" * 64]}, {"reports": ["x"]}, {"more": 1}):
         path.write_bytes(canonical_bytes({**fields, **changed}))
-        with pytest.raises(CampaignError, match="not the closing"):
+        with pytest.raises(CampaignError, match="does not belong"):
             Closing.read(asked)
 
 

@@ -101,7 +101,7 @@ def test_another_token_is_refused(client: TestClient, post: Post, given: str) ->
     reply = post("login", token=given)
 
     assert 401 == reply.status_code
-    assert "not the token of a campaign" in reply.text
+    assert "no campaign with this token" in reply.text
     assert "set-cookie" not in reply.headers
 
 

@@ -124,7 +124,7 @@ def test_an_address_without_its_slash_leads_to_the_page(client: TestClient) -> N
 
 @pytest.mark.parametrize(
     ("path", "status", "heading"),
-    [("/", 200, "collects answers"), ("/none", 404, "nothing under"), ("/x/y/%231.cut", 404, "nothing under")],
+    [("/", 200, "collects answers"), ("/none", 404, "nothing at"), ("/x/y/%231.cut", 404, "nothing at")],
 )
 def test_a_person_gets_a_page(client: TestClient, path: str, status: int, heading: str) -> None:
     """A browser gets a page in its language that leads to the worker's page; a program gets the problem."""

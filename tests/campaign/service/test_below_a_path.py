@@ -63,7 +63,7 @@ def test_a_worker_answers_below_a_path(browser: Any, below: tuple[BuiltCampaign,
     send_without_answers(page, built.link(0).text.replace("/a/#", "/a#"))
     for path, said in (
         ("/", "collects answers"),
-        ("/x/y/none", "nothing under"),
+        ("/x/y/none", "nothing at"),
         ("/curator/results", "not logged in"),
     ):
         page.goto(f"{built.campaign.url}{path}")
@@ -83,7 +83,7 @@ def test_a_curator_works_below_a_path(browser: Any, below: tuple[BuiltCampaign, 
     page.goto(f"{built.campaign.url}/curator")
     page.fill("#token", "x" * 43)
     page.click("button")
-    assert "not the token" in page.inner_text("main")
+    assert "no campaign with this token" in page.inner_text("main")
     page.wait_for_function(STYLED)
     page.fill("#token", token)
     page.click("button")

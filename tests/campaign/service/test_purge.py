@@ -213,7 +213,7 @@ def test_a_full_disk_is_named(tmp_path: Path) -> None:
         with pytest.raises(SettingsError, match="got 'a full disk'") as refused, database_errors_as_refusals():
             connection.execute(text("CREATE TABLE large AS SELECT zeroblob(100000)"))
 
-    assert "make room on the disk" in refused.value.hint
+    assert "free disk space" in refused.value.hint
     store.close()
 
 

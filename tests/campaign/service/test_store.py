@@ -112,12 +112,12 @@ def test_nothing_is_released_while_open_or_below_the_least_number(store: Store, 
     store.store_report(digest, built.tokens[0], new_id(), BODY)
 
     assert store.report_count_if_above_minimum(digest) is None
-    with pytest.raises(SettingsError, match="after the campaign was closed"):
+    with pytest.raises(SettingsError, match="after the campaign is closed"):
         store.reports_under_valid_links(digest)
     store.close_and_count_reports(digest)
     with pytest.raises(SettingsError, match=r"below min_reports, which is 2, got 'fewer than 2 reports'") as refusal:
         store.reports_under_valid_links(digest)
-    assert "closed, and no report is added: ask again in a new campaign" in refusal.value.hint
+    assert "closed and accepts no more reports: ask again in a new campaign" in refusal.value.hint
 
 
 def test_released_reports_are_in_the_order_of_slots(store: Store, built: BuiltCampaign) -> None:
@@ -134,7 +134,7 @@ def test_a_purge_leaves_the_hash_the_state_and_the_number(store: Store, built: B
     """A purge deletes reports, tokens, parts and keys; then everything about the campaign is refused as purged."""
     digest = built.campaign.digest
     store.store_report(digest, built.tokens[0], new_id(), BODY)
-    with pytest.raises(SettingsError, match="after it was closed"):
+    with pytest.raises(SettingsError, match="must be closed before"):
         store.purge(digest)
     store.close_and_count_reports(digest)
 

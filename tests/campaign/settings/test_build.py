@@ -338,15 +338,15 @@ def test_each_question_can_have_its_own_mechanism_and_budget(write):
     ("top", "questions", "rule"),
     [
         (BUDGET, [f"{LABELS}\n{TASKS}"], "2 to 64 times"),
-        (f"{TASKS}\n{BUDGET}", [LABELS, GRADES + "\nprivacy = { budget_per_worker = 2 }"], "or none has one"),
-        (f"{TASKS}\nprivacy = {{ mechanism = 'laplace', levels = [1, 2] }}", [LABELS, GRADES], "levels goes with one"),
-        (f"{TASKS}\n{BUDGET}", [LABELS, GRADES + "\nprivacy = { prior = 'p.csv' }"], "prior goes with one"),
+        (f"{TASKS}\n{BUDGET}", [LABELS, GRADES + "\nprivacy = { budget_per_worker = 2 }"], "or none may have one"),
+        (f"{TASKS}\nprivacy = {{ mechanism = 'laplace', levels = [1, 2] }}", [LABELS, GRADES], "levels needs a"),
+        (f"{TASKS}\n{BUDGET}", [LABELS, GRADES + "\nprivacy = { prior = 'p.csv' }"], "prior needs a campaign"),
         (BUDGET, [f"{LABELS}\n{TASKS}", GRADES], "question 2.tasks is needed"),
         (f"{TASKS}\n{BUDGET}", [LABELS, GRADES + "\nshare = 2"], "question 2 has no setting 'share'"),
         (f"{TASKS}\n{BUDGET}", [LABELS, GRADES + '\nprivacy = { mechanism = "best" }'], "question 2.privacy.mech"),
         (f"{TASKS}\n{BUDGET}", [LABELS, ""], "question 2.answers is needed"),
         (f"{TASKS}\nprivacy = {{ mechanism = 'quantized-response', epsilon_per_answer = 1, cuts = [[1], [2]] }}",
-         [GRADES, GRADES], "groups of cuts go with one question"),
+         [GRADES, GRADES], "groups of cuts need a campaign of one"),
         (f"{TASKS}\n{BUDGET}\nservice = {{ url = 'https://a.org', purge_after_days = 3 }}\n"
          "relay = { operator = 'The library', least_batch = 2, unit = 'cell' }", [LABELS, GRADES], "relay"),
     ],
@@ -372,5 +372,5 @@ def test_tasks_of_two_questions_may_have_one_name(write):
     assert [3, 2] == [len(one.tasks) for one in read_settings(path).by_question]
     (path.parent / "tasks.csv").write_text("id,text\na,One?\na,Two?\n", "utf-8")
 
-    with pytest.raises(CrowdveilError, match="occurs once"):
+    with pytest.raises(CrowdveilError, match="must occur once"):
         read_settings(path)

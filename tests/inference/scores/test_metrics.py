@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from crowdveil.answers.reports import Reports
 from crowdveil.channels.alphabet import Categories, Scale
-from crowdveil.em.estimate import Baseline, Estimate, WorkerTable
+from crowdveil.em.estimate import Estimate, NumericBaseline, WorkerTable
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.estimators import DawidSkene, MajorityVote, StudentT
 from crowdveil.inference.scores import metrics
@@ -224,7 +224,7 @@ def test_large_errors_are_written_with_six_digits():
     text = str(metrics.score(estimate_of([0.0, 1.0], None), {"t0": 1e99, "t1": -1e99}))
 
     assert "mae 1e+99 (constant -1e+99: 1e+99)" in text
-    assert "expected error 2e+06, the estimate 0.500;" in str(Baseline("1", 2e6, 0.5, 3))
+    assert "expected mean error 2e+06; this estimate: 0.500." in str(NumericBaseline("1", 2e6, 0.5, 3))
 
 
 LABELS = Categories(("no", "yes", "maybe"))
@@ -289,7 +289,7 @@ def test_decisions_are_scored_by_error_and_cost() -> None:
     probable = costs[truth, found.posterior.argmax(axis=1)].mean()
     notes = decision_notes(decided, {str(task): label for task, label in gold.items()}, costs)
 
-    assert f"{(decided.decisions != truth).mean():.4f} are wrong" in notes[0]
+    assert f"{100 * (decided.decisions != truth).mean():.1f} % are wrong" in notes[0]
     assert f"{costs[truth, decided.decisions].mean():.4g}" in notes[1]
     assert f"{probable:.4g}" in notes[1]
 

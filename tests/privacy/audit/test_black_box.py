@@ -152,7 +152,7 @@ def test_public_participation_has_no_neighbours_in_participation():
     """Nothing is claimed about it."""
     mechanism = RandomizedResponse(alphabet=Categories(("no", "yes")), epsilon=1.0, participation="public")
 
-    with pytest.raises(SettingsError, match="promises nothing"):
+    with pytest.raises(SettingsError, match="does not protect participation"):
         audit_mechanism(mechanism, "participation")
 
 

@@ -81,7 +81,7 @@ def test_copies_are_grouped_with_what_they_count_as() -> None:
     assert [set(map(str, range(8, 16)))] == [set(group.workers) for group in review.groups]
     assert 1 < review.groups[0].counts_as < 2
     assert {"copies"} == {one.kind for one in review.found}
-    assert all("common answers are equal" in one.reasons[0] for one in review.found)
+    assert all("shared answers are equal" in one.reasons[0] for one in review.found)
     assert {"8"} == {one.group for one in review.found}
 
 
@@ -93,9 +93,9 @@ def test_the_page_of_results_counts_copies() -> None:
         for with_workers in (False, True)
     )
 
-    assert "8 of 16 workers answer as another one." in silent
+    assert "8 of 16 workers copy another worker." in silent
     assert "8 workers who answer alike count as 1." in silent
-    assert "8 of 16 workers answer as another one: 8, 9, 10" in named
+    assert "8 of 16 workers copy another worker: 8, 9, 10" in named
 
 
 def test_too_few_tasks_are_said(tmp_path: Path) -> None:

@@ -73,7 +73,7 @@ class Asked:
                 "count as no answer",
                 source="reports",
                 examples="the lists are unknown",
-                hint="Put the crowd.json of the collection beside the reports"
+                hint="Put the crowd.json of the collection next to the reports"
                 + advice(", or give the lists of all who were asked: {tasks} and {workers}")
                 + ".",
             )

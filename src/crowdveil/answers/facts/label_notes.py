@@ -35,9 +35,9 @@ def notes_on_unread_columns(columns: Sequence[str]) -> tuple[str, ...]:
     if weights:
         notes.append(f"Not read: {', '.join(map(repr, weights))}. Each row counts as one answer of one worker.")
     if sure:
-        used = advice(" {weight} uses it if it informs.", weight=sure[0])
+        used = advice(" {weight} uses it if it helps.", weight=sure[0])
         listed = ", ".join(map(repr, sure))
-        notes.append(f"Not read: {listed}. Answers count alike, however sure their workers were.{used}")
+        notes.append(f"Not read: {listed}. All answers count the same, however sure the workers were.{used}")
     return tuple(notes)
 
 

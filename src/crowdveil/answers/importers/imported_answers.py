@@ -153,7 +153,9 @@ def _submissions_with_questions_decided(
     paths = Counter(export.path.resolve() for export in exports)
     twice = next((export.name for export in exports if paths[export.path.resolve()] > 1), None)
     if twice is not None:
-        raise ReportsError("each file of an export is given once", source=twice, hint="Leave out the repeated name.")
+        raise ReportsError(
+            "each file of an export must be given once", source=twice, hint="Leave out the repeated name."
+        )
     found = [
         replace(_with_lists_parsed(one), file=file, number=number)
         for file, export in enumerate(exports)
@@ -428,7 +430,7 @@ def _label_text_or_null(value: Any, source: str, number: int) -> str:
         value = int(value)
     if value == NULL:
         raise ReportsError(
-            f"the label {NULL} is kept for no answer",
+            f"the label {NULL} is reserved for no answer",
             source=source,
             rows=(number,),
             examples=repr(value),

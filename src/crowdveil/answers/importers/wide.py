@@ -146,8 +146,10 @@ def _task_column(export: ExportFile) -> str:
             "a wide table must have one column with the name of tasks",
             source=export.name,
             examples=", ".join(map(repr, named or export.columns[:COLUMNS_SHOWN])),
-            hint=f"Name it task{advice(', or state it ({task})')}. With one row per respondent, exchange rows and "
-            f"columns{advice(': {transpose}', transpose=True)}.",
+            hint=(
+                f"Name it task{advice(', or state it ({task})')}. If it has one row per respondent, transpose "
+                f"it{advice(': {transpose}', transpose=True)}."
+            ),
         )
     return named[0]
 
@@ -180,7 +182,7 @@ def _refuse_rows_of_respondents(task: str, cells: Sequence[Any], export: ExportF
         "the rows of a wide table must be tasks, and these are respondents",
         source=export.name,
         examples=f"the column {(telling or [task])[0]!r}",
-        hint=f"Exchange rows and columns{advice(': {transpose}', transpose=True)}. If the rows are tasks, state the "
+        hint=f"Transpose the table{advice(': {transpose}', transpose=True)}. If the rows are tasks, state the "
         f"columns of workers: {_workers_argument()}.",
     )
 

@@ -153,7 +153,7 @@ def _note_on_similar_names(role: str, column: CodedColumn, place: NDArray[np.int
         for first in firsts[:NAMES_SHOWN]
     )
     more = f"; and {len(firsts) - NAMES_SHOWN} more" if len(firsts) > NAMES_SHOWN else ""
-    return f"These are read as different {role}s: {groups}{more}. Give one {role} one spelling."
+    return f"These are read as different {role}s: {groups}{more}. Use one spelling for each {role}."
 
 
 def groups_of_same_label_spellings(texts: Sequence[str]) -> list[list[int]]:
@@ -229,7 +229,7 @@ def alphabet_and_label_codes(
         absent,
         "labels must not be empty, NaN or NULL",
         source=source,
-        hint=advice("If they are no answers, skip them: {missing}.", "Remove these rows.", missing="skip"),
+        hint=advice("If they mean no answer, skip them: {missing}.", "Remove these rows.", missing="skip"),
     )
     refuse_if_rows_empty_or_marked(
         column, has_lone_surrogate(column.names), TEXT_RULE, source=source, hint="Correct the rows."

@@ -140,7 +140,7 @@ class AnswerSource:
             self._require_plain_tables()
             return None
         if self.copied == STDIN and self.files[0].is_blank_or_empty_json_list:
-            hint = "Did the command before the pipe write anything?"
+            hint = "Check that the command before the pipe writes something."
             raise ReportsError("the input must not be empty", source=STANDARD_INPUT, hint=hint)
         for file in self.files:
             refuse_encoding_of_utf8(file.path, self.layout.encoding)

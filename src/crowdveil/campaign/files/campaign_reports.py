@@ -138,7 +138,7 @@ def refuse_other_collections(directory: Path, campaign: Campaign) -> None:
     found = [path for path in sorted(others) if path not in own] + [path for path in beside if path.exists()]
     if found:
         raise SettingsError(
-            "the folder must hold no question or reports beside those of the campaign",
+            "the folder must hold only the questions and reports of the campaign",
             value=", ".join(map(str, found)),
             hint="They are of another collection, and nothing was deleted: move them away, or give another folder.",
         )

@@ -118,7 +118,7 @@ def replace_link(path: Path, worker: int | str, *, accept_second_report: bool = 
         raise SettingsError(
             "without a service it is unknown whether the old link was used",
             value=slot,
-            hint="If the worker may report twice, epsilon of both reports adds up: accept it"
+            hint="If the worker may report twice, the epsilons of both reports add up: accept it"
             f"{advice(' ({accept_second_report})', accept_second_report=True)}, and tell the worker.",
         )
     revoked = [
@@ -163,10 +163,12 @@ def _write_links_sheet_and_tokens(
     if len(made) <= MAX_SHEET:
         contents[sheet] = render_link_sheet(campaign, made, names)
     else:
-        warnings.append(f"No printable sheet: it has at most {MAX_SHEET:,} links.")
+        warnings.append(f"No printable sheet was written: it holds at most {MAX_SHEET:,} links.")
     contents[TOKENS_FILE] = tokens_bytes(entries, campaign)
     if _is_versioned(folder.path):
-        warnings.append("The folder lies inside a git repository. Do not commit the links: whoever has one can use it.")
+        warnings.append(
+            "The folder lies inside a git repository. Do not commit the links: anyone who has one can use it."
+        )
     outputs = Outputs(folder=folder.path, names=tuple(contents), kind=KIND, private=True)
     write_outputs(outputs, dict(contents))
     return Invitation(

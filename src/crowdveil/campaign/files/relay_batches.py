@@ -39,7 +39,7 @@ def read_batches(folder: Path, campaign: Campaign, key: "PrivateKey") -> Collect
     most = len({sealed for parts in batches.values() for sealed in parts[0]})
     if most > campaign.slots:
         raise ReportsError(
-            f"a campaign with {campaign.slots:,} links has as many reports at most",
+            f"a campaign with {campaign.slots:,} links has at most as many reports",
             source=str(folder),
             examples=f"{most:,} reports",
             hint="The relay invented some. None of them is used.",
@@ -92,7 +92,7 @@ def _batch_file_states_and_sealed_parts(
         except CampaignError as error:
             states[path.name] = f"refused ({error.defect})"
         except OSError as error:
-            states[path.name] = f"refused ({error.strerror or 'no regular file'})"
+            states[path.name] = f"refused ({error.strerror or 'not a regular file'})"
     states |= {file: COPY if name in found else DAMAGED for file, name in others.items()}
     return dict(sorted(states.items())), found
 

@@ -65,7 +65,7 @@ class Closing:
             raise CampaignError("file", f"{CLOSED_FILE} cannot be read: {error.strerror or error}.") from error
         form = {"format": FORMAT, "campaign": folder.campaign.name, "reports": [HEX]}
         if not fits(fields, form) or fields["reports"] != sorted(set(fields["reports"])):
-            raise CampaignError("closed", f"{CLOSED_FILE} is not the closing of this campaign.")
+            raise CampaignError("closed", f"{CLOSED_FILE} does not belong to this campaign.")
         return cls(tuple(fields["reports"]))
 
     def write(self, folder: CampaignFolder) -> Path:
@@ -83,7 +83,7 @@ LIST_FILE = "files.csv"
 LIST_KIND = "list of report files"
 ACCEPTED, COPY = "accepted", "copy of an accepted file"
 LATE = "late: the campaign was closed"
-TWO_REPORTS, SAME_ID = "two reports for one token: none counts", "one id of two reports: none counts"
+TWO_REPORTS, SAME_ID = "two reports for one token: neither counts", "two reports with one id: neither counts"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -227,7 +227,7 @@ def _report_or_refusal(path: Path, issued: _IssuedLinks) -> ReportFile | str:
     except CampaignError as error:
         return f"refused ({error.defect})"
     except OSError as error:
-        return f"refused ({error.strerror or 'no regular file'})"
+        return f"refused ({error.strerror or 'not a regular file'})"
     return report
 
 

@@ -40,7 +40,7 @@ HOME = "/curator/"
 HEADERS = {"Cache-Control": "no-store", "Referrer-Policy": "same-origin"}
 """Under `no-referrer`, browsers send the Origin of a form as null."""
 _TYPES = {"csv": "text/csv; charset=utf-8", "json": "application/json", "html": "text/html", "txt": "text/plain"}
-_WRONG_TOKEN = "This is not the token of a campaign of this service. It is in the file curator-token.txt."
+_WRONG_TOKEN = "This service has no campaign with this token. The token is in the file curator-token.txt."
 _UNCONFIRMED = "Confirm that the campaign ends now."
 
 

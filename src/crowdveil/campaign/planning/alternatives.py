@@ -59,7 +59,7 @@ def require_worth_asking(source: CampaignSettings, expected: ExpectedError, *, q
         f"{about}the expected {expected.error_name} of a campaign must be at most {WORTH_ASKING:g} of that of the best "
         f"public constant, {expected.constant:.3g}",
         value=float(f"{expected.protected.error:.3g}"),
-        hint=f"{nearest}{advice(' {anyway} asks all the same.', anyway=True)}",
+        hint=f"{nearest}{advice(' {anyway} creates it.', anyway=True)}",
     )
 
 

@@ -48,7 +48,10 @@ def register_and_list_left_out_slots(
     campaign = folder.campaign
     if (campaign.relay is not None) != relay:
         raise SettingsError(
-            "a campaign with a relay is served by crowdveil campaign relay, another one by crowdveil campaign serve",
+            (
+                "a campaign with a relay is served by crowdveil campaign relay, any other campaign by crowdveil "
+                "campaign serve"
+            ),
             value=campaign.name,
             hint=f"Use crowdveil campaign {'serve' if relay else 'relay'}.",
         )
@@ -132,7 +135,7 @@ def read_or_make_token(path: Path, *, make: bool = True) -> str:
         with open_regular(path) as stream:
             text = stream.read(MAX_TOKEN_BYTES).decode("ascii", "replace").strip()
     except OSError as error:
-        text = error.strerror or "no regular file"
+        text = error.strerror or "not a regular file"
     if not _CURATOR_TOKEN.fullmatch(text):
         raise SettingsError(
             f"{path.name} must hold a token of 43 characters",

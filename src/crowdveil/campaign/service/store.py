@@ -176,7 +176,7 @@ class Store:
         with self.engine.connect() as connection:
             if _state_of_campaign(connection, digest) == "open":
                 raise SettingsError(
-                    "reports are released after the campaign was closed",
+                    "reports are released only after the campaign is closed",
                     value="open",
                     hint="Run crowdveil campaign close first.",
                 )
@@ -185,7 +185,7 @@ class Store:
             raise SettingsError(
                 f"nothing is released below min_reports, which is {least}",
                 value=f"fewer than {least} reports",
-                hint="The campaign is closed, and no report is added: ask again in a new campaign.",
+                hint="The campaign is closed and accepts no more reports: ask again in a new campaign.",
             )
         return [(row.slot, row.body) for row in rows]
 
@@ -270,7 +270,9 @@ class Store:
             state = _state_of_campaign(connection, digest, lock=True)
             if state == "open" and not even_open:
                 raise SettingsError(
-                    "a campaign is purged after it was closed", value="open", hint="Run crowdveil campaign close first."
+                    "a campaign must be closed before it is purged",
+                    value="open",
+                    hint="Run crowdveil campaign close first.",
                 )
             if state == "purged":
                 count = select(campaigns.c.purged_count).where(campaigns.c.hash == digest)

@@ -177,7 +177,7 @@ def _codes_of_ascending_cuts(title: str, given: object, alphabet: Alphabet) -> t
         raise SettingsError(
             f"{title} need numbers or ordered labels",
             value=given,
-            hint="Declare the labels ordered, or leave out the cuts: blocks are then chosen for what is expected.",
+            hint="Declare the labels ordered, or leave out the cuts: blocks are then chosen for the expected answers.",
         )
     if not isinstance(given, list) or not given:
         raise SettingsError(f"{title} must be a list of labels", value=given, hint="Example: cuts = [3, 6, 8].")

@@ -193,12 +193,12 @@ def _check_budgets(common: Section, own: Sequence[Mapping[str, Any]]) -> None:
     given = [any(name in privacy for name in BUDGETS) for privacy in own]
     if any(given) and not all(given):
         raise SettingsError(
-            "each question has a budget or an epsilon of its own, or none has one",
+            "every question must have its own budget or epsilon, or none may have one",
             value=[number for number, there in enumerate(given, start=1) if there],
             hint="Give budget_per_worker in the privacy of every [[question]], or of the whole file only.",
         )
     for name in OF_ONE:
         if any(name in privacy for privacy in (common.all(), *own)):
             raise SettingsError(
-                f"privacy.{name} goes with one question", value=name, hint="Make a campaign of each question."
+                f"privacy.{name} needs a campaign of one question", value=name, hint="Make a campaign of each question."
             )

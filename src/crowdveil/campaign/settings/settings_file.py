@@ -137,7 +137,7 @@ def read_settings(path: Path, read: ReadBytes = first_bytes) -> CampaignSettings
         "purge_after_days": purge_after_days,
         "opens": opens,
         "closes": closes,
-        "min_reports": root.integer("min_reports", 1, slots, "Below it nothing is released."),
+        "min_reports": root.integer("min_reports", 1, slots, "With fewer reports, nothing is released."),
         "participation": _participation(root),
         "slots": slots,
         "names": names,
@@ -191,12 +191,14 @@ def _require_compatible_questions(sources: Sequence[CampaignSettings]) -> None:
     texts = [source.question for source in sources]
     pair = first_confusable_pair(texts)
     if pair or len(set(texts)) < len(texts):
-        raise SettingsError("no two questions look alike", value=pair[0] if pair else texts)
+        raise SettingsError("no two questions may look alike", value=pair[0] if pair else texts)
     if sources[0].relay is not None:
-        raise SettingsError("a relay goes with one question", value="relay", hint="Make a campaign of each question.")
+        raise SettingsError(
+            "a relay needs a campaign of one question", value="relay", hint="Make a campaign of each question."
+        )
     for source in sources:
         if source.privacy.dealt_cuts:
-            raise SettingsError("groups of cuts go with one question", value=source.privacy.dealt_cuts)
+            raise SettingsError("groups of cuts need a campaign of one question", value=source.privacy.dealt_cuts)
 
 
 def _parse_toml(path: Path) -> Mapping[str, object]:
@@ -249,7 +251,7 @@ def _url_and_purge_days(root: Section) -> tuple[str | None, int | None]:
     address = normal_address(url) if isinstance(url, str) else None
     if address is None:
         raise SettingsError(
-            "service.url must be an https address that every browser writes alike, without user, ? and #",
+            "service.url must be an https address in the form that every browser writes, without user, ? and #",
             value=url,
             hint="http is accepted for 127.0.0.1 and localhost only. Paths have letters, digits and . _ ~ -.",
         )
@@ -369,18 +371,18 @@ def _require_relay_hides_worker(source: CampaignSettings) -> None:
         raise SettingsError(
             "a relay needs service.url, its address, and service.purge_after_days",
             value=None,
-            hint="The relay knows who sent what, until it deletes.",
+            hint="The relay knows who sent which report until it deletes its data.",
             value_in_rule=True,
         )
     if source.participation != "protected":
         raise SettingsError(
             'with a relay participation must be "protected"',
             value=source.participation,
-            hint="Which tasks are left out would tell whose report it is.",
+            hint="The tasks that a worker leaves out would show whose report it is.",
         )
     if source.per_worker not in (None, len(source.rows)) or any(source.excluded):
         raise SettingsError(
             "with a relay every worker is asked every task",
             value=source.per_worker if source.per_worker is not None else "not_for",
-            hint="Leave out tasks.per_worker and not_for: the assignment would tell whose report it is.",
+            hint="Leave out tasks.per_worker and not_for: the assignment would show whose report it is.",
         )

@@ -109,9 +109,7 @@ def read_stated_source(path: Path, *, answers: int | None = None) -> StatedSourc
         CertificateError, CampaignError, ReportsError: as the readers of these files and `read_stated_reports`.
     """
     if not path.exists():
-        raise SettingsError(
-            "the folder or file must exist", value=str(path), hint="Nothing is stated of no collection."
-        )
+        raise SettingsError("the folder or file must exist", value=str(path), hint="Check the path.")
     source = path.read_bytes() if path.is_file() else None
     if source is not None:
         require_certificate_or_campaign(source, str(path))
@@ -119,7 +117,7 @@ def read_stated_source(path: Path, *, answers: int | None = None) -> StatedSourc
         return _stated_certificate(path, source, answers)
     if answers is not None:
         raise SettingsError(
-            "the number of answers is given with a certificate only",
+            "the number of answers can be given with a certificate only",
             value=answers,
             hint=advice("Leave {answers} out: a campaign or folder has its own number."),
         )
@@ -139,7 +137,7 @@ def read_stated_source(path: Path, *, answers: int | None = None) -> StatedSourc
     inputs = None if results is None else results.inputs
     if reports is None and recorded is None and inferred_from is None and (path / FIRST_QUESTION).is_dir():
         raise SettingsError(
-            "the folders of several questions are stated with the campaign.json of their campaign",
+            "a statement on the folders of several questions needs the campaign.json of their campaign",
             value=str(path),
             hint="Copy it into one of them, or give the folder of one question.",
         )

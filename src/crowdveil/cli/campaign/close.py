@@ -25,15 +25,15 @@ if TYPE_CHECKING:
 )
 @campaign_argument
 @database_option
-@click.option("--reports", type=FOLDER_PATH, help="Report files of a campaign without a service.")
+@click.option("--reports", type=FOLDER_PATH, help="Without a service: folder of the report files.")
 def close(file: Path, database: str | None, reports: Path | None) -> None:
-    """End the collection of a campaign: no further report is accepted, for good.
+    """Close a campaign for good: it accepts no further reports.
 
-    CAMPAIGN is its campaign.json. A running service may go on: devices that send a stored report again get their
-    receipt. The number of reports is stated from the campaign's least number on.
+    CAMPAIGN is the campaign.json. A running service may keep running: devices that send a stored report again get their
+    receipt. The number of reports is printed only if it reaches the campaign's least number.
 
-    A campaign without a service is closed with --reports: closed.json, beside CAMPAIGN, then holds the SHA-256 of the
-    reports that count, and collect names files that come later.
+    Use --reports to close a campaign without a service. The file closed.json, next to CAMPAIGN, then holds the SHA-256
+    of the reports that count, and collect names files that come later.
     """
     if reports is not None:
         count, digest, campaign = _close_by_report_files(file, reports)

@@ -35,11 +35,13 @@ EXAMPLE = """crowdveil campaign collect received --campaign essays/campaign.json
 def collect(folder: Path, campaign: Path | None, key: Path | None, out: Path) -> None:
     """Check the report files in FOLDER and write the folder that infer reads.
 
-    Token, length and symbols are checked as by the service. Equal copies count once; of two different reports for one
-    token none counts. Files that do not count are listed with the reason, in files.csv. Nothing in FOLDER is changed,
-    and a second run writes the same bytes. Below the campaign's least number of reports nothing is written.
+    The command checks token, length and symbols as the service does. Identical copies count once. If two different
+    reports have the same token, neither counts. The file files.csv lists the files that do not count, with the reason.
+    FOLDER is not changed, and a second run writes the same bytes. With fewer reports than the campaign's least number,
+    nothing is written.
 
-    With --key, FOLDER holds the batches of a relay: they are opened, and reports get numbers without meaning.
+    With --key, FOLDER holds the batches of a relay. The command opens them and gives each report a number without
+    meaning.
     """
     from crowdveil.campaign.files.campaign_reports import EXPORT_FILES, export_folder_per_question, warning_of_formulas
     from crowdveil.campaign.files.curator_key import require_sealing
@@ -53,7 +55,7 @@ def collect(folder: Path, campaign: Path | None, key: Path | None, out: Path) ->
         collected = read_batches(folder, document, require_sealing().read_key(key.read_bytes()))
     elif document.relay is not None:
         raise click.UsageError(
-            "The reports of a campaign with a relay are opened with --key, the curator's private key."
+            "Give --key, the curator's private key: it opens the reports that came through the relay."
         )
     else:
         collected = read_report_files(folder, asked)
@@ -86,5 +88,5 @@ def _rows_of_states(collected: CollectedFiles, campaign: Campaign) -> list[tuple
     enough = f"{count:,} of {number_of(campaign.slots, 'worker')}"
     rows = [("reports that count", report_count_or_fewer_text(None, least) if count < least else enough)]
     if collected.refused:
-        rows.append(("refused", f"{collected.refused:,} that cannot be opened, are invalid or came twice"))
+        rows.append(("refused", f"{collected.refused:,} that cannot be opened, are invalid or were sent twice"))
     return rows + [(printable(name), state) for name, state in collected.states.items() if state != ACCEPTED]

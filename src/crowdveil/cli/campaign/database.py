@@ -41,7 +41,7 @@ def open_campaign(file: Path, database: str | None) -> Iterator[tuple[Store, Cam
         raise SettingsError(
             "the campaign must have been served",
             value=str(file),
-            hint="crowdveil campaign serve makes reports.sqlite beside it.",
+            hint="crowdveil campaign serve creates reports.sqlite next to it.",
         )
     try:
         with database_errors_as_refusals(), closing(Store.open(database_url(file, database))) as store:

@@ -28,4 +28,4 @@ SUBCOMMANDS: tuple[click.Command, ...] = (
     short_help="List data sets; encode reports, draw gold, release claims, export truths.",
 )
 def data() -> None:
-    """List public data sets of real answers in the folder CROWDVEIL_DATA, and make files from others."""
+    """List the public data sets of real answers in the folder CROWDVEIL_DATA, and make files from other files."""

@@ -46,8 +46,8 @@ if TYPE_CHECKING:
 def encode(reports: NamedReports, out: Path, replace: bool) -> None:
     """Convert a report file to encoded blocks: a folder of binary columns, which infer reads without parsing.
 
-    REPORTS are files as for infer. certificate.json and crowd.json of its folder are checked and copied. The blocks
-    have checksums, which infer verifies.
+    REPORTS are files that infer reads. certificate.json and crowd.json in their folder are checked and copied. The
+    blocks have checksums, which infer verifies.
     """
     from crowdveil.storage.encoding import encode as encode_reports
     from crowdveil.storage.encoding import encoded_outputs

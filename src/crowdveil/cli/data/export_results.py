@@ -21,14 +21,14 @@ from crowdveil.cli.verb import Verb
 )
 @click.argument("tool", type=click.Choice(["label-studio"]), metavar="TOOL")
 @click.argument("folder", type=FOLDER)
-@click.option("--tasks", type=FILE_PATH, required=True, help="JSON export of the project: data of its tasks.")
+@click.option("--tasks", type=FILE_PATH, required=True, help="JSON export of the project, with the data of its tasks.")
 @click.option("--question", metavar="NAME", help="Question that was inferred, if the project has several.")
-@click.option("--out", type=FILE_PATH, required=True, help="File to be written.")
+@click.option("--out", type=FILE_PATH, required=True, help="File to write.")
 def export_results(tool: str, folder: Path, tasks: Path, question: str | None, out: Path) -> None:
-    """Write the truths in FOLDER, as infer wrote them, as predictions with scores that TOOL (label-studio) imports.
+    """Write the truths that infer wrote to FOLDER as predictions with scores, which TOOL (label-studio) imports.
 
-    The score is the confidence of the truth. The file has the data of the tasks, and no worker's answer.
-    Reports: `crowdveil campaign export`.
+    The score is the confidence of the truth. The file has the data of the tasks, but no worker's answer. To export
+    reports, use `crowdveil campaign export`.
     """
     from crowdveil.answers.importers.export_file import ExportFile, whole_file_progress
     from crowdveil.answers.ingest.choices import CHOICE_MARK

@@ -112,9 +112,9 @@ tuning_options = option_group(
         "--expected-claims",
         type=float,
         metavar="N",
-        help="histogram, protected: publicly expected number of claims of a task.",
+        help="histogram, protected: expected claims per task, from public knowledge.",
     ),
-    click.option("--most-claims", type=CHECKED_COUNT, help="Number of claims of one worker that are used."),
+    click.option("--most-claims", type=CHECKED_COUNT, help="Largest number of claims used per worker."),
     heading="Settings",
 )
 
@@ -162,12 +162,12 @@ def synthesize(
     out: Path,
     replace: bool,
 ) -> None:
-    """Release synthetic claims in place of the real ones in a file.
+    """Release synthetic claims instead of the real ones in a file.
 
     A claim is one worker's number for one task. CLAIMS are files with the columns task, worker and value, or exports of
-    labelling tools; or dataset:NAME. You hold all claims: this protects a publication, not a report. Epsilon is the
-    loss of one claim (unit cell) or worker; participation is public by default. Writes synthetic.csv and
-    guarantee.json.
+    labelling tools; or dataset:NAME. You hold all claims: the command protects what you publish, not what workers send
+    you. Epsilon is the loss of one claim (unit cell) or worker; participation is public by default. Writes
+    synthetic.csv and guarantee.json.
 
     \f
     \b
@@ -176,16 +176,16 @@ def synthesize(
       pooled-shape    for few claims per task: a private location per
                       task, and one distribution around it for all tasks
 
-    Without --method, histogram or pooled-shape is used, whichever has the smaller expected error, from public numbers.
-    The expected error is printed next to that of one number for all tasks.
+    Without --method, the command uses the method with the smaller expected error, computed from public numbers. It
+    prints the expected error next to that of one number for all tasks.
 
     Epsilon is the privacy loss of one claim (unit cell), or of all claims of one worker, over the whole release. With
     public participation the pairs of worker and task are public, and a row without an answer is refused. With
     protected participation the presence of a claim is hidden too; the list of tasks is public and must be given
     (--tasks).
 
-    The guarantee holds for one run. Runs on the same claims add up, also those that are not published, so that a folder
-    with a release is refused without --replace.
+    The guarantee holds for one run. The epsilons of all runs on the same claims add up, also of runs that are not
+    published. A folder with a release is therefore refused without --replace.
 
     Writes synthetic.csv (task, worker, value; the workers are synthetic) and guarantee.json.
     """

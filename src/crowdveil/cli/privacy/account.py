@@ -41,7 +41,7 @@ EXAMPLE = """crowdveil account --mechanism randomized-response
     values={"own": MechanismOptions, "requested": mechanism_settings, "alphabet": required_alphabet},
     example=EXAMPLE,
     main_options=("epsilon", "budget", "labels", "delta", "shuffled"),
-    short_help="Before collecting: exact and claimed epsilon.",
+    short_help="Show exact and claimed epsilon before collecting.",
 )
 @mechanism_options
 @alphabet_options
@@ -49,10 +49,10 @@ EXAMPLE = """crowdveil account --mechanism randomized-response
     "--tasks",
     type=POSITIVE,
     required=True,
-    help="Cells of one worker: all tasks if participation is protected, else the most answers of a worker.",
+    help="Cells of one worker: all tasks if participation is protected, else the largest number of answers.",
 )
 @click.option("--rounds", type=POSITIVE, default=1, help="Campaigns with the same tasks.")
-@click.option("--delta", type=DELTA, help="Probability left out, such as 1e-6: also show (epsilon, delta).")
+@click.option("--delta", type=DELTA, help="Also show (epsilon, delta) at this delta, such as 1e-6.")
 @shuffling_options
 def account(
     requested: MechanismSettings,

@@ -44,23 +44,23 @@ HINT = "If the reports were protected, name them: --reports collected/reports.cs
     short_help="Write the results as one HTML page.",
 )
 @click.argument("folder", type=FOLDER)
-@click.option("--out", type=FILE_PATH, help="The page. [default: report.html in FOLDER]")
+@click.option("--out", type=FILE_PATH, help="HTML file of the page. [default: report.html in FOLDER]")
 @click.option(
     "--reports",
     multiple=True,
     type=SOURCE,
-    help="Reports that infer read, as it names them; repeat it for several. [default: those that FOLDER names]",
+    help="Reports that infer read; repeat it for several. [default: those recorded in FOLDER]",
 )
 @click.option(
     "--campaign",
     type=CAMPAIGN_FILE,
-    help="campaign.json of the campaign that collected the reports. [default: that in FOLDER, or beside its reports]",
+    help="campaign.json of the campaign that collected the reports. [default: that in FOLDER, or next to its reports]",
 )
 @click.option("--title", metavar="TEXT", help="Heading of the page.")
 @click.option("--question", "shown_question", metavar="TEXT", help="Question that the workers were asked.")
 @click.option("--grades", type=FILE_PATH, help="CSV file: task, name, grade on the scale, low, high, reports.")
 @click.option("--names", type=FILE_PATH, help="With --grades: file with the columns task (or id) and name.")
-@click.option("--workers", is_flag=True, help="Name workers and their quality: only where they agreed to it.")
+@click.option("--workers", is_flag=True, help="Show names and quality of workers; only if they agreed to it.")
 @release_options
 def report(
     folder: Path,
@@ -73,16 +73,16 @@ def report(
     grades: Path | None,
     names: Path | None,
 ) -> None:
-    """Write the results in FOLDER, as infer wrote them, as one HTML page that can be mailed or filed.
+    """Write the results that infer wrote to FOLDER as one HTML page, to mail or to file.
 
-    The page has the truths with their confidence, the doubtful tasks, the expected error beside that of the best
+    The page has the truths with their confidence, the doubtful tasks, the expected error next to that of the best
     constant, the statement of privacy, and a conclusion in words. It states epsilon of a single answer (cell) and of a
-    worker, and participation, only with a certificate that was checked against the reports. It has no report of any
-    worker, and no worker's name unless requested. REPORTS must be those that infer read, with the same options.
+    worker, and participation, only with a certificate that was checked against the reports. It shows no worker's
+    reports, and no worker's name unless requested. REPORTS must be those that infer read, with the same options.
 
     \f
-    --grades also writes a table: numbers rounded to the scale, with 90 % intervals rounded outwards, the questions of a
-    task together, and the name that --names has for each task.
+    --grades also writes a table of numbers rounded to the scale, with 90 % intervals rounded outwards. It has all
+    questions of a task together, and the name that --names gives the task.
     """
     from crowdveil.campaign.statement.collection import joint_statement_of_questions
     from crowdveil.campaign.statement.source import find_campaign_file
@@ -102,7 +102,7 @@ def report(
     named = None if names is None else read_names_of_tasks(names)
     campaign = campaign or find_campaign_file(folder)
     if campaign is not None and (title, shown_question) != (None, None):
-        raise click.UsageError("--title and --question are those of the campaign: leave them out.")
+        raise click.UsageError("The campaign states title and question: leave out --title and --question.")
     asked, text = _campaign_and_text(campaign, title, shown_question, with_workers=workers)
     answered = _results_of_each_question(folder, reports, asked, text)
     statement = joint_statement_of_questions([one.statement for one in answered])
@@ -127,7 +127,7 @@ def _outputs_of_grades(grades: Path | None, names: Path | None) -> Outputs | Non
     from crowdveil.files.atomic_write import Outputs
 
     if grades is None and names is not None:
-        raise click.UsageError("--names goes with --grades.")
+        raise click.UsageError("--names requires --grades.")
     return None if grades is None else Outputs(folder=grades.parent, names=(grades.name,), kind="grades")
 
 

@@ -37,13 +37,13 @@ def share(reports: NamedReports, out: Path | None) -> None:
     right answer; for opinions and other answers that differ from person to person, use share.
 
     \f
-    The share of a label is among the answers to the task; people without an answer are left out. Where participation is
-    protected, the share of no answer is among all who were asked. The people are read as a random sample; for
-    themselves alone the intervals are too wide. Intervals hold 90 %, each alone.
+    The share of a label is among the answers to the task; people without an answer are left out. If participation is
+    protected, the share of "no answer" is among all who were asked. Intervals treat these people as a random sample of
+    a larger group; for these people alone they are too wide. Each interval by itself holds with 90 %.
 
-    Shares are the maximum of the likelihood of the reports through the channel of the certificate, their intervals
-    those of the profile likelihood; file and JSON have no share where the reports do not determine it (labels of one
-    block), only an interval. Reports without a certificate are read as answers; protected ones are refused.
+    Shares maximize the likelihood of the reports under the channel of the certificate; the intervals are those of the
+    profile likelihood. If the reports do not determine a share (labels of one block), file and JSON have only its
+    interval. Reports without a certificate are read as answers; protected reports are then refused.
     """
     from crowdveil.answers.evidence import channel_or_raise_if_unknown
     from crowdveil.quality.shares import label_shares

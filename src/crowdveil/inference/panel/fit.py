@@ -47,7 +47,7 @@ MAX_GRADES, BINS = 24, 10
 CONFIDENCE = "probabilities are fitted to {} gold tasks, if these are drawn at random"
 UNCHECKED = "errors of two answers to a task have an assumed correlation of 0.25; the true one is unknown without gold"
 UNSETTLED = (
-    "NOT CONVERGED after {} steps: the answers hardly tell the truths apart. More answers or fewer truths help{}."
+    "NOT CONVERGED after {} steps: the answers barely distinguish the truths. More answers or fewer truths help{}."
 )
 REVERSED = (
     "The order of truths looks reversed: on {:,} tasks the truths by the order of the answers correlate by {:.2f} "

@@ -77,7 +77,7 @@ class Panel:
                 f"{self.correlation:.2f} ({told})."
             )
         shown = ", ".join(f"{' and '.join(pair.workers)} ({pair.correlation:.2f})" for pair in self.pairs)
-        pairs = f"{self.alike:,} pairs answer alike{f': {shown}' if shown else ''}."
+        pairs = f"{self.alike:,} pairs of workers answer alike{f': {shown}' if shown else ''}."
         if self.stacked_accuracy is None:
             return independent, pairs
         single = "" if self.best_worker is None else f"{self.best_worker} alone {self.best_accuracy:.3f}, "

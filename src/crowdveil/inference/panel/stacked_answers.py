@@ -197,5 +197,5 @@ def _stacked_posterior_and_line(
     of_tables = float(weights @ [fit.weights[0] for fit in fits])
     own = f" and answers of {features.own.shape[1]:,} workers by regression" if features.own.shape[1] else ""
     needed = clause_on_further_gold_needed(effective, len(gold))
-    line = f"{len(gold):,} tasks weigh truth-tables {of_tables:.2f}{own}; {needed}"
+    line = f"{len(gold):,} gold tasks set the weights: truth tables {of_tables:.2f}{own}; {needed}"
     return posterior, np.einsum("d,dtk->tk", weights, held), line

@@ -58,7 +58,7 @@ def with_gold_score(inference: Inference, known: KnownTruths) -> Inference:
             estimate.alphabet.names, estimate.posterior[aligned.at], gold_codes(aligned)
         )
     if result.gain_over_constant <= 0:
-        notes += (f"The constant {result.constant} for every task scores as well or better.",)
+        notes += (f"Always answering {result.constant} scores as well or better.",)
     return replace(inference, score=result, notes=notes)
 
 

@@ -35,7 +35,7 @@ def mechanism_pairs(
     """
     if neighbours == "participation" and mechanism.participation == "public":
         raise SettingsError(
-            f"{mechanism.name} with public participation promises nothing about it",
+            f"{mechanism.name} with public participation does not protect participation",
             value=neighbours,
             hint="Audit the value or the worker.",
         )

@@ -70,7 +70,7 @@ def worker_columns(found: Agreement) -> dict[str, Identifiers]:
         SettingsError: the agreement of workers is not known.
     """
     if found.workers is None:
-        raise SettingsError("workers are not compared through a channel", value="a channel", hint=INFER)
+        raise SettingsError("workers cannot be compared through a channel", value="a channel", hint=INFER)
     return {"worker": found.workers.names, found.pairwise_name: found.workers.pairwise, "pairs": found.workers.pairs}
 
 
