@@ -55,7 +55,7 @@ def steps(labels: int, workers: int, coded: list[EncodedBlock], kind: str) -> Ca
     def step() -> None:
         for at, (one, group, gold, old) in enumerate(zip(coded, groups, unknown, before, strict=True)):
             if kind == "mean":
-                found: Any = one.weighted_means_and_residual_sums(weight, 1e-12, gold, old)
+                found: Any = one.reduce_weighted_means(weight, 1e-12, gold, old)
             elif kind == "coin":
                 found = one.one_coin_step(weight, first, gold, old)
             else:

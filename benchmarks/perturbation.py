@@ -15,7 +15,7 @@ from benchmarks.harness import compare, peak_megabytes, print_own_peak, table
 
 from crowdveil import Categories, RandomizedResponse, Reports
 from crowdveil.randomness import seeded
-from crowdveil.simulate import perturb
+from crowdveil.simulate import perturb_reports
 
 PEER = "one draw per cell, numpy"
 LABELS = Categories(("no", "yes"))
@@ -50,7 +50,7 @@ def contenders(cells: int, epsilon: float) -> dict[str, Callable[[], object]]:
     return {
         PEER: lambda: dense(cells, epsilon),
         "one exponential per report (upper limit)": lambda: exponentials(reports),
-        "perturb": lambda: perturb(no_answers, mechanism, seeded(1)),
+        "perturb": lambda: perturb_reports(no_answers, mechanism, seeded(1)),
     }
 
 

@@ -144,7 +144,7 @@ def reproduce(
     _require_data(exhibit)
     folder = out or (None if size == "quick" else PAPERS / name.partition("/")[0] / "results")
     outputs = None if folder is None else _outputs(folder, name.partition("/")[2])
-    replaced = [] if outputs is None else outputs.check_and_list_replaced_files()
+    replaced = [] if outputs is None else outputs.check_replaced_files()
     rows = measured_rows(exhibit, size, cache or default_cache(), progress)
     verdict = exhibit.verdict(rows)
     if outputs is not None:

@@ -18,7 +18,7 @@ from crowdveil import Categories, DawidSkene, MajorityVote, OneCoin, OrdinalDawi
 from crowdveil.channels.guarantee import Participation
 from crowdveil.em.estimate import Estimate
 from crowdveil.randomness import seeded
-from crowdveil.simulate import categorical_crowd, perturb
+from crowdveil.simulate import categorical_crowd, perturb_reports
 
 RESULTS = Path(__file__).parent / "results" / "coverage_labels.csv"
 LEVEL, SEEDS = 0.9, 20
@@ -91,7 +91,7 @@ def figures(crowd: Crowd, method: Method, epsilon: float, participation: Partici
     channel, reports = None, crowd.answers
     if math.isfinite(epsilon):
         mechanism = RandomizedResponse(alphabet=reports.alphabet, epsilon=epsilon, participation=participation)
-        channel, reports = mechanism.channel(), perturb(reports, mechanism, seeded(1000 + seed))
+        channel, reports = mechanism.channel(), perturb_reports(reports, mechanism, seeded(1000 + seed))
     estimate, vote = method.fit(reports, channel=channel), MajorityVote().fit(reports, channel=channel)
     low, high = estimate.workers.ability_low, estimate.workers.ability_high
     assert low is not None

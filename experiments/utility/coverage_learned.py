@@ -19,7 +19,7 @@ from crowdveil import Gaussian, QuantizedResponse, RandomizedResponse, Scale
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.guarantee import Participation
 from crowdveil.design.channel_design import design_channel
-from crowdveil.estimators.gaussian.discretization import answer_probabilities_by_sigma_and_truth
+from crowdveil.estimators.gaussian.discretization import normal_answer_probabilities
 from crowdveil.mechanisms import DesignObjective, Laplace
 from crowdveil.randomness import seeded
 from crowdveil.simulate import numeric_crowd, perturb_cells
@@ -74,7 +74,7 @@ def channel_of(name: str, epsilon: float, participation: Participation) -> Chann
     """Return the channel of the mechanism of this name; quantized response has the cuts 3 and 6."""
     if name == "designed":
         truths = np.linspace(0, 9, 37)
-        answers = answer_probabilities_by_sigma_and_truth(truths, np.array([1.0]), SCALE.values, 1.0)
+        answers = normal_answer_probabilities(truths, np.array([1.0]), SCALE.values, 1.0)
         objective = DesignObjective(
             alphabet=SCALE, prior=np.full(37, 1 / 37), worker_model=answers, participation_rate=0.5
         )

@@ -158,7 +158,7 @@ def coverage(found: Iterable[Row], sets: Iterable[ReplayedSet], gold: str, level
     for row in chosen:
         others = tuple(one for one in known if one.name != row.set)
         model = SharedMistakes(pilot=row.pilot, relative=row.pilot_planned, sets=others)
-        error, low, high = model.expected_error_with_interval_ends(row.planned, row.tasks, level)
+        error, low, high = model.expected_error_interval(row.planned, row.tasks, level)
         inside += low <= row.measured <= high
         widths.append(high - low)
         errors.append(row.measured - error)

@@ -42,7 +42,7 @@ from crowdveil.estimators.gaussian.discretization import normal_log_prior
 from crowdveil.inference.scores.metrics import score
 from crowdveil.privacy.accounting import account_channel_table
 from crowdveil.randomness import seeded
-from crowdveil.simulate import perturb_cells, simulated_assignment_covering_answers
+from crowdveil.simulate import perturb_cells, simulated_assignment
 
 RESULTS = Path(__file__).parent / "results" / "real_tables.csv"
 PICTURE = Path(__file__).parents[2] / "docs" / "pictures" / "truth-per-epsilon-real.svg"
@@ -104,7 +104,7 @@ def settings(answers: Reports, epsilon: float) -> Iterator[tuple[str, Channel | 
     yield "cuts dealt", ChannelTable.by_worker(cuts, dealt), None
     per_task = max(2 * round(len(answers) / len(answers.tasks)), int(answers.per_task.max()))
     if per_task < crowd:  # else everyone is asked everything: the full campaign
-        yield "k-RR, assigned", response, simulated_assignment_covering_answers(answers, per_task, seeded(1))
+        yield "k-RR, assigned", response, simulated_assignment(answers, per_task, seeded(1))
     public = RandomizedResponse(alphabet=alphabet, epsilon=epsilon, participation="public")
     yield "k-RR, participation public", public.channel(), None
 

@@ -256,7 +256,7 @@ MEMORY_ERROR_TEXTS = (
 """Parts of messages of other exception classes that mean missing address space."""
 
 
-def memory_shortage_error_or_none(error: BaseException) -> MemoryShortageError | None:
+def memory_shortage_error(error: BaseException) -> MemoryShortageError | None:
     """Return a MemoryShortageError if `error` was caused by missing memory or address space; else None."""
     message = str(error).strip().rstrip(".")
     lacking = isinstance(error, MemoryError) or any(text in message.lower() for text in MEMORY_ERROR_TEXTS)

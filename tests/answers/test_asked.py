@@ -23,10 +23,10 @@ from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.inference.infer import infer
 from crowdveil.mechanisms import RandomizedResponse
 from crowdveil.randomness import secure, seeded
-from crowdveil.simulate import categorical_crowd, perturb, perturb_cells
+from crowdveil.simulate import categorical_crowd, perturb_cells, perturb_reports
 from crowdveil.simulate.channel_assignment import ChannelAssignment
 from crowdveil.simulate.perturbed_collection import perturb_collection
-from crowdveil.storage.crowd import Crowd, crowd_of_reports, read_crowd
+from crowdveil.storage.crowd import CrowdRecord, crowd_of_reports, read_crowd
 from crowdveil.storage.perturbed_collection import write_collection
 from crowdveil.storage.write_collection import write_reports
 
@@ -73,8 +73,8 @@ def test_what_is_sent_has_the_lists_of_the_answers() -> None:
     channel = MECHANISM.channel()
     asked = Assignment.from_arrays(["a", "a", "b"], ["u", "v", "v"])
     sent = [
-        perturb(held, MECHANISM, secure()),
-        perturb(held, MECHANISM, seeded(1)),
+        perturb_reports(held, MECHANISM, secure()),
+        perturb_reports(held, MECHANISM, seeded(1)),
         perturb_cells(held, channel, seeded(1)),
         perturb_cells(held, channel, seeded(1), assignment=asked),
     ]
@@ -177,7 +177,7 @@ def test_the_library_refuses_what_the_command_refuses(missing: ListName, tmp_pat
     assert {missing} == set(LISTS) - read_crowd(tmp_path / "crowd.json").asked.stated
 
 
-def crowd_of(reports: Reports, guarantee: Guarantee, **facts: Any) -> Crowd:
+def crowd_of(reports: Reports, guarantee: Guarantee, **facts: Any) -> CrowdRecord:
     """Describe reports of a mechanism."""
     return crowd_of_reports(reports, mechanism="mine", description="mine", guarantee=guarantee, **facts)
 

@@ -13,7 +13,7 @@ from crowdveil.errors import SettingsError
 from crowdveil.inference.scores.metrics import score
 from crowdveil.mechanisms import RandomizedResponse
 from crowdveil.randomness import seeded
-from crowdveil.simulate import Crowd, categorical_crowd, numeric_crowd, perturb
+from crowdveil.simulate import Crowd, categorical_crowd, numeric_crowd, perturb_reports
 
 LABELS = Categories(("no", "yes"))
 
@@ -37,7 +37,7 @@ def test_rows_are_those_of_fits_by_hand(crowd: Crowd, comparison: Comparison) ->
         scored = plain
         if epsilon is not None:
             mechanism = RandomizedResponse(alphabet=LABELS, epsilon=epsilon)
-            reports = perturb(crowd.answers, mechanism, seeded(5))
+            reports = perturb_reports(crowd.answers, mechanism, seeded(5))
             scored = score(HierarchicalDawidSkene().fit(reports, channel=mechanism.channel()), crowd.gold)
 
         assert (scored.error, plain.error, plain.baseline) == (row.error, row.unprotected, row.constant_error)

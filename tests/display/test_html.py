@@ -12,7 +12,7 @@ from markupsafe import Markup, escape
 from crowdveil import Categories, Guarantee, RandomizedResponse, Reports, Scale
 from crowdveil.display.html import STYLE, Html, filled, notebook_card, table
 from crowdveil.estimators import DawidSkene, StudentT, WeightedVote
-from crowdveil.planning import Plan, plan
+from crowdveil.planning import Plan, plan_campaign
 from crowdveil.randomness import seeded
 from crowdveil.simulate import categorical_crowd, numeric_crowd
 from tests.planning.campaigns import of_labels
@@ -155,7 +155,7 @@ CARDS = {
     "wide channel": RandomizedResponse(alphabet=Scale(0, 40), epsilon=1.0).channel(),
     "guarantee": Guarantee(epsilon=1.0, delta=1e-6),
     "no guarantee": Guarantee(epsilon=float("inf"), unit="worker"),
-    "plan": plan(of_labels(rate=0.25), target=0.15, epsilons=(4.0,)),
+    "plan": plan_campaign(of_labels(rate=0.25), target=0.15, epsilons=(4.0,)),
 }
 
 

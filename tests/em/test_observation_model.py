@@ -13,7 +13,7 @@ from crowdveil.channels.channel_table import ChannelTable, table_by_task
 from crowdveil.em.estimator import coded_and_summarized
 from crowdveil.em.observation_model import observation_model
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.estimators.confusion.model import expected_answers_and_participations, sums_over_listed_and_null_reports
+from crowdveil.estimators.confusion.model import expected_worker_answers, full_report_sums
 from crowdveil.estimators.confusion.parameters import CrowdParameters
 from crowdveil.published import PrivateDawidSkene
 from tests.estimators.dense import (
@@ -125,9 +125,7 @@ def test_hidden_answers_are_enumerated(table: ChannelTable, assigned: bool) -> N
     hidden = naive_expected_answers(reports, parameters, posterior, cells)
 
     statistics = DawidSkene().e_step(one_block(coded), parameters).statistics
-    answers, participation = expected_answers_and_participations(
-        sums_over_listed_and_null_reports(statistics, parameters), parameters
-    )
+    answers, participation = expected_worker_answers(full_report_sums(statistics, parameters), parameters)
 
     np.testing.assert_allclose(answers, hidden[:, :, :3], rtol=0, atol=1e-10)
     if table.protects_participation and all_alike(table):

@@ -16,7 +16,7 @@ from crowdveil.errors import SettingsError
 from crowdveil.estimators.confusion import independent_workers
 from crowdveil.estimators.confusion.compared_starts import compared_starts, log_evidence
 from crowdveil.randomness import seeded
-from crowdveil.simulate import perturb
+from crowdveil.simulate import perturb_reports
 
 LABELS = Categories(("a", "b", "c"))
 TASKS = 300
@@ -176,7 +176,7 @@ def test_repeaters_do_not_decide_behind_noise() -> None:
     Protected participation and epsilon .5 tell too little: the weights are off.
     """
     mechanism = RandomizedResponse(alphabet=LABELS, epsilon=2.0, participation="public")
-    reports = perturb(repeaters(), mechanism, seeded(0))
+    reports = perturb_reports(repeaters(), mechanism, seeded(0))
 
     estimate = DEFAULT.fit(reports, channel=mechanism.channel())
 
@@ -187,7 +187,9 @@ def test_repeaters_do_not_decide_behind_noise() -> None:
     others: tuple[tuple[Any, float], ...] = (("protected", 4.0), ("public", 0.5))
     for participation, epsilon in others:
         off = RandomizedResponse(alphabet=LABELS, epsilon=epsilon, participation=participation)
-        assert DEFAULT.fit(perturb(repeaters(), off, seeded(0)), channel=off.channel()).workers.independent is None
+        assert (
+            DEFAULT.fit(perturb_reports(repeaters(), off, seeded(0)), channel=off.channel()).workers.independent is None
+        )
 
 
 def test_six_tasks_are_never_certain() -> None:

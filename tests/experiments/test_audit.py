@@ -19,7 +19,7 @@ from crowdveil.mechanisms import MECHANISMS
 from crowdveil.privacy.audit.black_box import FAILURE, Pair, audit_black_box
 from crowdveil.randomness import Secure
 from crowdveil.standalone import device as one_file
-from crowdveil.standalone.checks import Claims, check_certificate
+from crowdveil.standalone.checks import ClaimLog, check_certificate
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "explanation" / "audits.md"
 
@@ -201,7 +201,7 @@ def constant(word: int) -> Callable[[int], bytes]:
 def test_a_device_loses_exactly_the_ratio_of_its_level(level):
     """Symbols change exactly at the borders of the rows, so that the largest ratio of a report is that of the level."""
     campaign, _ = campaigns.asked(None, levels=True)
-    checked = check_certificate(campaign.certificates[level], Claims())
+    checked = check_certificate(campaign.certificates[level], ClaimLog())
     mass = []
     for answer in (0, 1, None):
         row = checked.rows[2 if answer is None else answer]

@@ -111,7 +111,7 @@ def test_committed_results_can_be_replaced(name: str):
     names = tuple(committed(name, ending).name for ending in (".csv", ".svg", ".md"))
     outputs = Outputs(folder=committed(name, ".csv").parent, names=names, kind="exhibit")
 
-    assert set(names) == {path.name for path in outputs.check_and_list_replaced_files()}
+    assert set(names) == {path.name for path in outputs.check_replaced_files()}
 
 
 ALTERED = {

@@ -150,10 +150,7 @@ def test_gains_do_not_depend_on_batches():
     objective = random_question(0)
     columns = np.random.default_rng(1).uniform(size=(3, COLUMNS_PER_BATCH + 7))
 
-    assert (
-        objective.objective_term_of_each_column(columns)[-1]
-        == objective.objective_term_of_each_column(columns[:, -1:])[0]
-    )
+    assert objective.column_objective_terms(columns)[-1] == objective.column_objective_terms(columns[:, -1:])[0]
 
 
 def test_one_table_is_one_worker_type():

@@ -244,7 +244,7 @@ def test_a_worker_loses_at_least_a_cell_and_at_most_the_sum(mechanism):
 @pytest.mark.parametrize("mechanism", CASES, ids=repr)
 def test_law_of_a_single_cell_is_what_one_cell_loses(mechanism):
     """Where a report is made of cells, one cell alone has a channel with the epsilon of a one-cell worker."""
-    alone, cellwise = mechanism.marginal_channel_of_one_cell(), mechanism.channel()
+    alone, cellwise = mechanism.marginal_channel(), mechanism.channel()
 
     assert (alone is None) == mechanism.name.startswith("matrix-factorization")
     if alone is not None:

@@ -181,7 +181,7 @@ def test_rounding_of_the_secret_is_accounted_for(monkeypatch, low, high, labels,
     assert Fraction(low) <= min(p) <= max(p) <= Fraction(high)
     assert 0 < abs(cell - distribution.cell_loss()) <= rounding
     assert abs(log_fraction(max(g) / min(g)) - distribution.worker_privacy_loss()) <= rounding
-    single = mechanism.marginal_channel_of_one_cell()
+    single = mechanism.marginal_channel()
     assert sum(p) / len(p) == 1 - Fraction(single.rows[0][0], single.denominator)
 
 
@@ -206,7 +206,7 @@ def test_one_answer_loses_what_theorem_6_3_says():
 
 def test_single_cell_channel_is_one_layer_with_the_mean_flip():
     """One cell alone is one-layer with flip probability (a + b) / 2 (Theorem 6.4)."""
-    table = TwoLayer(alphabet=YES_NO, low=0.1, high=0.5).marginal_channel_of_one_cell().probabilities
+    table = TwoLayer(alphabet=YES_NO, low=0.1, high=0.5).marginal_channel().probabilities
     one_layer = OneLayer.from_flip_probability(alphabet=YES_NO, flip_probability=0.3).channel().probabilities
 
     np.testing.assert_allclose(table, one_layer, rtol=0, atol=1e-13)

@@ -16,7 +16,7 @@ import numpy as np
 from click.testing import CliRunner
 
 from crowdveil import cli
-from crowdveil.answers.write_reports import reports_table_in_task_order, write_table
+from crowdveil.answers.write_reports import ordered_reports_table, write_table
 from crowdveil.campaign.files.campaign_reports import AcceptedReport, write_questions
 from crowdveil.campaign.rules.document import Relay
 from crowdveil.channels.alphabet import Categories, Scale
@@ -63,7 +63,7 @@ def write_prior_and_costs(folder: Path) -> None:
 def write_crowd(folder: Path, crowd: Crowd) -> None:
     """Write `answers.csv`, the lists of tasks and workers, and the known truths of the first tasks."""
     with open(folder / "answers.csv", "wb") as stream:
-        write_table(stream, reports_table_in_task_order(crowd.answers))
+        write_table(stream, ordered_reports_table(crowd.answers))
     for name, most in (("task", TASKS), ("worker", WORKERS)):
         (folder / f"{name}s.csv").write_text(f"{name}\n" + "".join(f"{number}\n" for number in range(1, most + 1)))
     write_known_truths(folder, list(crowd.gold.items())[:GOLD])

@@ -18,7 +18,7 @@ from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.mechanisms.randomized_response import epsilon_for_flip
 from crowdveil.mechanisms.two_layer import TwoLayer
 from crowdveil.randomness import Source, secure, seeded
-from crowdveil.simulate import categorical_crowd, numeric_crowd, perturb_cells, simulated_assignment_covering_answers
+from crowdveil.simulate import categorical_crowd, numeric_crowd, perturb_cells, simulated_assignment
 from tests.campaign.builders import build_campaign
 from tests.chi_square import chi_square_p_value
 
@@ -204,13 +204,13 @@ def test_an_assignment_around_answers_holds_them() -> None:
     crowd = numeric_crowd(workers=20, tasks=10, sparsity=0.8, scale=SCALE, source=seeded(3))
     most = int(crowd.answers.per_task.max())
 
-    drawn = simulated_assignment_covering_answers(crowd.answers, most + 2, seeded(4))
+    drawn = simulated_assignment(crowd.answers, most + 2, seeded(4))
 
     answered = set(zip(crowd.answers.task.tolist(), crowd.answers.worker.tolist(), strict=True))
     assert answered <= set(zip(drawn.task.tolist(), drawn.worker.tolist(), strict=True))
     assert [most + 2] * 10 == np.bincount(drawn.task).tolist()
     with pytest.raises(SettingsError, match="per_task must be in"):
-        simulated_assignment_covering_answers(crowd.answers, most - 1, seeded(4))
+        simulated_assignment(crowd.answers, most - 1, seeded(4))
 
 
 ALPHABET = Categories(("no", "yes"))
@@ -233,7 +233,7 @@ def campaign() -> Campaign:
 def two_layer(differing: int) -> float:
     """Return P(one report on all tasks, which differs from the answers in some cells) under the two-layer mechanism."""
     shared = TwoLayer(alphabet=ALPHABET, low=LOW, high=HIGH).distribution_of_shared_flips(TASKS)
-    return math.exp(shared.log_probability_of_one_report(differing))
+    return math.exp(shared.log_report_probability(differing))
 
 
 @pytest.mark.parametrize("differing", range(TASKS + 1))

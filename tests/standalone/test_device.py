@@ -24,7 +24,7 @@ from crowdveil.campaign.rules.document import Task
 from crowdveil.standalone import device as one_file
 from crowdveil.standalone.checks import (
     CheckedChannel,
-    Claims,
+    ClaimLog,
     Refused,
     canonical,
     check_certificate,
@@ -68,7 +68,7 @@ def answered(service: StubService, home: Path) -> Device:
 @pytest.mark.parametrize("vector", read_vectors("sampling.json"), ids=lambda vector: vector["name"])
 def test_draws_the_symbols_of_the_vectors(vector):
     """Each word at a border of a row gives the stated symbol."""
-    channel = check_certificate(json.loads(vector["certificate"]), Claims())
+    channel = check_certificate(json.loads(vector["certificate"]), ClaimLog())
     width = 1 if len(channel.outputs) <= 255 else 2
     answers = [None if answer == len(channel.labels) else answer for answer in vector["answers"]]
 
@@ -85,7 +85,7 @@ def test_a_claim_above_the_table_is_counted_as_the_table():
     del fields["sha256"]
     digest = hashlib.sha256(canonical(fields)).hexdigest()
 
-    assert check_certificate({**fields, "sha256": digest}, Claims()).ratio == Fraction(*sealed["ratio"])
+    assert check_certificate({**fields, "sha256": digest}, ClaimLog()).ratio == Fraction(*sealed["ratio"])
 
 
 @pytest.mark.parametrize("vector", read_vectors("tokens.json"), ids=lambda vector: vector["name"])
@@ -377,7 +377,7 @@ def fit(channel: CheckedChannel, rows: list[list[int]], source: one_file.Source)
 @pytest.mark.slow
 def test_draws_follow_the_table_and_a_wrong_table_does_not():
     """Draws fit every row (false alarm 4e-9); rows that keep the answer 5 % less often are rejected (seeded bytes)."""
-    channel = check_certificate(response().certificate(), Claims())
+    channel = check_certificate(response().certificate(), ClaimLog())
     wrong = [list(row) for row in channel.rows]
     for answer, row in enumerate(wrong):
         moved = row[answer] // 20

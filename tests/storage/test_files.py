@@ -22,7 +22,7 @@ from crowdveil.files.atomic_write import write_atomically
 from crowdveil.files.output_record import RECORD_FILE
 from crowdveil.standalone.checks import visible_form
 from crowdveil.storage.answers import read_answers
-from crowdveil.storage.crowd import Crowd, crowd_of_reports, find_crowd, read_crowd
+from crowdveil.storage.crowd import CrowdRecord, crowd_of_reports, find_crowd, read_crowd
 from crowdveil.storage.estimate_files import write_estimate
 from crowdveil.storage.evidence import EvidenceOptions, read_evidence
 from crowdveil.storage.write_collection import write_reports
@@ -33,7 +33,7 @@ CERTIFICATE = {"format": "crowdveil-channel/1", "sha256": "ab" * 32}
 AWKWARD = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=8)
 
 
-def crowd_of(reports: Reports, certificate: dict[str, str] | None = None, seed: int | None = 7) -> Crowd:
+def crowd_of(reports: Reports, certificate: dict[str, str] | None = None, seed: int | None = 7) -> CrowdRecord:
     """Describe reports as a simulation of a mechanism."""
     return crowd_of_reports(
         reports,

@@ -22,7 +22,7 @@ from crowdveil.randomness import Secure, seeded
 from crowdveil.simulate import numeric_crowd
 from crowdveil.simulate.channel_assignment import ChannelAssignment
 from crowdveil.simulate.perturbed_collection import perturb_collection
-from crowdveil.simulate.sums import answer_codes_of_each_worker, sum_reports_of_all_devices
+from crowdveil.simulate.sums import sum_device_reports, worker_answer_codes
 from crowdveil.storage.crowd import crowd_of_reports, is_sums_file, read_crowd
 from crowdveil.storage.evidence import read_evidence
 from crowdveil.storage.perturbed_collection import write_collection
@@ -57,7 +57,7 @@ def test_a_device_holds_its_own_answers_and_null_elsewhere() -> None:
     for task, worker, value in zip(CROWD.task, CROWD.worker, CROWD.value, strict=True):
         slow[worker, task] = value
 
-    assert slow.tolist() == [codes.tolist() for codes in answer_codes_of_each_worker(CROWD)]
+    assert slow.tolist() == [codes.tolist() for codes in worker_answer_codes(CROWD)]
 
 
 def test_secure_sums_are_the_sum_of_what_each_device_sends(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -65,10 +65,10 @@ def test_secure_sums_are_the_sum_of_what_each_device_sends(monkeypatch: pytest.M
     streams = [seeded(7), seeded(7)]
     monkeypatch.setattr(Secure, "words", lambda self, count: streams[0].words(count))
     done: list[tuple[int, int]] = []
-    sums = sum_reports_of_all_devices(CROWD, MECHANISM, Secure(), lambda *step: done.append(step))
+    sums = sum_device_reports(CROWD, MECHANISM, Secure(), lambda *step: done.append(step))
     slow = [
         sum(column)
-        for column in zip(*(MECHANISM.perturb(v, streams[1]) for v in answer_codes_of_each_worker(CROWD)), strict=True)
+        for column in zip(*(MECHANISM.perturb(v, streams[1]) for v in worker_answer_codes(CROWD)), strict=True)
     ]
 
     assert slow == sums.summed.tolist()

@@ -32,7 +32,7 @@ from crowdveil.em.plots import INK
 from crowdveil.published import PrivateDawidSkene
 from crowdveil.randomness import seeded
 from crowdveil.simulate import categorical_crowd
-from crowdveil.synthesis.expected_error import first_unless_second_clearly_better
+from crowdveil.synthesis.expected_error import prefer_first
 from crowdveil.synthesis.private.histogram import Histogram
 from crowdveil.synthesis.private.pooled_shape import PooledShape
 
@@ -204,9 +204,7 @@ def _synthetic_claims(step: dict[str, Any]) -> list[Row]:
             method: Any = OF_PRISCROWD[step["setting"]](published("combined"))
             made[PRISCROWD] = method.release(claims, seeded(seed)).reports()
         else:
-            method = first_unless_second_clearly_better(
-                Histogram(epsilon=epsilon), PooledShape(epsilon=epsilon), claims
-            )
+            method = prefer_first(Histogram(epsilon=epsilon), PooledShape(epsilon=epsilon), claims)
             made[BASIC] = basic_release(claims, epsilon, seeded(seed))
             made[OURS] = method.release(claims, seeded(seed)).reports()
         for name, reports in made.items():

@@ -12,7 +12,7 @@ from crowdveil import RandomizedResponse, Reports, Scale
 from crowdveil.answers.blocks import InMemoryRows
 from crowdveil.published import MatrixFactorizationPublished, SunTwoLayer
 from crowdveil.randomness import seeded
-from crowdveil.simulate import perturb
+from crowdveil.simulate import perturb_reports
 
 MECHANISMS = ("RR", "LP", "MF", "2-Layer")
 DIMENSIONS, RIDGE, PROFILES = 5, 0.1, "gaussian"
@@ -54,11 +54,11 @@ def send(crowd: SunCrowd, configuration: Configuration, seed: int) -> Sent:
     match configuration["mechanism"]:
         case "RR":
             response = RandomizedResponse(alphabet=scale, epsilon=epsilon)
-            return Sent(perturb(answers, response, seeded(seed)), response.guarantee.epsilon)
+            return Sent(perturb_reports(answers, response, seeded(seed)), response.guarantee.epsilon)
         case "2-Layer":
             low = configuration["low"] * epsilon
             layers = SunTwoLayer(alphabet=scale, epsilon=epsilon, low=low, answers=tasks)
-            return Sent(perturb(answers, layers, seeded(seed)), layers.guarantee.epsilon)
+            return Sent(perturb_reports(answers, layers, seeded(seed)), layers.guarantee.epsilon)
         case "LP":
             return Sent(*_laplace(answers, scale, epsilon, configuration["null"], seed))
         case "MF":

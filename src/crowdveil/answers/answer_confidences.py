@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.answers.ingest.checked_column_codes import EXAMPLES_SHOWN, CodedColumn, Duplicates, parse_numbers
 from crowdveil.answers.ingest.choices import NEVER
+from crowdveil.answers.ingest.column_checks import EXAMPLES_SHOWN, CodedColumn, Duplicates, parse_numbers
 from crowdveil.answers.ingest.column_readers import ReportColumns
 from crowdveil.answers.read_options import ReadOptions
 from crowdveil.answers.reports import Reports

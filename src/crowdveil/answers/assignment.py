@@ -18,7 +18,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from crowdveil.answers.ingest.checked_column_codes import encode_array, encode_ids
+from crowdveil.answers.ingest.column_checks import encode_array, encode_ids
 from crowdveil.answers.ingest.column_readers import read_csv_by_role
 from crowdveil.answers.ingest.csv_files import text_source
 from crowdveil.display.counts import number_of
@@ -136,7 +136,7 @@ class Assignment:
         task, worker = task_order[cell // per_task], worker_order[cell % len(workers)]
         return cls(np.asarray(tasks), np.asarray(workers), task, worker)
 
-    def cells_in_codes_of_lists(self, tasks: Collection[Any], workers: Collection[Any]) -> NDArray[np.int64]:
+    def recoded_cells(self, tasks: Collection[Any], workers: Collection[Any]) -> NDArray[np.int64]:
         """Return the assigned cells as task * len(workers) + worker in the codes of other lists, ascending.
 
         Raises:

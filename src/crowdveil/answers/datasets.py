@@ -12,9 +12,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from crowdveil.answers.ingest.checked_column_codes import Duplicates, parse_numbers
+from crowdveil.answers.ingest.column_checks import Duplicates, parse_numbers
 from crowdveil.answers.ingest.column_readers import ReportColumns, read_columns
-from crowdveil.answers.ingest.gold_files import load_gold_with_draw_seed
+from crowdveil.answers.ingest.gold_files import load_gold_and_seed
 from crowdveil.answers.read_options import IdentifierList, ReadOptions
 from crowdveil.answers.reports import Reports
 from crowdveil.channels.alphabet import Alphabet, Categories, Scale
@@ -174,7 +174,7 @@ def _read_gold(folder: Path, kind: str) -> dict[str, Any]:
     path = folder / "truth.csv"
     if not path.exists():
         return {}
-    found = load_gold_with_draw_seed(path, kind="numeric" if kind == "numeric" else "categorical", conflicts="first")
+    found = load_gold_and_seed(path, kind="numeric" if kind == "numeric" else "categorical", conflicts="first")
     return dict(found.truths)
 
 

@@ -45,7 +45,7 @@ class ColumnKeywords(ReadKeywords, total=False):
     value: str | None
 
 
-def read_answers(answers: Any, options: ColumnKeywords) -> Reports:
+def read_frame_answers(answers: Any, options: ColumnKeywords) -> Reports:
     """Return the answers of a frame.
 
     Raises:

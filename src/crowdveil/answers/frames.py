@@ -78,7 +78,7 @@ class OriginalColumns:
         signed = kind.index_type if pa.types.is_signed_integer(kind.index_type) else pa.int32()
         return pa.DictionaryArray.from_arrays(codes.cast(signed), values, ordered=kind.ordered)
 
-    def with_original_identifiers_and_names(self, table: pa.Table) -> tuple[pa.Table, dict[str, str]]:
+    def restore_identifiers(self, table: pa.Table) -> tuple[pa.Table, dict[str, str]]:
         """Return a table whose columns "task" and "worker" have their original types, and names unless one is taken.
 
         The names that were given are returned too, each with the column of the answers that it is.
@@ -153,7 +153,7 @@ def read_gold_frame(frame: Any) -> DrawnGold:
 def _answer_roles(names: ColumnNames, columns: list[str]) -> dict[str, str]:
     """Return the column of each role of answers; where workers may be columns, the hint says so."""
     try:
-        return names.stated_or_found_column_by_role(columns, SOURCE)
+        return names.resolve_columns(columns, SOURCE)
     except ReportsError as error:
         raise error.changed(hint=error.hint + _wide_hint(error, columns)) from error
 

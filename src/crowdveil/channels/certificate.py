@@ -20,7 +20,7 @@ from crowdveil.standalone.checks import (
     MAX_CERTIFICATE_BYTES,
     MECHANISM,
     NO_PRIVACY,
-    Claims,
+    ClaimLog,
     Refused,
     check_certificate,
     digest,
@@ -120,5 +120,5 @@ def parse_certificate(text: str | bytes) -> dict[str, Any]:
     """
     data = parse_certificate_json(text)
     with refusals_as(CertificateError):
-        check_certificate(data, Claims())
+        check_certificate(data, ClaimLog())
     return dict(data)

@@ -43,7 +43,7 @@ from crowdveil.errors import (
     CrowdveilError,
     MemoryShortageError,
     ReportsError,
-    memory_shortage_error_or_none,
+    memory_shortage_error,
 )
 from crowdveil.hints import arguments_named_by
 
@@ -127,7 +127,7 @@ class Verbs(VerbGroup):
         except click.exceptions.Exit:
             raise
         except Exception as error:
-            refusal = error if isinstance(error, CrowdveilError) else memory_shortage_error_or_none(error) or error
+            refusal = error if isinstance(error, CrowdveilError) else memory_shortage_error(error) or error
             if not isinstance(refusal, CrowdveilError | OSError):
                 if not checks:
                     raise

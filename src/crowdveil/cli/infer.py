@@ -177,7 +177,7 @@ class InferOptions:
     form: Any
 
     @property
-    def decides_by_cost_or_confidence(self) -> bool:
+    def decides_truths(self) -> bool:
         """Whether truths are decided by cost or probability."""
         return (self.costs, self.abstain_below) != (None, None)
 
@@ -337,12 +337,12 @@ def _progress_over_fits(bar: Bar, steps: int | None) -> Callable[[int, float], N
 def _infer_questions(sources: dict[str, AnswerSource], asked: InferOptions) -> None:
     """Infer all questions of a source, as `_infer_each`."""
     from crowdveil.storage.answers import default_output_folder
-    from crowdveil.storage.estimate_files import folder_name_of_each_question
+    from crowdveil.storage.estimate_files import question_folder_names
 
     _refuse_single_question_options("choose it with --question")
     folder = asked.out or default_output_folder(next(iter(sources.values())))
     sources = _questions_with_labels(sources, asked.reports.options)
-    names = folder_name_of_each_question(sources)
+    names = question_folder_names(sources)
     options = {name: _options_of_question(asked, name, folder / names[name]) for name in sources}
     _infer_each(sources, options, folder)
 
@@ -370,11 +370,11 @@ def _refuse_single_question_options(hint: str) -> None:
 
 def _infer_each(sources: dict[str, AnswerSource], options: dict[str, InferOptions], folder: Path) -> None:
     """Read all questions, infer each by itself, write each to a folder of its own, print one table."""
-    from crowdveil.answers.facts.label_notes import hint_if_labels_look_like_grades
+    from crowdveil.answers.facts.label_notes import grades_hint
     from crowdveil.inference.infer import infer as infer_truths
     from crowdveil.pages.conclusion import verdict
     from crowdveil.storage.answers import default_output_folder
-    from crowdveil.storage.estimate_files import warning_of_earlier_truths_kept
+    from crowdveil.storage.estimate_files import earlier_truths_warning
 
     ready = {name: _read_evidence_and_check_files(source, options[name]) for name, source in sources.items()}
     folders = {name: one.out or default_output_folder(sources[name]) for name, one in options.items()}
@@ -386,11 +386,11 @@ def _infer_each(sources: dict[str, AnswerSource], options: dict[str, InferOption
     for name, one in ready.items():
         inference = _score_decide_and_write(inferred[name], one.files.outputs, one.asked, one.score)
         summary = inference_as_json_data(inference, form=one.asked.form) | one.files.paths
-        summary["warnings"] += hint_if_labels_look_like_grades(one.evidence.reports)
+        summary["warnings"] += grades_hint(one.evidence.reports)
         summary["warnings"][:0] = _warnings_of_unclear_workers(inference)
         named = {"question": name, "folder": str(folders[name])}
         summaries.append(named | summary | {"verdict": verdict(inference.estimate, one.evidence)})
-    data = questions_data(summaries, warning_of_earlier_truths_kept(folder, folders.values()))
+    data = questions_data(summaries, earlier_truths_warning(folder, folders.values()))
     rows = [*warning_rows(data), *(row for one in data["questions"] for row in question_rows(one))]
     following = rows_of_next_report([one.evidence for one in ready.values()], folder)
     print_result(data, [*rows, *row_of_replaced_files(data["replaced"]), *following])
@@ -404,7 +404,7 @@ def _options_of_question(asked: InferOptions, question: str, out: Path) -> Infer
 
 def _questions_with_labels(sources: dict[str, AnswerSource], reading: EvidenceOptions) -> dict[str, AnswerSource]:
     """Return the questions that have labels, and warn of the others; all if labels are stated or none has any."""
-    doubts = {name: source.why_answers_are_hardly_labels for name, source in sources.items()}
+    doubts = {name: source.unlikely_labels_reason for name, source in sources.items()}
     if all(doubts.values()) or reading.kind is not None or reading.alphabet is not None:
         return sources
     for name, doubt in doubts.items():
@@ -435,12 +435,12 @@ def _infer_from_sums(sums: Path, asked: InferOptions) -> None:
 def _read_evidence_and_check_files(source: AnswerSource, asked: InferOptions) -> _PreparedInference:
     """Read the reports of a source and check the files of the result, or refuse."""
     from crowdveil.errors import SettingsError
-    from crowdveil.inference.answer_confidence import refuse_saved_fit_with_confidence
+    from crowdveil.inference.answer_confidence import refuse_saved_confidences
     from crowdveil.inference.infer import HISTORY_OR_FIT, ONE_OF_BOTH
     from crowdveil.inference.methods import (
-        estimator_of_method_or_default,
+        choose_estimator,
+        slow_fit_warning,
         warning_if_channel_unread,
-        warning_if_fit_is_slow,
     )
     from crowdveil.inference.scores.score import refuse_unless_scorable
     from crowdveil.storage.answers import default_output_folder
@@ -453,15 +453,15 @@ def _read_evidence_and_check_files(source: AnswerSource, asked: InferOptions) ->
     if asked.history is not None and asked.save_fit is not None:
         raise SettingsError(HISTORY_OR_FIT, value=str(asked.history), hint=ONE_OF_BOTH)
     if asked.save_fit is not None:
-        refuse_saved_fit_with_confidence(evidence)
-    built = estimator_of_method_or_default(asked.method, evidence)
+        refuse_saved_confidences(evidence)
+    built = choose_estimator(asked.method, evidence)
     score = None if asked.score is None else read_known_truths(asked.score, _kind_of_truths(evidence, built))
     if score is not None:
         refuse_unless_scorable(evidence, score)
     named = (reading.certificate, reading.tasks, reading.workers, asked.prior, asked.history, asked.gold)
     files = _checked_output_files(asked, folder, [*evidence_files(source), *named, asked.score, asked.costs])
     announced = warning_if_channel_unread(evidence, type(built))
-    for warning in (announced, warning_if_fit_is_slow(evidence.reports, built.name)):
+    for warning in (announced, slow_fit_warning(evidence.reports, built.name)):
         if warning is not None:
             print_warning(warning)
     return _PreparedInference(
@@ -476,10 +476,10 @@ def _checked_output_files(asked: InferOptions, folder: Path, inputs: list[Any]) 
 
     outputs, saved = estimate_outputs(asked.out or folder, asked.form), asked.save_fit
     written = outputs.paths
-    replaced = outputs.check_and_list_replaced_files(inputs=[*inputs, asked.start_from, saved])
+    replaced = outputs.check_replaced_files(inputs=[*inputs, asked.start_from, saved])
     if saved is not None:
         written.append(saved)
-        replaced += saved_fit_outputs(saved).check_and_list_replaced_files(inputs=inputs)
+        replaced += saved_fit_outputs(saved).check_replaced_files(inputs=inputs)
     return _CheckedOutputs(outputs=outputs, paths={"files": written, "replaced": replaced})
 
 
@@ -492,16 +492,12 @@ def _score_write_and_print_inference(
     announced: str | None = None,
 ) -> None:
     """Score, write, print; a warning that was announced is not printed again."""
-    from crowdveil.storage.estimate_files import warning_of_earlier_truths_kept
+    from crowdveil.storage.estimate_files import earlier_truths_warning
 
     inference = _score_decide_and_write(inference, files.outputs, asked, score)
-    decisions = (
-        decisions_data(inference.estimate, asked.costs, asked.abstain_below)
-        if asked.decides_by_cost_or_confidence
-        else None
-    )
+    decisions = decisions_data(inference.estimate, asked.costs, asked.abstain_below) if asked.decides_truths else None
     data = inference_as_json_data(inference, form=asked.form) | {"decisions": decisions}
-    data["warnings"] += warning_of_earlier_truths_kept(files.outputs.folder)
+    data["warnings"] += earlier_truths_warning(files.outputs.folder)
     data["warnings"][:0] = _warnings_of_unclear_workers(inference)
     following = rows_of_next_report([inference.evidence], files.outputs.folder)
     print_written(data, inference_rows(data, announced), **files.paths, following=following)
@@ -529,7 +525,7 @@ def _score_decide_and_write(
     if costs is not None:
         decide |= {"costs": costs.table, "inputs": costs.inputs}
     written, shown = inference, inference if score is None else with_gold_score(inference, score)
-    if asked.decides_by_cost_or_confidence:
+    if asked.decides_truths:
         written, shown = with_decisions(inference, **decide), with_decisions(shown, **decide, known=score)
     if asked.save_fit is not None:
         fit = replace(inference.saved_fit(), inputs=inference.inputs)
@@ -544,7 +540,7 @@ def _score_decide_and_write(
             progress=bar,
             notes=written.notes,
             reports_sha256=digest,
-            reading=asked.reports.json_with_relative_paths_or_empty(outputs.folder),
+            reading=asked.reports.portable_json(outputs.folder),
             inputs=written.inputs,
         )
     return replace(shown, notes=(*shown.notes, *outdated))

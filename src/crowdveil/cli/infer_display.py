@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from crowdveil.cli.display import next_row, number_with_six_digits, shown_items_with_full_count
+from crowdveil.cli.display import next_row, number_with_six_digits, truncate_items
 from crowdveil.display.counts import crowd_text, number_of, verb_of
 
 if TYPE_CHECKING:
@@ -35,11 +35,11 @@ SIMULATION_MARK = re.compile(r"SIMULATION from seed (\d+): no privacy")
 
 def inference_as_json_data(inference: Inference, *, form: str) -> dict[str, Any]:
     """Return the inference as JSON data but its decisions and files, which have this form."""
-    from crowdveil.answers.write_reports import warning_of_names_read_as_formulas
+    from crowdveil.answers.write_reports import formula_names_warning
 
     estimate, panel, check = inference.estimate, inference.dependence, inference.estimate.cross_validation
     labels = estimate.alphabet.names if estimate.alphabet else ()
-    formulas = warning_of_names_read_as_formulas(form, labels, estimate.tasks, estimate.worker_names)
+    formulas = formula_names_warning(form, labels, estimate.tasks, estimate.worker_names)
     return {
         "method": estimate.method,
         "channel_used": estimate.channel_used,
@@ -59,7 +59,7 @@ def inference_as_json_data(inference: Inference, *, form: str) -> dict[str, Any]
         "cross_validation": None if check is None else asdict(check) | {"sentence": str(check)},
         "baseline": asdict(estimate.baseline) | {"sentence": str(estimate.baseline)},
         "score": None if inference.score is None else asdict(inference.score) | {"sentence": str(inference.score)},
-        "truths": shown_items_with_full_count(_first_truths(estimate), len(estimate.tasks)),
+        "truths": truncate_items(_first_truths(estimate), len(estimate.tasks)),
         "quality": _worker_quality_quantiles(estimate),
         "confidence": inference.confidence_note,
         "history": inference.history_note,

@@ -114,7 +114,7 @@ def parse_numbers(text: str) -> tuple[float, ...]:
         raise ValueError(f"{text!r} is not a list of numbers.") from None
 
 
-def parse_low_high_and_step(text: str) -> tuple[float, ...]:
+def parse_scale(text: str) -> tuple[float, ...]:
     """Return the low and high end of a scale, and its step if it is stated; ValueError for other text."""
     try:
         bounds = tuple(map(float, text.split(":")))
@@ -134,7 +134,7 @@ def parse_bytes(text: str) -> int:
 
 
 WORDS, NUMBERS = Parsed("A,B,...", parse_words), Parsed("X,Y,...", parse_numbers)
-GRID = Parsed("LOW:HIGH[:STEP]", parse_low_high_and_step)
+GRID = Parsed("LOW:HIGH[:STEP]", parse_scale)
 COUNT, CHECKED_COUNT = Count(1), Count(None)
 """The library checks the lower bound of the second."""
 POSITIVE, SEED = WholeNumber(min=1), WholeNumber(min=0)
@@ -412,7 +412,7 @@ shuffling_options = option_group(
 )
 
 
-def require_options_of_shuffled_and_linked(shuffled: int | None, linked: int | None, delta: float | None) -> None:
+def require_shuffled_options(shuffled: int | None, linked: int | None, delta: float | None) -> None:
     """Refuse --shuffled without --delta, and --linked without --shuffled."""
     if shuffled is not None and delta is None:
         raise click.UsageError("--shuffled needs --delta, such as 1e-6.")

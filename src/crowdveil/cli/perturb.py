@@ -39,7 +39,7 @@ from crowdveil.display.counts import crowd_text
 
 if TYPE_CHECKING:
     from crowdveil.answers.assignment import Assignment
-    from crowdveil.answers.ingest.checked_column_codes import Duplicates
+    from crowdveil.answers.ingest.column_checks import Duplicates
     from crowdveil.answers.sources.location import Layout
     from crowdveil.channels.alphabet import Alphabet
     from crowdveil.design.mechanism_from_settings import MechanismSettings
@@ -162,7 +162,7 @@ def perturb(asked: PerturbOptions) -> None:
     the largest number of tasks assigned to one worker. With protected participation "no answer" (NULL) is hidden like
     an answer: on every task, or, with --assignment, on the assigned tasks only, at a far smaller total loss.
     """
-    from crowdveil.answers.write_reports import warning_of_names_read_as_formulas
+    from crowdveil.answers.write_reports import formula_names_warning
     from crowdveil.design.mechanism_from_settings import warnings_of_unused_budget
     from crowdveil.simulate.channel_assignment import assign_channels
     from crowdveil.simulate.perturbed_collection import perturb_collection
@@ -180,14 +180,14 @@ def perturb(asked: PerturbOptions) -> None:
     outputs = collection_outputs(asked.out, collection_files(setup, asked.form), replace=asked.replace)
     prior = requested.expected.prior
     named = (asked.tasks, asked.workers, asked.assignment, asked.channels, None if prior is None else prior.source)
-    replaced = outputs.check_and_list_replaced_files(inputs=[*inputs, *named])
+    replaced = outputs.check_replaced_files(inputs=[*inputs, *named])
     outdated = warning_of_stale_results(asked.out)
     with progress_bar("perturbing") as bar:
         collection = perturb_collection(
             read.answers, setup, seed=asked.seed, lists_from_answers=asked.lists_from_answers, progress=bar
         )
     write_collection(asked.out, collection, asked.form, replace=asked.replace)
-    formulas = warning_of_names_read_as_formulas(
+    formulas = formula_names_warning(
         asked.form, read.alphabet.names, collection.answers.tasks, collection.answers.workers
     )
     data = _data(collection) | {"compositions": _composed_losses_as_json(collection, cells, asked.delta)}
@@ -226,14 +226,12 @@ def _within_budget(asked: PerturbOptions, read: AnswersRead, cells: int) -> Mech
 
 def _rules_that_changed_answers(read: AnswersRead, collection: PerturbedCollection) -> list[str]:
     """Return the rules that changed answers; for runs without privacy also how often they did."""
-    from crowdveil.answers.facts.asked import why_missing_lists_void_privacy
+    from crowdveil.answers.facts.asked import missing_lists_reason
 
     if not collection.reasons_for_no_privacy:
         return list(read.rules)
     simulated = collection.seed is not None and collection.lists_taken_from_answers
-    lists = (
-        [f"{why_missing_lists_void_privacy(collection.lists_taken_from_answers).capitalize()}."] if simulated else []
-    )
+    lists = [f"{missing_lists_reason(collection.lists_taken_from_answers).capitalize()}."] if simulated else []
     return [*lists, *read.counts]
 
 
@@ -248,11 +246,11 @@ def _most_cells_of_worker(asked: PerturbOptions, assignment: Assignment | None, 
 
 def _composed_losses_as_json(collection: PerturbedCollection, cells: int, delta: float | None) -> list[dict[str, Any]]:
     """Return the loss at delta as JSON values; empty without delta, privacy or a single table."""
-    from crowdveil.privacy.composition import composed_loss_per_cell_and_worker
+    from crowdveil.privacy.composition import composed_losses
 
     if delta is None or collection.reasons_for_no_privacy or collection.setup.table is not None:
         return []
-    return [asdict(row) for row in composed_loss_per_cell_and_worker(collection.mechanism, tasks=cells, delta=delta)]
+    return [asdict(row) for row in composed_losses(collection.mechanism, tasks=cells, delta=delta)]
 
 
 def _data(collection: PerturbedCollection) -> dict[str, Any]:

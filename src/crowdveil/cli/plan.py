@@ -12,13 +12,13 @@ import click
 
 from crowdveil.channels.rounding import format_bound, format_three_decimals, sum_rounded_up
 from crowdveil.cli.display import (
+    checked_stdout,
     document_of_running_command,
     json_text,
     print_result,
     printable,
     progress_bar,
     row_of_replaced_files,
-    settings_error_if_stdout_fails,
 )
 from crowdveil.cli.options import (
     COUNT,
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from crowdveil.cli.display import Bar
     from crowdveil.design.mechanism_from_settings import Expectation
     from crowdveil.files.atomic_write import Outputs
-    from crowdveil.planning import Campaign, Pilot, Plan
+    from crowdveil.planning import Pilot, Plan, PlannedCampaign
 
 EXAMPLE = """crowdveil plan --labels no,yes --tasks 500 --workers 100
           --participation-rate 0.3 --target-error 0.05"""
@@ -98,10 +98,10 @@ def _flattened(_context: click.Context, _option: click.Parameter, lists: tuple[t
 
 def _with_settings(asked: PlanOptions, source: CampaignSettings) -> PlanOptions:
     """Return the options, with those that are not given from the settings of a campaign."""
-    from crowdveil.campaign.planning.expected_error import workers_per_task_and_expectation
+    from crowdveil.campaign.planning.expected_error import crowd_expectation
     from crowdveil.inference.methods import channel_method
 
-    assigned, expected = workers_per_task_and_expectation(source)
+    assigned, expected = crowd_expectation(source)
     stated: dict[str, Any] = {
         "tasks": len(source.rows),
         "workers": source.slots,
@@ -226,7 +226,7 @@ class _CheckedPlan:
     asked: PlanOptions
     source: CampaignSettings | None
     expected: Expectation
-    campaign: Campaign
+    campaign: PlannedCampaign
     outputs: Outputs | None
     replaced: list[Path]
 
@@ -257,7 +257,7 @@ def _checked_plan(asked: PlanOptions, source: CampaignSettings | None) -> _Check
     merged = campaign.crowd.alphabet != asked.alphabet
     names = (FILE, PICTURE, *([PRIOR] if merged and asked.prior is not None else []))
     outputs = None if asked.out is None else Outputs(folder=asked.out, names=names, kind="plan", remove_stale=True)
-    replaced = [] if outputs is None else outputs.check_and_list_replaced_files(inputs=[asked.prior])
+    replaced = [] if outputs is None else outputs.check_replaced_files(inputs=[asked.prior])
     return _CheckedPlan(
         asked=asked, source=source, expected=expected, campaign=campaign, outputs=outputs, replaced=replaced
     )
@@ -325,7 +325,7 @@ def _print_plans(questions: Sequence[_CheckedPlan]) -> None:
     print_result(answered, [("in all", loss), *following, *written, *row_of_replaced_files(answered["replaced"])])
 
 
-def _expected(asked: PlanOptions) -> tuple[Expectation, Campaign]:
+def _expected(asked: PlanOptions) -> tuple[Expectation, PlannedCampaign]:
     """Return what is expected of the answers, and the campaign."""
     from crowdveil.answers.ingest.column_readers import load_prior
     from crowdveil.design.mechanism_from_settings import Expectation
@@ -342,7 +342,7 @@ def _expected(asked: PlanOptions) -> tuple[Expectation, Campaign]:
     )
 
 
-def _make_plan(campaign: Campaign, asked: PlanOptions, bar: Bar | None, *, participation_given: bool) -> Plan:
+def _make_plan(campaign: PlannedCampaign, asked: PlanOptions, bar: Bar | None, *, participation_given: bool) -> Plan:
     """Return the plan; by budgets, both kinds of participation are compared unless one was stated."""
     from crowdveil import planning
     from crowdveil.planning.plan import WORTH_ASKING
@@ -355,7 +355,7 @@ def _make_plan(campaign: Campaign, asked: PlanOptions, bar: Bar | None, *, parti
         )
     usual = WORTH_ASKING * campaign.crowd.constant_error
     target, epsilons = usual if asked.target is None else asked.target, asked.epsilon or planning.EPSILONS
-    return planning.plan(campaign, target=target, epsilons=epsilons, progress=bar)
+    return planning.plan_campaign(campaign, target=target, epsilons=epsilons, progress=bar)
 
 
 def _pilot(answers: Path | None, gold: Path | None, alphabet: Alphabet) -> Pilot | None:
@@ -427,14 +427,14 @@ def plan_lines(made: Plan, data: dict[str, Any]) -> list[tuple[str, str]]:
     ]
 
 
-@settings_error_if_stdout_fails()
+@checked_stdout()
 def print_candidates(made: Plan) -> None:
     """Print a table of the choices, equivalent ones once, and name these and the hidden columns below it."""
     from rich.console import Console
     from rich.table import Table
 
     console = Console(highlight=False)
-    rows = _best_rows_by_budget_and_participation(made) if made.by_budget else _candidate_rows(made)
+    rows = _best_rows(made) if made.by_budget else _candidate_rows(made)
     least = BUDGET_LEAST_WIDTHS if made.by_budget else LEAST_WIDTHS
     hidden = [name for name, width in least.items() if console.width < width]
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 1))
@@ -453,7 +453,7 @@ def print_candidates(made: Plan) -> None:
 
 def _candidate_rows(made: Plan) -> list[dict[str, str]]:
     """Return candidates by column, equivalent ones once; an epsilon stands in its first row."""
-    from crowdveil.planning.plan_sentences import expected_error_text, real_crowd_interval_rounded_outwards
+    from crowdveil.planning.plan_sentences import expected_error_text, real_crowd_interval
 
     rows, shown = list[dict[str, str]](), None
     for one in made.results:
@@ -462,16 +462,16 @@ def _candidate_rows(made: Plan) -> list[dict[str, str]]:
         epsilon, shown = format_bound(one.epsilon) if one.epsilon != shown else "", one.epsilon
         figures = {
             "error": expected_error_text(one.prediction, "<"),
-            "real crowds": real_crowd_interval_rounded_outwards(one.prediction),
+            "real crowds": real_crowd_interval(one.prediction),
         }
         cost = {"per worker": format_bound(one.cost.worker_epsilon, 4), "bytes": f"{one.cost.bytes:,}"}
         rows.append({"epsilon": epsilon, "mechanism": one.name} | figures | cost)
     return rows
 
 
-def _best_rows_by_budget_and_participation(made: Plan) -> list[dict[str, str]]:
+def _best_rows(made: Plan) -> list[dict[str, str]]:
     """Return the best choice for each budget and participation, by column."""
-    from crowdveil.planning.plan_sentences import expected_error_text, real_crowd_interval_rounded_outwards
+    from crowdveil.planning.plan_sentences import expected_error_text, real_crowd_interval
 
     whole = {one.budget: expected_error_text(one.prediction, "<") for one in made.without_assignment}
     return [
@@ -483,7 +483,7 @@ def _best_rows_by_budget_and_participation(made: Plan) -> list[dict[str, str]]:
             "mechanism": one.name,
             "error": expected_error_text(one.prediction, "<"),
             "all tasks": whole[one.budget],
-            "real crowds": real_crowd_interval_rounded_outwards(one.prediction),
+            "real crowds": real_crowd_interval(one.prediction),
         }
         for one in made.results
     ]
@@ -530,16 +530,16 @@ def merged_scale_text(data: dict[str, Any]) -> str:
 
 def expected_by_settings(source: CampaignSettings) -> tuple[dict[str, Any], list[tuple[str, str]]]:
     """Return the expected error of a campaign as its settings are, as JSON data and as lines."""
-    from crowdveil.campaign.planning.alternatives import is_error_well_below_constant
+    from crowdveil.campaign.planning.alternatives import is_worth_asking
     from crowdveil.campaign.planning.chosen_mechanism import mechanism_of_campaign_settings
-    from crowdveil.campaign.planning.expected_error import predict_error_with_and_without_protection
+    from crowdveil.campaign.planning.expected_error import predict_errors
     from crowdveil.planning.plan_sentences import error_with_interval_text
 
     chosen = mechanism_of_campaign_settings(source)
-    mechanism, tasks = chosen.mechanism_at_epsilon_or_budget_share, chosen.most_tasks
-    error = predict_error_with_and_without_protection(chosen.source, mechanism, method=chosen.method)
+    mechanism, tasks = chosen.device_mechanism, chosen.most_tasks
+    error = predict_errors(chosen.source, mechanism, method=chosen.method)
     cell, all_tasks = mechanism.guarantee, mechanism.guarantee.per_worker(tasks)
-    asked = is_error_well_below_constant(error)
+    asked = is_worth_asking(error)
     data = {
         "mechanism": mechanism.name,
         "planned": chosen.planned,

@@ -15,7 +15,7 @@ from crowdveil.answers.frames import OriginalColumns, as_pandas, as_polars, as_s
 from crowdveil.answers.identifiers import Identifiers, LazyIdentifiers, identifiers_as_arrow
 from crowdveil.answers.reports import Reports
 from crowdveil.arguments import did_you_mean
-from crowdveil.channels.alphabet import Alphabet, first_names_and_count_of_others
+from crowdveil.channels.alphabet import Alphabet, abbreviate_names
 from crowdveil.display.counts import number_of
 from crowdveil.display.html import Html, notebook_card, table
 from crowdveil.display.svg_pictures import count_bars, interval_chart, share_histogram
@@ -436,7 +436,7 @@ class Estimate:
         values = self._label_values() if rows == "tasks" else None
         whole = self.tasks_frame if rows == "tasks" else self.workers_frame
         table = whole() if values is None else self._tasks_table_with_original_labels(values)
-        return table if self.original is None else self.original.with_original_identifiers_and_names(table)[0]
+        return table if self.original is None else self.original.restore_identifiers(table)[0]
 
     def _label_values(self) -> Any:
         """Return the labels in their original type as an Arrow array; None for numbers, or if there is no such type."""
@@ -515,7 +515,7 @@ class Estimate:
         if confusion is None or self.alphabet is None or confusion.shape[2] != self.alphabet.size:
             raise SettingsError(f"{self.method} estimates no confusion matrices", value=worker)
         if str(worker) not in names:
-            hint = did_you_mean(worker, names) or f"There are {first_names_and_count_of_others(names)}."
+            hint = did_you_mean(worker, names) or f"There are {abbreviate_names(names)}."
             raise SettingsError("there must be such a worker", value=worker, hint=hint)
         return confusion_plot(ax, self.alphabet.names, confusion[names.index(str(worker))].tolist())
 

@@ -25,7 +25,7 @@ from crowdveil.em.gold import align_gold
 from crowdveil.em.loop import run_em
 from crowdveil.em.model import FitInput, FitResult, Model, P, Progress, S, Summary
 from crowdveil.em.observation_model import observation_model
-from crowdveil.em.saddle_points import result_after_restarts_from_saddle
+from crowdveil.em.saddle_points import restart_from_saddle
 from crowdveil.em.worker_history import EarlierAnswers, as_history
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.hints import command_advice
@@ -266,7 +266,7 @@ def fit_without_intervals(
 def _likeliest_fit(model: Model[P, S], data: FitInput, **running: Any) -> FitResult[P, S]:
     """Return the fit with the highest likelihood of those from all initial parameters; `running` as in `run_em`."""
     starts = model.initializations(data)
-    results = [result_after_restarts_from_saddle(run_em(model, one, data, **running), one, data) for one in starts]
+    results = [restart_from_saddle(run_em(model, one, data, **running), one, data) for one in starts]
     return max(results, key=lambda result: result.log_likelihoods[-1:])
 
 
@@ -316,7 +316,7 @@ def _resumed_parameters(model: Model[P, S], initial: P, state: FitState, reports
     """
     try:
         if state.method == model.name:
-            return model.from_state(initial, state.with_rows_of_workers_or_nan(reports.workers))
+            return model.from_state(initial, state.aligned_to_workers(reports.workers))
     except (LookupError, TypeError, ValueError):
         pass
     raise SettingsError(
@@ -403,8 +403,8 @@ def _earlier_answers(
     """Return the earlier answers of the workers; refuse a history that the method cannot use."""
     _require_capability(estimator, "uses_history", "cannot use a worker history", "history", ", or fit without it")
     known = as_history(history)
-    known.require_same_labels_and_quality(estimator.capabilities.kind, summary.alphabet, estimator.name)
-    return known.earlier_answers_by_worker_order(reports.workers)
+    known.require_compatible_history(estimator.capabilities.kind, summary.alphabet, estimator.name)
+    return known.aligned_answers(reports.workers)
 
 
 def _require_label_order_if_needed(estimator: Estimator[Any, Any], alphabet: Alphabet | None) -> None:

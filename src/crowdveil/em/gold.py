@@ -12,7 +12,7 @@ from crowdveil.answers.frames import is_frame, read_gold_frame
 from crowdveil.answers.identifiers import index_of, no_common_task_error
 from crowdveil.answers.ingest.gold_files import DrawnGold
 from crowdveil.answers.reports import Reports
-from crowdveil.channels.alphabet import MAGNITUDE_HINT, MAGNITUDE_RULE, Alphabet, Scale, is_zero_or_squares_safely
+from crowdveil.channels.alphabet import MAGNITUDE_HINT, MAGNITUDE_RULE, Alphabet, Scale, squares_safely
 from crowdveil.errors import ReportsError, SettingsError, numpy_scalars_to_python
 from crowdveil.hints import command_advice, one_of
 
@@ -173,7 +173,7 @@ def align_gold(reports: Reports, gold: Mapping[Any, Any] | None, alphabet: Alpha
 def _check_numbers(truths: NDArray[Any], tasks: list[str], alphabet: Alphabet | None) -> None:
     """Refuse numbers beyond the ends of a scale, or too large to compute with; between its points they are accepted."""
     known = ~np.isnan(truths)
-    rules = [(~is_zero_or_squares_safely(truths), MAGNITUDE_RULE, MAGNITUDE_HINT)]
+    rules = [(~squares_safely(truths), MAGNITUDE_RULE, MAGNITUDE_HINT)]
     if isinstance(alphabet, Scale):
         outside = (truths < alphabet.low) | (truths > alphabet.high)
         rule = f"must be on the scale from {alphabet.low:g} to {alphabet.high:g} to guide a fit"

@@ -20,19 +20,19 @@ from crowdveil.em.fit_state import FitState, StateField
 from crowdveil.em.gold import one_hot_gold
 from crowdveil.em.kernels.numpy_backend import ScoreTables
 from crowdveil.em.model import EStep, FitInput, GoldBlock, MemoryUse, Summary
-from crowdveil.em.saddle_points import jittered_mostly_in_one_number
+from crowdveil.em.saddle_points import jittered_table
 from crowdveil.errors import SettingsError
 from crowdveil.estimators.confusion.model import (
     M_STEPS,
     CrowdEstimator,
     CrowdStatistics,
-    expected_answers_and_participations,
+    expected_worker_answers,
+    full_report_sums,
     log_participation_prior,
-    sums_over_listed_and_null_reports,
     totals_by_group,
 )
 from crowdveil.estimators.confusion.parameters import CrowdParameters, participation_prior
-from crowdveil.estimators.confusion.variational import dirichlet_divergence, expected_log_of_dirichlet_shares
+from crowdveil.estimators.confusion.variational import dirichlet_divergence, expected_log_dirichlet
 
 MAX_NUMBERS = 25_000_000
 """Largest number of Dirichlet parameters of all workers; a fit with as many was measured to take 1.9 GB."""
@@ -145,7 +145,7 @@ class Ebcc(CrowdEstimator[EbccParameters]):
         of_task = model.task_group[block.block.first : block.block.stop]
         if parameters.is_initial:
             pairs = self._first_posterior_of_pairs(block, parameters)
-            by_row, likelihood = block.coded.posterior_sums_by_table_row(pairs), np.nan
+            by_row, likelihood = block.coded.table_row_sums(pairs), np.nan
             by_truth = totals_by_group(pairs, of_task, model.task_groups)
         else:
             tables = parameters.score_tables or parameters.compute_score_tables()
@@ -172,9 +172,9 @@ class Ebcc(CrowdEstimator[EbccParameters]):
             classes=1 + by_pair.sum(axis=1),
             subtypes=self.concentration / self.subtypes + by_pair,
         )
-        reports = sums_over_listed_and_null_reports(statistics, parameters)
+        reports = full_report_sums(statistics, parameters)
         for _ in range(M_STEPS if parameters.pool.noise else 1):
-            answers, participation = expected_answers_and_participations(reports, parameters)
+            answers, participation = expected_worker_answers(reports, parameters)
             parameters = with_geometric_mean_probabilities(
                 replace(
                     parameters,
@@ -211,9 +211,9 @@ class Ebcc(CrowdEstimator[EbccParameters]):
         )
         return log_participation_prior(parameters) - divergence
 
-    def jittered_to_leave_saddle_point(self, parameters: EbccParameters, direction: float, seed: int) -> EbccParameters:
+    def jitter_parameters(self, parameters: EbccParameters, direction: float, seed: int) -> EbccParameters:
         """Return the parameters with slightly changed counts."""
-        tables = jittered_mostly_in_one_number(parameters.tables, direction, seed)
+        tables = jittered_table(parameters.tables, direction, seed)
         return with_geometric_mean_probabilities(replace(parameters, tables=tables, score_tables=None))
 
     def from_state(self, initial: EbccParameters, state: FitState) -> EbccParameters:
@@ -232,7 +232,7 @@ class Ebcc(CrowdEstimator[EbccParameters]):
         summary = parameters.summary
         rng = np.random.default_rng(parameters.start)
         spread = START_DEVIATION * np.sqrt(summary.tasks / max(int(summary.per_worker.sum()), 1))
-        kinds, kind_of = np.unique(order_free_features_per_worker_symbol(summary), axis=0, return_inverse=True)
+        kinds, kind_of = np.unique(worker_symbol_features(summary), axis=0, return_inverse=True)
         scores = rng.normal(0, spread, (len(kinds), self.subtypes))[kind_of.ravel()]
         nobody = np.full(block.block.tasks, -1)
         step = block.coded.confusion_step(ScoreTables(scores, np.zeros((1, self.subtypes))), 0 * nobody, nobody)
@@ -247,7 +247,7 @@ class Ebcc(CrowdEstimator[EbccParameters]):
         return ScoreTables(tables.report_scores, initial.reshape(-1, initial.shape[2]))
 
 
-def order_free_features_per_worker_symbol(summary: Summary) -> NDArray[np.float64]:
+def worker_symbol_features(summary: Summary) -> NDArray[np.float64]:
     """Return what identifies a worker's report of a symbol without their order, [worker * symbols + symbol, number].
 
     The numbers are this worker's reports of the symbol, those of all workers, and this worker's reports by symbol, in
@@ -262,6 +262,6 @@ def order_free_features_per_worker_symbol(summary: Summary) -> NDArray[np.float6
 def with_geometric_mean_probabilities(parameters: EbccParameters) -> EbccParameters:
     """Return the parameters with exp(E log) of tau and pi in `class_prior`, and of V in `confusion`."""
     prior = parameters.summary.prior
-    classes = expected_log_of_dirichlet_shares(parameters.classes) if prior is None else np.log(prior)
-    pairs = np.exp(classes[:, None] + expected_log_of_dirichlet_shares(parameters.subtypes)).ravel()
-    return replace(parameters, class_prior=pairs, confusion=np.exp(expected_log_of_dirichlet_shares(parameters.tables)))
+    classes = expected_log_dirichlet(parameters.classes) if prior is None else np.log(prior)
+    pairs = np.exp(classes[:, None] + expected_log_dirichlet(parameters.subtypes)).ravel()
+    return replace(parameters, class_prior=pairs, confusion=np.exp(expected_log_dirichlet(parameters.tables)))

@@ -64,7 +64,7 @@ class Outputs:
         """Paths of the files to write."""
         return [self.folder / name for name in self.names]
 
-    def check_and_list_replaced_files(self, *, inputs: Iterable[str | PathLike[str] | None] = ()) -> list[Path]:
+    def check_replaced_files(self, *, inputs: Iterable[str | PathLike[str] | None] = ()) -> list[Path]:
         """Return the existing files that a commit would replace or remove; none of them is changed.
 
         Args:
@@ -78,7 +78,7 @@ class Outputs:
         with folder_errors(self.folder):
             refuse_unwritable(self.folder)
             if self.private:
-                _refuse_linked_or_accessible_folder(self.folder)
+                _refuse_unsafe_folder(self.folder)
             record = read_record(self.folder)
             existing = [path for path in self._paths_to_write_or_remove(record) if os.path.lexists(path)]
             _refuse_folders(existing)
@@ -135,7 +135,7 @@ def write_atomically(
     """Write one file atomically; `contents` are bytes, text, or a function that writes to a stream.
 
     Raises:
-        SettingsError: as `Outputs.check_and_list_replaced_files`.
+        SettingsError: as `Outputs.check_replaced_files`.
     """
     outputs = Outputs(folder=Path(path).parent, names=(Path(path).name,), kind=kind, recognize=recognize)
     write_outputs(outputs, {Path(path).name: contents})
@@ -145,7 +145,7 @@ def write_files(directory: str | PathLike[str], files: Mapping[str, bytes | str 
     """Write several files into a folder: all are staged before the first is renamed.
 
     Raises:
-        SettingsError: as `Outputs.check_and_list_replaced_files`.
+        SettingsError: as `Outputs.check_replaced_files`.
     """
     write_outputs(Outputs(folder=Path(directory), names=tuple(files), kind=kind), files)
 
@@ -154,7 +154,7 @@ def write_outputs(outputs: Outputs, files: Mapping[str, bytes | str | Writer]) -
     """Write the files of `outputs` from their contents by name.
 
     Raises:
-        SettingsError: as `Outputs.check_and_list_replaced_files`.
+        SettingsError: as `Outputs.check_replaced_files`.
     """
     with staged_outputs(outputs) as temporary:
         for name in outputs.names:
@@ -167,16 +167,16 @@ def staged_outputs(outputs: Outputs) -> Iterator[Path]:
     """Yield a staging folder; at the end, commit its files in the order of `outputs.names`.
 
     Raises:
-        SettingsError: as `Outputs.check_and_list_replaced_files`, which runs before staging and before the commit.
+        SettingsError: as `Outputs.check_replaced_files`, which runs before staging and before the commit.
     """
     folder = outputs.folder
-    outputs.check_and_list_replaced_files()
+    outputs.check_replaced_files()
     with folder_errors(folder), _created_folder(folder, private=outputs.private), temporary_folder(folder) as temporary:
         yield temporary
         origin = (outputs.kind, outputs.reports_sha256, outputs.reading, outputs.gold, outputs.notes, outputs.inputs)
         entries = [OutputEntry.of(temporary / name, *origin) for name in outputs.names]
         with folder_lock(folder):
-            _commit(outputs, temporary, outputs.check_and_list_replaced_files(), entries)
+            _commit(outputs, temporary, outputs.check_replaced_files(), entries)
 
 
 @contextmanager
@@ -264,7 +264,7 @@ def refuse_unwritable(folder: Path) -> None:
             raise OSError(number, os.strerror(number))
 
 
-def _refuse_linked_or_accessible_folder(folder: Path) -> None:
+def _refuse_unsafe_folder(folder: Path) -> None:
     """Refuse a folder for private files that is a link, or that other users may enter."""
     if folder.is_symlink():
         raise SettingsError(

@@ -17,7 +17,7 @@ from crowdveil.em.model import Progress
 from crowdveil.hints import advising_own_arguments
 from crowdveil.inference.answers import MethodChoice, evidence_of_answers
 from crowdveil.inference.infer import infer
-from crowdveil.inference.methods import default_method, warning_if_fit_is_slow
+from crowdveil.inference.methods import default_method, slow_fit_warning
 
 Frame = TypeVar("Frame")
 """Kind of frame of the answers."""
@@ -106,7 +106,7 @@ def aggregate(
     evidence = evidence_of_answers(answers, method, channel, assignment, options, truths, weight)
     if truths is None:
         name = default_method(evidence) if method is None else method if isinstance(method, str) else method.name
-        if (slow := warning_if_fit_is_slow(evidence.reports, name)) is not None:
+        if (slow := slow_fit_warning(evidence.reports, name)) is not None:
             warnings.warn(slow, UserWarning, stacklevel=2)
     given: Any = {"gold": gold, "prior": prior, "history": history}
     found = infer(evidence, method, **given, progress=progress, engine=engine, memory=memory)

@@ -81,7 +81,7 @@ class Worth:
         return f"{self.over_plain} {self.measured}, and {self.over_random} over halves drawn at random"
 
 
-def refuse_confidence_unless_plain_answers(evidence: Evidence, **given: Any) -> None:
+def require_plain_answers(evidence: Evidence, **given: Any) -> None:
     """Refuse confidences beside protected reports, truths with labels of their own, a history or a saved fit.
 
     Args:
@@ -113,7 +113,7 @@ def refuse_method_without_confidence(estimator: AnyEstimator, evidence: Evidence
         )
 
 
-def refuse_saved_fit_with_confidence(evidence: Evidence) -> None:
+def refuse_saved_confidences(evidence: Evidence) -> None:
     """Refuse to save a fit beside confidences, which it does not hold."""
     if evidence.confidences is not None:
         rule = "a fit with confidences cannot be saved: a saved fit does not hold them"

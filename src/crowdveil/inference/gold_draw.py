@@ -43,7 +43,7 @@ def tasks_in_draw_order(tasks: Identifiers, reports: NDArray[np.integer], seed: 
     return [names[place] for place in seeded_order_of_tasks(names, seed).tolist()]
 
 
-def require_gold_is_start_of_draw(gold: Mapping[str, Any], order: list[str], seed: int) -> None:
+def require_draw_start(gold: Mapping[str, Any], order: list[str], seed: int) -> None:
     """Check that the gold tasks with reports are the first ones of the order of their seed.
 
     Raises:
@@ -61,7 +61,7 @@ def require_gold_is_start_of_draw(gold: Mapping[str, Any], order: list[str], see
         )
 
 
-def warnings_if_gold_not_random(estimate: Estimate, at: NDArray[np.int64]) -> tuple[str, ...]:
+def nonrandom_gold_warnings(estimate: Estimate, at: NDArray[np.int64]) -> tuple[str, ...]:
     """Return a warning if gold tasks are visibly no random sample of the tasks with reports; empty if none is seen.
 
     Compared are the mean number of reports, the mean confidence and the mean probability of each label, by a normal

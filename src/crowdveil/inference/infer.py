@@ -37,9 +37,9 @@ from crowdveil.estimators import ESTIMATORS
 from crowdveil.hints import advice, command_advice
 from crowdveil.inference.answer_confidence import (
     fit_with_informing_confidence,
-    refuse_confidence_unless_plain_answers,
     refuse_method_without_confidence,
-    refuse_saved_fit_with_confidence,
+    refuse_saved_confidences,
+    require_plain_answers,
 )
 from crowdveil.inference.answers import MethodChoice, evidence_of_answers
 from crowdveil.inference.given import (
@@ -52,7 +52,7 @@ from crowdveil.inference.given import (
     as_worker_history,
     errors_naming_gold_source,
 )
-from crowdveil.inference.gold_draw import require_gold_is_start_of_draw, tasks_in_draw_order
+from crowdveil.inference.gold_draw import require_draw_start, tasks_in_draw_order
 from crowdveil.inference.methods import (
     AnyEstimator,
     Method,
@@ -172,7 +172,7 @@ class Inference:
             raise SettingsError("only a fit to reports is saved", value=self.estimate.method, hint="Leave it out.")
         if self.history_note is not None:
             raise SettingsError(HISTORY_OR_FIT, value="a history", hint=ONE_OF_BOTH)
-        refuse_saved_fit_with_confidence(self.evidence)
+        refuse_saved_confidences(self.evidence)
         return SavedFit.of_estimate(
             self.estimator,
             self.evidence.reports,
@@ -250,7 +250,7 @@ def infer(
     known, public = as_known_truths(gold, public=public_gold), as_prior(prior)
     earlier = as_worker_history(history.estimate if isinstance(history, Inference) else history)
     given = _Given(known, public, earlier, as_start(start_from), engine, memory, progress)
-    refuse_confidence_unless_plain_answers(evidence, history=earlier, start_from=start_from)
+    require_plain_answers(evidence, history=earlier, start_from=start_from)
     with errors_naming_gold_source(known):
         if evidence.sums is not None:
             return _infer_from_sums(evidence, evidence.sums, method, given)
@@ -404,7 +404,7 @@ def _with_gold_draw_checked(estimate: Estimate, gold: KnownTruths | None) -> Est
         return estimate
     try:
         order = tasks_in_draw_order(estimate.tasks, np.asarray(estimate.reports_per_task), gold.seed)
-        require_gold_is_start_of_draw({str(task): truth for task, truth in gold.truths.items()}, order, gold.seed)
+        require_draw_start({str(task): truth for task, truth in gold.truths.items()}, order, gold.seed)
     except ReportsError:
         return replace(estimate, cross_validation=replace(check, random=False))
     return replace(estimate, cross_validation=replace(check, random=True))
@@ -420,7 +420,7 @@ def _require_history_of_report_workers(history: History, start: Start | None, ev
             source=history.source,
             hint="Read both exports together, or give the workers names of their own in the labelling tool.",
         )
-    if history.workers.earlier_answers_by_worker_order(evidence.reports.workers) is None:
+    if history.workers.aligned_answers(evidence.reports.workers) is None:
         raise ReportsError(
             "no worker of the reports has a history there",
             source=history.source,
@@ -484,7 +484,7 @@ def _notes_of_history(history: History, evidence: Evidence) -> list[str]:
 
 def _history_note(history: History, estimate: Estimate) -> str:
     """Return the number of workers with a history, and of the answers that it is worth."""
-    earlier = history.workers.earlier_answers_by_worker_order(estimate.worker_names)
+    earlier = history.workers.aligned_answers(estimate.worker_names)
     assert earlier is not None
     known, workers = int((earlier.number > 0).sum()), len(earlier.number)
     have = verb_of(known, "has", "have", whole=workers)

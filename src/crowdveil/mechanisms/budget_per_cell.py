@@ -4,7 +4,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import TypeVar
 
-from crowdveil.channels.rounding import float_rounded_up, lower_of_binary_and_decimal, sum_rounded_up
+from crowdveil.channels.rounding import float_rounded_up, lower_exact_value, sum_rounded_up
 from crowdveil.errors import SettingsError
 from crowdveil.mechanisms.base import ChannelMechanism
 
@@ -38,6 +38,6 @@ def mechanism_within_budget(
     epsilon = epsilon if most is None else min(epsilon, most)
     while True:
         mechanism = build(epsilon)
-        if Fraction(sum_rounded_up([(mechanism.channel().epsilon, cells)])) <= lower_of_binary_and_decimal(budget):
+        if Fraction(sum_rounded_up([(mechanism.channel().epsilon, cells)])) <= lower_exact_value(budget):
             return mechanism
         epsilon *= SHRINK

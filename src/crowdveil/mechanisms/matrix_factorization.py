@@ -58,7 +58,7 @@ class MatrixFactorization(Mechanism):
     participation: Participation = "protected"
 
     def __post_init__(self) -> None:
-        self._refuse_if_alphabet_or_epsilon_refused()
+        self._require_valid_parameters()
         require_numeric_and_protected(self.name, self.alphabet, self.participation)
         if self.dimensions is not None and self.dimensions < 1:
             raise SettingsError("dimensions must be at least 1", value=self.dimensions)

@@ -21,8 +21,7 @@ from crowdveil.hints import advising_own_arguments
 from crowdveil.inference.given import as_prior
 from crowdveil.planning import Pilot
 from crowdveil.planning.expected_campaign import expected_campaign
-from crowdveil.planning.plan import EPSILONS, WORTH_ASKING, Plan, Progress
-from crowdveil.planning.plan import plan as plan_campaign
+from crowdveil.planning.plan import EPSILONS, WORTH_ASKING, Plan, Progress, plan_campaign
 
 
 @with_known_arguments("plan(Categories(('no', 'yes')), workers=100, tasks=50, participation_rate=0.5, target=0.1)")

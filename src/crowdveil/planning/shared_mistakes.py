@@ -118,9 +118,9 @@ class Pilot:
             ability=ability,
             shares=shares,
         )
-        return made if gold is None else made._with_wrong_tasks_and_shares_by_gold(answers, gold)
+        return made if gold is None else made._with_gold_mistakes(answers, gold)
 
-    def _with_wrong_tasks_and_shares_by_gold(self, answers: Reports, gold: Mapping[str, object]) -> Self:
+    def _with_gold_mistakes(self, answers: Reports, gold: Mapping[str, object]) -> Self:
         """Return the pilot with its wrong tasks and the shares of labels by gold."""
         own = {name: str(gold[name]) for name in map(str, answers.tasks) if name in gold}
         if not own or not set(own.values()) <= set(self.labels):
@@ -167,7 +167,7 @@ class SharedMistakes:
     sets: tuple[ReplayedSet, ...] = SETS
 
     @cached_property
-    def _quantile_draws_of_mistake_parameters(self) -> tuple[NDArray[np.float64], ...]:
+    def _mistake_parameter_draws(self) -> tuple[NDArray[np.float64], ...]:
         """Return share, shift, constant, standard normal deviate and weight of each draw."""
         uniform = _uniform_points(4)
         share = expit(_predictive_quantiles(logit([one.share for one in self.sets]), uniform[0]))
@@ -188,7 +188,7 @@ class SharedMistakes:
     @property
     def pilot_summary_sentence(self) -> str:
         """Sentence on the estimates of the pilot, and the share of tasks on which such crowds share a mistake."""
-        pilot, (share, _, _, _, weight) = self.pilot, self._quantile_draws_of_mistake_parameters
+        pilot, (share, _, _, _, weight) = self.pilot, self._mistake_parameter_draws
         wrong = "no gold" if pilot.wrong is None else f"{pilot.wrong:g} wrong of {pilot.known} with gold"
         low, high = _central_weighted_interval(share, weight, LEVEL)
         return (
@@ -196,9 +196,7 @@ class SharedMistakes:
             f"such a pilot share a mistake on {low:.0%} to {high:.0%} of the tasks."
         )
 
-    def expected_error_with_interval_ends(
-        self, relative: float, tasks: int, level: float = LEVEL
-    ) -> tuple[float, float, float]:
+    def expected_error_interval(self, relative: float, tasks: int, level: float = LEVEL) -> tuple[float, float, float]:
         """Return the expected error of a campaign, and the ends of its interval.
 
         Args:
@@ -206,7 +204,7 @@ class SharedMistakes:
             tasks: of the campaign.
             level: probability of the interval.
         """
-        share, shift, constant, normal, weight = self._quantile_draws_of_mistake_parameters
+        share, shift, constant, normal, weight = self._mistake_parameter_draws
         error = _errors_with_shared_mistakes(relative, share, shift, constant)
         residual = constant**2 * float(np.mean([one.residual**2 for one in self.sets]))
         run = np.clip(error + np.sqrt(error * (1 - error) / tasks + residual) * normal, 0.0, 1.0)

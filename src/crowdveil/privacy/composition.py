@@ -52,9 +52,7 @@ class Composition(ComposedBounds):
     rounds: int
 
 
-def composed_loss_per_cell_and_worker(
-    mechanism: Mechanism, *, tasks: int, delta: float, rounds: int = 1
-) -> tuple[Composition, ...]:
+def composed_losses(mechanism: Mechanism, *, tasks: int, delta: float, rounds: int = 1) -> tuple[Composition, ...]:
     """Return the loss at `delta` per cell and per worker, over all rounds together.
 
     Args:
@@ -68,7 +66,7 @@ def composed_loss_per_cell_and_worker(
     """
     guarantees, units = (
         mechanism.guarantees_over(tasks, rounds),
-        _independent_parts_of_cell_and_worker(mechanism, tasks, rounds),
+        _independent_parts(mechanism, tasks, rounds),
     )
     return tuple(
         Composition(
@@ -82,7 +80,7 @@ def composed_loss_per_cell_and_worker(
     )
 
 
-def _independent_parts_of_cell_and_worker(mechanism: Mechanism, tasks: int, rounds: int) -> tuple[Cells, Cells]:
+def _independent_parts(mechanism: Mechanism, tasks: int, rounds: int) -> tuple[Cells, Cells]:
     """Return the independent parts of a cell and of a worker, over all rounds."""
     if isinstance(mechanism, ChannelMechanism) and mechanism.channel().ratio is not None:
         profile = channel_profile(mechanism.channel())

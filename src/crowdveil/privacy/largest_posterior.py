@@ -40,7 +40,7 @@ def sentences_on_adversary_certainty(
     )
 
 
-def picture_rows_of_largest_posteriors(answer: Guarantee, worker: Guarantee | None) -> list[tuple[str, float, str]]:
+def largest_posterior_rows(answer: Guarantee, worker: Guarantee | None) -> list[tuple[str, float, str]]:
     """Return the rows of a picture: name, largest posterior, and its text; the first row is the even odds.
 
     Args:

@@ -116,11 +116,11 @@ class PrivacyStatement:
         """Epsilon per answer as text; with levels that of each and its workers, or the range."""
         texts = [format_bound(one.epsilon, 4) for one in self.level_guarantees]
         if not self.level_workers:
-            return self.answer_epsilon_range_of_question
+            return self.question_epsilon_range
         return ", ".join(f"{text} ({count:,} workers)" for text, count in zip(texts, self.level_workers, strict=True))
 
     @property
-    def answer_epsilon_range_of_question(self) -> str:
+    def question_epsilon_range(self) -> str:
         """Epsilon per answer as text: to the question of these reports, or as `epsilon_range_per_answer`."""
         return (
             self.epsilon_range_per_answer if self.of_question is None else _epsilon_range_text((), self.of_question, 1)
@@ -204,7 +204,7 @@ def no_guarantee_reason(channel: Channel | ChannelTable) -> str:
     """Return why a channel has no guarantee; empty with one."""
     if not math.isfinite(channel.guarantee.epsilon):
         return UNPROTECTED
-    return MARKED if channel.has_no_privacy else ""
+    return MARKED if channel.voids_privacy else ""
 
 
 def uncovered_sentences(first: Sequence[str], *, protected: bool, assigned: bool) -> tuple[str, ...]:

@@ -31,7 +31,7 @@ from crowdveil.em.observation_model import observation_model
 from crowdveil.errors import ReportsError
 from crowdveil.hints import advice
 from crowdveil.quality.agreement.alpha import NORMAL_QUANTILE, refuse_repeats
-from crowdveil.quality.agreement.corrected_for_channel import symbol_and_null_counts_by_range
+from crowdveil.quality.agreement.corrected_for_channel import symbol_counts_by_range
 
 PSEUDO_COUNT = 1e-6
 """Pseudo-reports of each input symbol, with which the solver stays inside the simplex."""
@@ -116,7 +116,7 @@ def label_shares(
             require_null_reports_countable(reports, one, assignment)
     used = channel or Channel.identity(reports.alphabet, "public")
     coded, model = observation_model(used, reports, assignment)
-    counts = np.concatenate([part for _, part in symbol_and_null_counts_by_range(coded, model)])
+    counts = np.concatenate([part for _, part in symbol_counts_by_range(coded, model)])
     distinct, places = np.unique(counts, axis=0, return_inverse=True)
     table, found = model.full_table, []
     step = max(1, BATCH_NUMBERS // table.size)
@@ -145,7 +145,7 @@ def shares_and_interval_ends(
         table: P(report | input), indexed [input, report].
         labels: number of labels, the first inputs; NULL may be one more.
     """
-    fitted = _mixture_log_likelihoods_and_shares(counts, table)[1]
+    fitted = _fit_mixture_shares(counts, table)[1]
     answered = counts.sum(axis=1) * fitted[:, :labels].sum(axis=1) >= MIN_ANSWERS
     known = _share_is_determined_by_reports(table, labels) & (answered[:, None] | (np.arange(len(table)) >= labels))
     inputs = range(len(table))
@@ -157,7 +157,7 @@ def shares_and_interval_ends(
     return np.round([np.where(known, shares, np.nan), *ends], DIGITS)
 
 
-def _mixture_log_likelihoods_and_shares(
+def _fit_mixture_shares(
     counts: NDArray[np.float64], table: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the largest log-likelihood of mixtures of the rows of tables, and the shares of the rows, by task."""
@@ -176,24 +176,22 @@ def _share_is_determined_by_reports(table: NDArray[np.float64], labels: int) -> 
     return np.asarray(inside & inside[labels:].all())
 
 
-def shifted_shares_and_interval_test(
+def shift_shares(
     counts: NDArray[np.float64], table: NDArray[np.float64], labels: int, target: int, high: bool
 ) -> tuple[NDArray[np.float64], Callable[[NDArray[np.float64]], NDArray[np.bool_]]]:
     """Return an input's shares after one more report towards an end, and which shares the interval holds on that side.
 
     The second is a function of one share of each task, shape (tasks,).
     """
-    fitted = _mixture_log_likelihoods_and_shares(counts, table)[1]
+    fitted = _fit_mixture_shares(counts, table)[1]
     others = np.where(np.arange(len(table)) < labels, fitted, 0.0)
     others[:, target] = 0.0
     gain = (table[target] - others @ table / others.sum(axis=1, keepdims=True)) / (fitted @ table)
     moved = counts + np.eye(counts.shape[1])[(gain if high else -gain).argmax(axis=1)]
-    best, fitted = _mixture_log_likelihoods_and_shares(moved, table)
+    best, fitted = _fit_mixture_shares(moved, table)
 
     def holds(share: NDArray[np.float64]) -> NDArray[np.bool_]:
-        fixed = _mixture_log_likelihoods_and_shares(moved, _mixtures_with_share_of_input(table, labels, target, share))[
-            0
-        ]
+        fixed = _fit_mixture_shares(moved, _mixtures_with_share_of_input(table, labels, target, share))[0]
         return np.asarray(2 * (best - fixed) <= NORMAL_QUANTILE**2)
 
     return _share_among_answers(fitted, target, labels), holds
@@ -203,7 +201,7 @@ def _interval_ends(
     counts: NDArray[np.float64], table: NDArray[np.float64], labels: int, target: int, outer: float
 ) -> NDArray[np.float64]:
     """Return the end of the intervals of an input's share towards `outer`, by bisection; shape (tasks,)."""
-    inner, holds = shifted_shares_and_interval_test(counts, table, labels, target, outer > 0.5)
+    inner, holds = shift_shares(counts, table, labels, target, outer > 0.5)
     ends = np.full(len(counts), outer)
     for _ in range(BISECTIONS):
         middle = (inner + ends) / 2

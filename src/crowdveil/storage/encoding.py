@@ -12,7 +12,7 @@ from crowdveil.storage.crowd import (
     ASSIGNMENT_FILE,
     CERTIFICATE_FILE,
     CROWD_FILE,
-    Crowd,
+    CrowdRecord,
     crowd_of_blocks,
     report_directory,
     sha256_hex,
@@ -44,7 +44,7 @@ def encode(
         SettingsError: the folder cannot be written, is the input folder, or holds another collection.
     """
     outputs = encoded_outputs(source, out, replace=replace)
-    outputs.check_and_list_replaced_files(inputs=evidence_files(source))
+    outputs.check_replaced_files(inputs=evidence_files(source))
     evidence = read_evidence(source, reading, progress=progress)
     reports = evidence.reports
     beside = _folder_unless_several_files(source)
@@ -54,7 +54,7 @@ def encode(
             (temporary / name).write_bytes(contents)
         write_encoded(temporary, reports.chunks(), reports.tasks, reports.workers, reports.alphabet)
         if evidence.collection is not None:
-            crowd = Crowd(
+            crowd = CrowdRecord(
                 collection=evidence.collection,
                 tasks=None,
                 workers=None,
@@ -67,7 +67,7 @@ def encode(
 
 def _folder_unless_several_files(source: Path | AnswerSource) -> Path | None:
     """Return the folder of the files of a collection; None for several files."""
-    path = source.path_beside_which_collection_lies if isinstance(source, AnswerSource) else source
+    path = source.collection_path if isinstance(source, AnswerSource) else source
     return None if path is None else report_directory(path)
 
 

@@ -17,7 +17,7 @@ from crowdveil.answers.write_reports import TABLE_FORMS, TableForm, require_form
 from crowdveil.em.estimate import Estimate
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.files.atomic_write import Outputs, Writer, write_outputs
-from crowdveil.files.output_record import OutputEntry, read_record, refuse_if_interrupted_command_left_parts
+from crowdveil.files.output_record import OutputEntry, read_record, refuse_partial_output
 from crowdveil.hints import advice
 
 ESTIMATE_FILES: dict[TableForm, tuple[str, str]] = {form: (f"truths.{form}", f"workers.{form}") for form in TABLE_FORMS}
@@ -55,7 +55,7 @@ def write_estimate(
         estimate: the truths and workers.
         reports_sha256: `Evidence.sha256` of the reports, which the record names; without it
             no release accepts reports.
-        reading: how they were read (`NamedReports.json_with_relative_paths_or_empty`), which the record names, too.
+        reading: how they were read (`NamedReports.portable_json`), which the record names, too.
         notes: warnings of the inference, which the record holds for the page of results.
         inputs: what the truths depend on, which the record names, too.
         progress: called with the number of tasks written and of all.
@@ -118,7 +118,7 @@ def estimate_names(folder: Path) -> tuple[str, str] | None:
         ReportsError: truths in several forms, which may be of different runs, or an interrupted run.
         SettingsError: the record is damaged.
     """
-    refuse_if_interrupted_command_left_parts(folder)
+    refuse_partial_output(folder)
     recorded = {entry.name for entry in read_record(folder) if entry.kind in (ESTIMATE, DEMO)}
     found = [names for names in ESTIMATE_FILES.values() if recorded.issuperset(names)]
     if len(found) > 1:
@@ -131,7 +131,7 @@ def estimate_names(folder: Path) -> tuple[str, str] | None:
     return found[0] if found else None
 
 
-def folder_name_of_each_question(questions: Collection[str]) -> dict[str, str]:
+def question_folder_names(questions: Collection[str]) -> dict[str, str]:
     """Return the folder name of each question: its letters, digits, `-` and `_`.
 
     Raises:
@@ -183,7 +183,7 @@ def outdated_output_notes(folder: Path, reports_sha256: str) -> tuple[str, ...]:
     )
 
 
-def warning_of_earlier_truths_kept(folder: Path, questions: Collection[Path] = ()) -> tuple[str, ...]:
+def earlier_truths_warning(folder: Path, questions: Collection[Path] = ()) -> tuple[str, ...]:
     """Return a warning that names truths of an earlier run, which stay next to new ones.
 
     They are those of other questions in folders of their own, and those of the folder itself.

@@ -19,7 +19,7 @@ from crowdveil.answers.facts.inputs import Input, derived_input, inputs_of_json
 from crowdveil.answers.importers.export_file import ExportFile
 from crowdveil.answers.ingest.column_readers import delimiter_and_roles, match_columns, read_csv_by_role
 from crowdveil.answers.ingest.csv_files import content_digest, text_source
-from crowdveil.answers.ingest.gold_files import load_gold_with_draw_seed
+from crowdveil.answers.ingest.gold_files import load_gold_and_seed
 from crowdveil.answers.read_options import Kind
 from crowdveil.answers.sources.location import DATASET
 from crowdveil.channels.alphabet import Alphabet
@@ -31,7 +31,7 @@ from crowdveil.files.filesystem import open_regular
 from crowdveil.files.output_record import OutputEntry
 from crowdveil.hints import command_advice
 from crowdveil.inference.given import History, KnownTruths, Start, as_known_truths
-from crowdveil.storage.answers import PROBABILITY, read_task_or_worker_column
+from crowdveil.storage.answers import PROBABILITY, read_name_column
 from crowdveil.storage.estimate_files import ESTIMATE_FILES, INFER_AGAIN, entry_of_unchanged_file, estimate_names
 
 COST_COLUMNS = ("truth", "decision", "cost")
@@ -66,7 +66,7 @@ def read_known_truths(source: str, kind: Kind, *, public: bool = False) -> Known
         found = as_known_truths(datasets.load(source.removeprefix(DATASET)).gold, public=public)
         assert found is not None
         return replace(found, source=source)
-    drawn = load_gold_with_draw_seed(source, kind=kind)
+    drawn = load_gold_and_seed(source, kind=kind)
     own = Input(role="gold", sha256=content_digest(Path(source)), public=public)
     return KnownTruths(**drawn._asdict(), source=source, inputs=(own,))
 
@@ -119,7 +119,7 @@ def read_history(path: Path) -> History:
         raise error.changed(source=str(workers)) from None
     files = [file for file in (workers, truths) if file is not None]
     own = tuple(derived_input("history", content_digest(file), recorded) for file in files)
-    tasks = () if truths is None else tuple(read_task_or_worker_column(truths, "task"))
+    tasks = () if truths is None else tuple(read_name_column(truths, "task"))
     return History(workers=found, tasks=tasks, source=str(path), inputs=own)
 
 

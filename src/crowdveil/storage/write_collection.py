@@ -18,13 +18,13 @@ from crowdveil.answers.reports import Reports
 from crowdveil.answers.write_reports import block_tables, report_schema, write_tables
 from crowdveil.errors import SettingsError
 from crowdveil.files.atomic_write import Outputs, staged_outputs, write_outputs
-from crowdveil.standalone.checks import is_marked
+from crowdveil.standalone.checks import marks_no_privacy
 from crowdveil.storage.crowd import (
     ASSIGNMENT_FILE,
     CERTIFICATE_FILE,
     CROWD_FILE,
     SUMS_FILE,
-    Crowd,
+    CrowdRecord,
     crowd_of_blocks,
     crowd_of_json,
     json_bytes,
@@ -57,7 +57,7 @@ def write_reports(
     directory: str | PathLike[str],
     reports: Reports,
     certificate: Mapping[str, Any] | None,
-    crowd: Crowd,
+    crowd: CrowdRecord,
     *,
     assignment: str | None = None,
     form: Form = "csv",
@@ -89,7 +89,7 @@ def write_reports(
 def report_files_in_memory(
     reports: Reports,
     certificate: Mapping[str, Any] | None,
-    crowd: Crowd,
+    crowd: CrowdRecord,
     *,
     assignment: str | None = None,
     beside: Mapping[str, bytes],
@@ -136,14 +136,14 @@ def collection_outputs(directory: str | PathLike[str], names: Sequence[str], *, 
     )
 
 
-def write_sums(directory: str | PathLike[str], sums: str, crowd: Crowd, *, replace: bool = False) -> None:
+def write_sums(directory: str | PathLike[str], sums: str, crowd: CrowdRecord, *, replace: bool = False) -> None:
     """Write `sums.json`, and the `crowd.json` that names it by its digest; arguments and errors as `write_reports`."""
     named = dataclasses.replace(crowd, reports_sha256=sha256_hex(sums.encode())).to_json_bytes()
     outputs = collection_outputs(directory, (CROWD_FILE, SUMS_FILE), replace=replace)
     write_outputs(outputs, {CROWD_FILE: named, SUMS_FILE: sums})
 
 
-def _require_files_belong_together(reports: Reports, certificate: Mapping[str, Any] | None, crowd: Crowd) -> None:
+def _require_files_belong_together(reports: Reports, certificate: Mapping[str, Any] | None, crowd: CrowdRecord) -> None:
     crowd_of_json(json.loads(crowd.to_json_bytes()))
     facts = crowd.collection
     if crowd.task_and_worker_names != (tuple(map(str, reports.tasks)), tuple(map(str, reports.workers))):
@@ -153,7 +153,7 @@ def _require_files_belong_together(reports: Reports, certificate: Mapping[str, A
         raise SettingsError("the crowd must name the certificate written with it", value=facts.certificate_sha256)
     parts = [] if certificate is None else certificate.get("channels", [certificate])
     named = [str(part["mechanism"]) for part in parts if "mechanism" in part]
-    if facts.lists_from_answers and named and not any(map(is_marked, named)):
+    if facts.lists_from_answers and named and not any(map(marks_no_privacy, named)):
         raise SettingsError(
             "if lists were taken from the answers, the certificate must be marked as without privacy",
             value=named[0],

@@ -16,7 +16,7 @@ import pytest
 from crowdveil.answers.ingest import csv_files, dictionary_encoding
 from crowdveil.answers.ingest.arrow_columns import encode_arrow_column, read_parquet_columns
 from crowdveil.answers.ingest.column_readers import ColumnNames, load_prior, read_columns
-from crowdveil.answers.ingest.gold_files import load_gold_with_draw_seed
+from crowdveil.answers.ingest.gold_files import load_gold_and_seed
 from crowdveil.answers.read_options import ReadOptions
 from crowdveil.answers.reports import Reports
 from crowdveil.channels.alphabet import Categories, Scale
@@ -213,7 +213,7 @@ def test_a_row_is_not_inflated_beyond_the_limit(write) -> None:
     assert int(megabytes) < 100
 
 
-@pytest.mark.parametrize("read", [Reports.from_csv, Reports.from_parquet, load_gold_with_draw_seed, load_prior])
+@pytest.mark.parametrize("read", [Reports.from_csv, Reports.from_parquet, load_gold_and_seed, load_prior])
 def test_a_missing_file_is_named(tmp_path, read) -> None:
     """A file that is not there is a clear error."""
     with pytest.raises(ReportsError, match="nowhere"):
@@ -252,10 +252,10 @@ def test_gold_is_read(write) -> None:
     labels = write(b"task,truth\nb,1\na,2\nb,1\n", "gold.csv")
     values = write(b"item,value\nb,1\n", "values.csv")
 
-    assert {"a": "2", "b": "1"} == load_gold_with_draw_seed(labels).truths
-    assert {"a": 2.0, "b": 1.0} == load_gold_with_draw_seed(labels, kind="numeric").truths
-    assert {"b": 1.0} == load_gold_with_draw_seed(values).truths
-    assert {"b": "1"} == load_gold_with_draw_seed(values, kind="categorical").truths
+    assert {"a": "2", "b": "1"} == load_gold_and_seed(labels).truths
+    assert {"a": 2.0, "b": 1.0} == load_gold_and_seed(labels, kind="numeric").truths
+    assert {"b": 1.0} == load_gold_and_seed(values).truths
+    assert {"b": "1"} == load_gold_and_seed(values, kind="categorical").truths
 
 
 BAD_GOLD = {
@@ -272,7 +272,7 @@ def test_bad_gold_is_refused(write, name) -> None:
     data, message = BAD_GOLD[name]
 
     with pytest.raises(ReportsError, match=message):
-        load_gold_with_draw_seed(write(data))
+        load_gold_and_seed(write(data))
 
 
 @pytest.mark.parametrize(
@@ -282,7 +282,7 @@ def test_bad_gold_is_refused(write, name) -> None:
 def test_advice_on_cells_that_are_no_numbers_follows_from_them(write, cell, advice) -> None:
     """A decimal comma, an absent answer and a text each have the advice that helps, and only that."""
     with pytest.raises(ReportsError) as caught:
-        load_gold_with_draw_seed(write(f"task,value\na,1\nb,{cell}\n".encode()))
+        load_gold_and_seed(write(f"task,value\na,1\nb,{cell}\n".encode()))
 
     every = ("write NULL or leave the row out", "decimal=','", "missing='skip'")
     assert [advice] == [one for one in every if one in str(caught.value)]
@@ -290,9 +290,7 @@ def test_advice_on_cells_that_are_no_numbers_follows_from_them(write, cell, advi
 
 def test_the_first_of_contradicting_truths_can_be_taken(write) -> None:
     """Under conflicts="first" the first truth in file order counts."""
-    assert {"a": "2", "b": "2"} == load_gold_with_draw_seed(
-        write(b"task,truth\na,2\nb,2\na,1\n"), conflicts="first"
-    ).truths
+    assert {"a": "2", "b": "2"} == load_gold_and_seed(write(b"task,truth\na,2\nb,2\na,1\n"), conflicts="first").truths
 
 
 def test_a_prior_is_read(write) -> None:

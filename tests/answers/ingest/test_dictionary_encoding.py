@@ -7,7 +7,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from crowdveil.answers import blocks
-from crowdveil.answers.blocks import sort_by_task_worker_value, sort_packed
+from crowdveil.answers.blocks import sort_canonically, sort_packed
 from crowdveil.answers.ingest import dictionary_encoding
 from crowdveil.answers.ingest.dictionary_encoding import encode_batches, encode_sorted
 
@@ -112,7 +112,7 @@ def test_packed_rows_are_sorted_like_others(dtype, rows) -> None:
     packed = sort_packed(task, worker, value, (6, 4, 3))
 
     assert sorted(rows) == list(
-        zip(*(column.tolist() for column in sort_by_task_worker_value(task, worker, value)), strict=True)
+        zip(*(column.tolist() for column in sort_canonically(task, worker, value)), strict=True)
     )
     if repeats and dtype is np.float64:
         assert packed is None

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crowdveil.answers.ingest.column_readers import ColumnNames
-from crowdveil.answers.ingest.labels import groups_of_same_label_spellings
+from crowdveil.answers.ingest.labels import spelling_groups
 from crowdveil.answers.reports import Reports
 from crowdveil.channels.alphabet import Categories
 from crowdveil.errors import ReportsError, SettingsError
@@ -40,7 +40,7 @@ ACCENT, LETTER_AND_ACCENT = "caf\u00e9", "cafe\u0301"
 )
 def test_spellings_of_a_label_are_found(texts: list[str]) -> None:
     """Outer spaces, invisible characters, case, Unicode form and the way to write a number make no other label."""
-    assert [[0, 2]] == groups_of_same_label_spellings([texts[0], "another", texts[1]])
+    assert [[0, 2]] == spelling_groups([texts[0], "another", texts[1]])
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_spellings_of_a_label_are_found(texts: list[str]) -> None:
 )
 def test_other_labels_are_no_spellings(texts: list[str]) -> None:
     """Other letters, inner spaces and other numbers, however near, are other labels."""
-    assert [] == groups_of_same_label_spellings(texts)
+    assert [] == spelling_groups(texts)
 
 
 def labels_of(labels: list[str], **options: Any) -> tuple[tuple[str, ...], list[str]]:

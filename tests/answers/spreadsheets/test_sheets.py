@@ -20,14 +20,14 @@ from crowdveil import Reports
 from crowdveil.answers.assignment import Assignment
 from crowdveil.answers.ingest.column_readers import load_prior
 from crowdveil.answers.ingest.csv_files import content_digest
-from crowdveil.answers.ingest.gold_files import load_gold_with_draw_seed
+from crowdveil.answers.ingest.gold_files import load_gold_and_seed
 from crowdveil.answers.sources.answer_source import open_source
 from crowdveil.answers.spreadsheets import parts, sheets
 from crowdveil.answers.spreadsheets.parts import column_letters
 from crowdveil.answers.spreadsheets.sheets import sheet_or_file_text
 from crowdveil.campaign.settings.settings_file import read_settings
 from crowdveil.errors import ReportsError
-from crowdveil.storage.answers import read_task_or_worker_column
+from crowdveil.storage.answers import read_name_column
 from crowdveil.storage.given_files import read_costs, read_history
 from crowdveil.storage.results.task_names import read_names_of_tasks
 
@@ -117,7 +117,7 @@ def test_one_sheet_is_chosen_by_name(tmp_path: Path, form: str) -> None:
 
     assert rows_of(f"{path}?Answers") == sorted(map(tuple, ANSWERS[1:]))
     assert 3 == len(Reports.from_source(path, sheet="Answers"))
-    assert {"q1": "x"} == load_gold_with_draw_seed(f"{path}?Gold").truths
+    assert {"q1": "x"} == load_gold_and_seed(f"{path}?Gold").truths
     with pytest.raises(ReportsError, match=r"the sheets 'Answers', 'Gold'\. State the sheet: sheet='Answers'"):
         Reports.from_source(path)
     with pytest.raises(ReportsError, match=r"no sheet 'Golden'. Found: the sheets 'Answers', 'Gold', 'Empty'"):
@@ -246,8 +246,8 @@ def test_every_table_of_people_may_be_a_sheet(tmp_path: Path) -> None:
     )
     labels = Reports.from_source(f"{path}?wide", tool="wide").alphabet
 
-    assert {"1": "x"} == load_gold_with_draw_seed(f"{path}?gold").truths
-    assert ["1", "2"] == read_task_or_worker_column(Path(f"{path}?tasks"), "task")
+    assert {"1": "x"} == load_gold_and_seed(f"{path}?gold").truths
+    assert ["1", "2"] == read_name_column(Path(f"{path}?tasks"), "task")
     assert 1 == len(Assignment.from_csv(f"{path}?asked").task)
     assert {"x": 0.25, "y": 0.75} == load_prior(f"{path}?prior").probabilities
     assert labels is not None

@@ -20,7 +20,7 @@ from crowdveil.campaign.files.campaign_reports import (
     write_questions,
 )
 from crowdveil.campaign.files.folder import CampaignFolder
-from crowdveil.campaign.files.invitations import render_link_sheet, replace_link, write_first_link_of_each_worker
+from crowdveil.campaign.files.invitations import render_link_sheet, replace_link, write_first_links
 from crowdveil.campaign.planning.creation import write_new_campaign_folder
 from crowdveil.campaign.rules.assignment_part import AssignmentPart
 from crowdveil.campaign.rules.document import Campaign, spaced_name_to_compare
@@ -179,7 +179,7 @@ def links(path):
 
 def test_each_worker_has_a_link_and_only_hashes_are_kept(folder):
     """The hashes belong to the links; no secret stands in any other file than the two of the links."""
-    made = write_first_link_of_each_worker(folder)
+    made = write_first_links(folder)
     campaign = CampaignFolder(folder).campaign
     rows, found = links(folder / "links.csv")
 
@@ -198,7 +198,7 @@ def test_each_worker_has_a_link_and_only_hashes_are_kept(folder):
 
 def test_the_sheet_shows_what_people_compare(folder):
     """A card has a QR code, the worker, the host and the characters to compare; texts are escaped."""
-    write_first_link_of_each_worker(folder)
+    write_first_links(folder)
     sheet = (folder / "links.html").read_text("utf-8")
 
     assert 3 == sheet.count("<section>") == sheet.count("<svg")
@@ -249,11 +249,11 @@ def test_without_a_service_the_link_is_pasted():
 
 def test_links_are_made_once(folder):
     """A second invitation is refused, and the links stay."""
-    write_first_link_of_each_worker(folder)
+    write_first_links(folder)
     before = (folder / "links.csv").read_bytes()
 
     with pytest.raises(SettingsError, match="made once") as caught:
-        write_first_link_of_each_worker(folder)
+        write_first_links(folder)
 
     assert "lost link" in caught.value.hint
     assert before == (folder / "links.csv").read_bytes()
@@ -261,7 +261,7 @@ def test_links_are_made_once(folder):
 
 def test_a_replaced_link_revokes_the_old_one(folder):
     """The new link is in a file of its own; it may be replaced again; the other links stay valid."""
-    write_first_link_of_each_worker(folder)
+    write_first_links(folder)
     first = CampaignFolder(folder).tokens
 
     replace_link(folder, 1)
@@ -281,7 +281,7 @@ def test_a_worker_named_like_the_slot_of_another_is_told_apart(tmp_path):
     write_new_campaign_folder(tmp_path / "survey", built.campaign, built.parts, names=("1", "2", "3"))
     with pytest.raises(CrowdveilError, match="tokens"):
         replace_link(tmp_path / "survey", 0)
-    write_first_link_of_each_worker(tmp_path / "survey")
+    write_first_links(tmp_path / "survey")
 
     assert (2,) == replace_link(tmp_path / "survey", "slot:2").slots
     assert (2,) == replace_link(tmp_path / "survey", "3").slots
@@ -299,7 +299,7 @@ def test_a_list_of_workers_that_a_spreadsheet_saved_is_read(tmp_path):
     names = tmp_path / "survey" / "workers.csv"
     names.write_bytes(names.read_text("utf-8").replace(",", ";").encode("utf-16"))
 
-    made = write_first_link_of_each_worker(tmp_path / "survey")
+    made = write_first_links(tmp_path / "survey")
 
     assert ["A spreadsheet reads '=1+1' in the CSV as a formula: import its columns as text."] == list(made.warnings)
     assert (0,) == replace_link(tmp_path / "survey", "Zoe\u0308").slots
@@ -309,7 +309,7 @@ def test_a_second_report_must_be_accepted_without_a_service(tmp_path):
     """Without a service nobody knows whether the old link was used: a second epsilon must be accepted."""
     built = build_campaign(url=None)
     write_new_campaign_folder(tmp_path / "survey", built.campaign, built.parts)
-    write_first_link_of_each_worker(tmp_path / "survey")
+    write_first_links(tmp_path / "survey")
 
     with pytest.raises(SettingsError, match="unknown whether the old link was used"):
         replace_link(tmp_path / "survey", 0)
@@ -321,7 +321,7 @@ def test_links_are_not_written_where_others_may_enter(folder):
     """A folder that is open to other users is refused."""
     folder.chmod(0o755)
     with pytest.raises(SettingsError, match="closed to all other users"):
-        write_first_link_of_each_worker(folder)
+        write_first_links(folder)
 
     assert not (folder / "tokens.json").exists()
 
@@ -331,7 +331,7 @@ def test_a_repository_and_many_links_are_warned_of(folder, monkeypatch):
     (folder.parent / ".git").mkdir()
     monkeypatch.setattr(invitations, "MAX_SHEET", 2)
 
-    made = write_first_link_of_each_worker(folder)
+    made = write_first_links(folder)
 
     assert ["No printable sheet", "git repository"] == [
         re.search("No printable sheet|git repository", text)[0] for text in made.warnings
@@ -343,7 +343,7 @@ def test_damaged_names_are_refused(folder):
     """A table of names that does not fit the slots is refused."""
     Path(folder / "workers.csv").write_text("slot,name\n0,Ann\n2,Bo\n1,Chen\n")
     with pytest.raises(SettingsError, match=r"workers\.csv must name each worker once"):
-        write_first_link_of_each_worker(folder)
+        write_first_links(folder)
 
 
 def test_the_collection_in_memory_is_that_of_the_folder(tmp_path):

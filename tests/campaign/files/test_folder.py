@@ -18,7 +18,7 @@ from crowdveil.campaign.rules.document import Campaign, Groups, Relay
 from crowdveil.campaign.rules.report import make_batches, parse_batch, part_bytes
 from crowdveil.campaign.rules.token import token_hash
 from crowdveil.errors import CampaignError
-from crowdveil.standalone.checks import Claims, check_campaign
+from crowdveil.standalone.checks import ClaimLog, check_campaign
 from crowdveil.standalone.verification import verify
 from tests.campaign.builders import PUBLIC_KEY, build_campaign, response
 from tests.chi_square import chi_square_p_value
@@ -151,7 +151,7 @@ def test_the_relay_is_part_of_the_campaign() -> None:
     assert 4 * (1 + 81) == build_campaign(content={"relay": replace(RELAY, unit="cell")}).campaign.sent_bytes
     assert [] == list(Draft202012Validator(SCHEMA).iter_errors(data))
     assert verify(campaign.to_bytes()).holds
-    assert asdict(RELAY) == check_campaign(campaign.to_bytes(), Claims())[0]["relay"]
+    assert asdict(RELAY) == check_campaign(campaign.to_bytes(), ClaimLog())[0]["relay"]
     other = {**data, "relay": {**data["relay"], "operator": "Somebody else"}}
     assert Campaign.from_bytes(canonical_bytes(data)).name != Campaign.from_bytes(canonical_bytes(other)).name
 

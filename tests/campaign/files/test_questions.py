@@ -143,9 +143,7 @@ def test_the_statement_of_a_question_counts_the_answers_to_all(tmp_path):
     losses = [channel.epsilon for channel in CHANNELS]
 
     assert losses == [one.of_question.epsilon for one in stated if one.of_question]
-    assert ["1", "0.5", "0.5 to 1", "0.5 to 1"] == [
-        one.answer_epsilon_range_of_question for one in (*stated, whole, before)
-    ]
+    assert ["1", "0.5", "0.5 to 1", "0.5 to 1"] == [one.question_epsilon_range for one in (*stated, whole, before)]
     for one in (*stated, whole, before):
         assert one.per_worker is not None
         assert (BUILT.campaign.worker_epsilon, 4) == (one.per_worker.epsilon, one.cells)

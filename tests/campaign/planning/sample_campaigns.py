@@ -70,7 +70,7 @@ def _errors(source: CampaignSettings, lists: list[tuple[int, ...]], channel: Cha
     crowd = campaign.crowd.simulate(
         workers=campaign.workers,
         tasks=campaign.tasks,
-        rate=campaign.answered_share_of_worker_cells,
+        rate=campaign.answered_cell_share,
         source=seeded(seed),
     )
     answers = crowd.answers

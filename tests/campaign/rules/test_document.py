@@ -20,7 +20,7 @@ from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.errors import CampaignError, CertificateError
 from crowdveil.mechanisms import QuantizedResponse
 from crowdveil.mechanisms.laplace import Laplace
-from crowdveil.standalone.checks import Claims, check_campaign, epsilon
+from crowdveil.standalone.checks import ClaimLog, check_campaign, epsilon
 from crowdveil.standalone.verification import verify
 from tests.campaign.builders import LABELS, build_campaign, build_questions, response
 
@@ -367,7 +367,7 @@ def test_no_alteration_is_a_crash_or_another_promise(value):
         assert not outcome.holds
         return
 
-    fields, _ = check_campaign(data, Claims())
+    fields, _ = check_campaign(data, ClaimLog())
     loads = [question["cells"] for question in fields["questions"]]
     assert 0 <= campaign.worker_epsilon - float(exact_loss(campaign, loads)) < 1e-12
     assert outcome.holds

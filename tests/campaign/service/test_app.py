@@ -19,7 +19,7 @@ from crowdveil.campaign.files.folder import CampaignFolder
 from crowdveil.campaign.rules.document import Task
 from crowdveil.campaign.rules.token import Token
 from crowdveil.campaign.service.app import create_app
-from crowdveil.campaign.service.campaign_registration import register_and_list_left_out_slots
+from crowdveil.campaign.service.campaign_registration import register_campaign
 from crowdveil.campaign.service.problems import PROBLEMS, REPORT_MEDIA_TYPE
 from crowdveil.campaign.service.store import Store
 from tests.campaign.builders import BuiltCampaign, build_campaign
@@ -269,7 +269,7 @@ def test_pictures_are_served_with_their_type(tmp_path: Path) -> None:
     (folder / "pictures").mkdir()
     (folder / "pictures" / digest).write_bytes(data)
     store = Store.open(f"sqlite:///{tmp_path / 'reports.sqlite'}")
-    register_and_list_left_out_slots(store, CampaignFolder(folder))
+    register_campaign(store, CampaignFolder(folder))
 
     with TestClient(create_app(store)) as client:
         response = client.get(address(built, f"/pictures/{digest}"))

@@ -16,7 +16,7 @@ from crowdveil.campaign.files.folder import CampaignFolder
 from crowdveil.campaign.pages.pages import curator_routes
 from crowdveil.campaign.service import security
 from crowdveil.campaign.service.app import create_app
-from crowdveil.campaign.service.campaign_registration import register_and_list_left_out_slots
+from crowdveil.campaign.service.campaign_registration import register_campaign
 from crowdveil.campaign.service.rate_limit import RateLimit
 from crowdveil.campaign.service.security import HEADERS, MAX_REQUESTS, BoundedProtocol
 from crowdveil.campaign.service.store import Store
@@ -36,9 +36,7 @@ Open = Callable[..., Awaitable[Streams]]
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
     """A store with a campaign of a number of tasks."""
     opened = Store.open(f"sqlite:///{tmp_path / 'reports.sqlite'}")
-    register_and_list_left_out_slots(
-        opened, CampaignFolder(build_campaign(tasks=request.param).write(tmp_path / "campaign"))
-    )
+    register_campaign(opened, CampaignFolder(build_campaign(tasks=request.param).write(tmp_path / "campaign")))
     yield opened
     opened.close()
 

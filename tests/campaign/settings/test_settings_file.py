@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from crowdveil.campaign.rules.document import Picture, Task
+from crowdveil.campaign.settings.public_lists import read_tasks, read_worker_names
 from crowdveil.campaign.settings.settings_file import read_settings
-from crowdveil.campaign.settings.task_and_worker_files import read_tasks, read_worker_names
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.errors import CrowdveilError, ReportsError, SettingsError
 

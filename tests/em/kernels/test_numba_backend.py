@@ -122,6 +122,4 @@ def test_codes_that_need_64_bits() -> None:
     coded: Any = encoded_block_for_kernels(block, 2**31, 3, compiled=True)
 
     np.testing.assert_array_equal(coded.table_codes[:2], [0, 3 * (2**31 - 1) + 2])
-    np.testing.assert_array_equal(
-        coded.worker_and_symbol_codes_by_position[:2] >> np.uint64(coded.bits_per_symbol), [0, 2**31 - 1]
-    )
+    np.testing.assert_array_equal(coded.packed_report_codes[:2] >> np.uint64(coded.bits_per_symbol), [0, 2**31 - 1])

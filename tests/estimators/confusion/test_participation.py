@@ -19,9 +19,9 @@ from crowdveil.estimators.confusion.credible_intervals import (
     marginalize_participation,
 )
 from crowdveil.estimators.confusion.parameters import CONCENTRATIONS, fit_participation_prior, report_counts_by_worker
-from crowdveil.estimators.confusion.variational import dirichlet_divergence, expected_log_of_dirichlet_shares
+from crowdveil.estimators.confusion.variational import dirichlet_divergence, expected_log_dirichlet
 from crowdveil.randomness import seeded
-from crowdveil.simulate import categorical_crowd, perturb
+from crowdveil.simulate import categorical_crowd, perturb_reports
 from tests.estimators.dense import channels, dense_posterior, one_block, random_reports, sent_alphabet, summary_of
 
 LABELS = Categories(("a", "b", "c"))
@@ -34,7 +34,7 @@ def sent(answers: int | np.ndarray, epsilon: float) -> tuple[Summary, AnswerFreq
         workers=80, tasks=300, labels=LABELS, answers_per_worker=lambda *_: numbers, source=seeded(1)
     )
     mechanism = RandomizedResponse(alphabet=LABELS, epsilon=epsilon)
-    summary = summary_of(perturb(crowd.answers, mechanism, seeded(2)), mechanism.channel())
+    summary = summary_of(perturb_reports(crowd.answers, mechanism, seeded(2)), mechanism.channel())
     return summary, frequencies_of_reports(summary)
 
 
@@ -136,5 +136,5 @@ def test_expected_log_and_divergence_equal_means_of_draws() -> None:
     draws = dirichlet(counts).rvs(200_000, random_state=0).T
     ratio = dirichlet(counts).logpdf(draws) - dirichlet(prior).logpdf(draws)
 
-    np.testing.assert_allclose(expected_log_of_dirichlet_shares(counts), digamma(counts) - digamma(8.5))
+    np.testing.assert_allclose(expected_log_dirichlet(counts), digamma(counts) - digamma(8.5))
     assert pytest.approx(float(ratio.mean()), abs=0.02) == dirichlet_divergence(counts[None], prior)

@@ -14,7 +14,7 @@ from crowdveil.channels.alphabet import Categories
 from crowdveil.errors import SettingsError
 from crowdveil.mechanisms import RandomizedResponse
 from crowdveil.privacy.audit.black_box import Pair, audit_black_box
-from crowdveil.privacy.audit.confidence import Counts, lower_limit, upper_limit, wilson_lower_and_upper_limits
+from crowdveil.privacy.audit.confidence import Counts, lower_limit, upper_limit, wilson_limits
 from crowdveil.privacy.audit.events import event_with_largest_objective
 from crowdveil.randomness import seeded
 from crowdveil.standalone.checks import digest
@@ -209,7 +209,7 @@ def test_a_bound_says_the_same_about_epsilon_and_delta():
 
 def test_limits_that_rank_events_are_near_the_exact_ones():
     """Wilson's limits, which select events only, are within a few per cent of the exact ones."""
-    low, high = wilson_lower_and_upper_limits(np.array([500]), np.array([30]), (1000, 1000), 0.01)
+    low, high = wilson_limits(np.array([500]), np.array([30]), (1000, 1000), 0.01)
 
     assert low[0] == pytest.approx(lower_limit(500, 1000, 0.005), rel=0.05)
     assert high[0] == pytest.approx(upper_limit(30, 1000, 0.005), rel=0.1)

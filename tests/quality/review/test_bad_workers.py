@@ -13,9 +13,9 @@ from experiments.utility.crowds.reviews import ReviewRow, is_ordered, reviewed, 
 
 import crowdveil as cv
 from crowdveil.cli import main
-from crowdveil.pages.sentences_on_crowd_review import sentences_on_agreement_tasks_workers
+from crowdveil.pages.review_sentences import crowd_review_sentences
 from crowdveil.quality.review.label_patterns import LabelPatterns
-from crowdveil.quality.review.votes_of_others import VotesOfOthers
+from crowdveil.quality.review.leave_one_out import VotesOfOthers
 from crowdveil.quality.review.workers import Review, review_workers
 
 
@@ -89,7 +89,7 @@ def test_the_page_of_results_counts_copies() -> None:
     """The sentences of the page count copies by their answers, say what they count as, and name them on request."""
     found = cv.infer(copying(np.random.default_rng(1)).reports)
     silent, named = (
-        " ".join(sentences_on_agreement_tasks_workers(found.estimate, found.evidence, with_workers=with_workers))
+        " ".join(crowd_review_sentences(found.estimate, found.evidence, with_workers=with_workers))
         for with_workers in (False, True)
     )
 

@@ -13,7 +13,7 @@ from scipy.stats import beta
 from crowdveil.errors import SettingsError
 from crowdveil.randomness import secure, seeded
 from crowdveil.synthesis.discrete_noise import SENSITIVITY, noisy_counts
-from crowdveil.synthesis.original_claims import Claims, ScaledClaims, used_claims_in_unit_interval
+from crowdveil.synthesis.original_claims import Claims, ScaledClaims, scaled_claims
 from crowdveil.synthesis.private.histogram import Histogram, bin_counts
 from crowdveil.synthesis.private.pooled_shape import PooledShape
 
@@ -192,7 +192,7 @@ def test_claims_are_scaled_by_task() -> None:
     claims = Claims.from_arrays(
         ["a", "b", "b", "c"], [1, 1, 2, 1], [5.0, 2.0, 4.0, 30.0], bounds=(np.array([0, 0, 20]), np.array([10, 4, 40]))
     )
-    found = used_claims_in_unit_interval(claims, np.array([1, 2]), np.array([True, False, True, True]))
+    found = scaled_claims(claims, np.array([1, 2]), np.array([True, False, True, True]))
 
     assert found.tasks == 2
     assert found.task.tolist() == [0, 1]

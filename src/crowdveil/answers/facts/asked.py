@@ -87,7 +87,7 @@ UNKNOWN = Asked()
 """Nothing is known of those asked."""
 
 
-def why_missing_lists_void_privacy(missing: Collection[ListName]) -> str:
+def missing_lists_reason(missing: Collection[ListName]) -> str:
     """Return the reason why lists taken from the answers leave no guarantee."""
     return f"{join_words([*missing])} were taken from the answers, and show who answered and what: no privacy"
 

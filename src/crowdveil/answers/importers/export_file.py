@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from crowdveil.answers.ingest.arrow_columns import encode_arrow_column, unreadable_parquet_error
-from crowdveil.answers.ingest.checked_column_codes import CodedColumn
+from crowdveil.answers.ingest.column_checks import CodedColumn
 from crowdveil.answers.ingest.column_readers import (
     NO_NAMES,
     ROWS_SHOWN,
@@ -139,7 +139,7 @@ class ExportFile:
         return self.sniffed.form
 
     @property
-    def is_blank_or_empty_json_list(self) -> bool:
+    def is_empty_json(self) -> bool:
         """Whether the file may be JSON without a record: it is blank, or an empty list."""
         return self.sniffed.is_blank
 
@@ -149,10 +149,10 @@ class ExportFile:
         `by_header`: whether a refusal must not depend on the rows. Errors as `delimiter_and_roles`.
         """
         if self.form != "text":
-            return COMMA, self.names.stated_or_found_column_by_role(self.columns, self.name)
+            return COMMA, self.names.resolve_columns(self.columns, self.name)
         return delimiter_and_roles(
             self.sheet_path,
-            self.names.stated_or_found_column_by_role,
+            self.names.resolve_columns,
             self.delimiters[0] if len(self.delimiters) == 1 else None,
             self.encoding,
             by_header=by_header,
@@ -308,7 +308,7 @@ def _json_cell_text(cell: Any) -> str | None:
     return None if cell is None else str(int(cell) if isinstance(cell, float) and cell.is_integer() else cell)
 
 
-def first_file_and_count_of_others(files: Sequence[ExportFile]) -> str:
+def abbreviate_files(files: Sequence[ExportFile]) -> str:
     """Return the name of the first file for messages, and how many more there are."""
     return files[0].name + (f" and {len(files) - 1} more" if len(files) > 1 else "")
 

@@ -113,11 +113,11 @@ def _task_and_worker_columns(export: ExportFile) -> tuple[str, list[str]]:
         workers = _stated_columns(names.worker, "worker", others, export.name)
     else:
         workers = [name for name in others if not is_personal(name)]
-    if names.stated_kind_of_value_column is not None:
+    if names.stated_value_kind is not None:
         raise ReportsError(
             "a wide table has labels in the columns of workers",
             source=export.name,
-            examples=repr(names.stated_kind_of_value_column),
+            examples=repr(names.stated_value_kind),
             hint=f"Leave it out{_stated_workers()}.",
         )
     _refuse_other_columns(workers, export.name)

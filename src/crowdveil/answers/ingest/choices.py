@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.answers.ingest.checked_column_codes import EXAMPLES_SHOWN, MISSING, CodedColumn
+from crowdveil.answers.ingest.column_checks import EXAMPLES_SHOWN, MISSING, CodedColumn
 from crowdveil.answers.ingest.column_readers import ReportColumns
 from crowdveil.arguments import is_number, require_choice
 from crowdveil.channels.alphabet import NULL

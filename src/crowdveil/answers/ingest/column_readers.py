@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from crowdveil.answers.facts.inputs import Input
 from crowdveil.answers.facts.prior import Prior
-from crowdveil.answers.ingest.checked_column_codes import (
+from crowdveil.answers.ingest.column_checks import (
     COMMA_NUMBER,
     MISSING,
     CodedColumn,
@@ -169,7 +169,7 @@ class ColumnNames:
             several = "task, worker and label are three columns" if self.weight is None else "each column has one role"
             raise SettingsError(several, value=given)
 
-    def stated_or_found_column_by_role(self, found: Sequence[str], source: str) -> dict[str, str]:
+    def resolve_columns(self, found: Sequence[str], source: str) -> dict[str, str]:
         """Return the column of each role: the stated one, else the one that the header names.
 
         A column `question` besides these has the role `question`, and that of confidences the role `weight`.
@@ -202,14 +202,14 @@ class ColumnNames:
         return roles | ({QUESTION: questions[0]} if questions else {}) | weight
 
     @property
-    def stated_kind_of_value_column(self) -> str | None:
+    def stated_value_kind(self) -> str | None:
         """`value` or `label`, where one is stated."""
         return "value" if self.value is not None else "label" if self.label is not None else None
 
     def answer_name(self, columns: Iterable[str]) -> str:
         """Return `value` or `label`: the stated one, else `value` if all these columns of answers are named so."""
         numeric = all(normal_name(name) == "value" for name in columns)
-        return self.stated_kind_of_value_column or ("value" if numeric else "label")
+        return self.stated_value_kind or ("value" if numeric else "label")
 
 
 NO_NAMES = ColumnNames()
@@ -236,7 +236,7 @@ def read_columns(
     Raises:
         ReportsError: no such file, damaged, or without the columns.
     """
-    path, match = Path(path), names.stated_or_found_column_by_role
+    path, match = Path(path), names.resolve_columns
     headers = headers or _headers_of_file(path, delimiter, encoding)
     delimiter, roles = delimiter_and_roles(path, match, delimiter, encoding, headers=headers)
     coded = read_csv_batches(
@@ -250,7 +250,7 @@ def read_columns(
     )
     source = text_source(path, delimiter, encoding)
     by_role = {role: coded[name] for role, name in roles.items()}
-    return report_columns(by_role, roles, source, names.stated_kind_of_value_column)
+    return report_columns(by_role, roles, source, names.stated_value_kind)
 
 
 def _headers_of_file(path: Path, delimiter: str | None, encoding: str | None) -> Headers:

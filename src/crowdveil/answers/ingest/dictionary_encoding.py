@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from crowdveil.answers.ingest.checked_column_codes import MISSING, CodedColumn
+from crowdveil.answers.ingest.column_checks import MISSING, CodedColumn
 
 TEXT: Any = pa.dictionary(pa.int32(), pa.string())
 GROUP_BYTES = 128 << 20

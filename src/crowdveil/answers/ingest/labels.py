@@ -14,18 +14,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from crowdveil.answers.ingest.checked_column_codes import (
+from crowdveil.answers.ingest.choices import ChoiceOptions, columns_by_choice, notes_on_shared_separators
+from crowdveil.answers.ingest.column_checks import (
     MISSING,
     TEXT_RULE,
     CodedColumn,
     has_lone_surrogate,
     parse_numbers,
-    refuse_if_rows_empty_or_marked,
+    refuse_invalid_rows,
     with_sorted_distinct_numbers,
 )
-from crowdveil.answers.ingest.choices import ChoiceOptions, columns_by_choice, notes_on_shared_separators
 from crowdveil.answers.ingest.column_readers import ReportColumns
-from crowdveil.channels.alphabet import MAX_LABELS, NULL, Categories, first_names_and_count_of_others
+from crowdveil.channels.alphabet import MAX_LABELS, NULL, Categories, abbreviate_names
 from crowdveil.display.counts import number_of
 from crowdveil.errors import ReportsError
 from crowdveil.hints import advice, one_of
@@ -156,7 +156,7 @@ def _note_on_similar_names(role: str, column: CodedColumn, place: NDArray[np.int
     return f"These are read as different {role}s: {groups}{more}. Use one spelling for each {role}."
 
 
-def groups_of_same_label_spellings(texts: Sequence[str]) -> list[list[int]]:
+def spelling_groups(texts: Sequence[str]) -> list[list[int]]:
     """Return groups of positions of texts that are spellings of one label; single spellings are omitted."""
     found: dict[str | Decimal, list[int]] = {}
     for position, text in enumerate(texts):
@@ -179,7 +179,7 @@ def _replaced_by_known_labels(texts: Sequence[str], known: Sequence[str]) -> lis
 
 def _replaced_by_most_frequent(texts: list[str], counts: NDArray[np.int64]) -> list[str]:
     chosen = [_stripped_nfc(text) for text in texts]
-    for positions in groups_of_same_label_spellings(texts):
+    for positions in spelling_groups(texts):
         most = min(positions, key=lambda position: (-counts[position], texts[position]))
         for position in positions:
             chosen[position] = _stripped_nfc(texts[most])
@@ -224,25 +224,23 @@ def alphabet_and_label_codes(
     texts = [str(name) for name in column.names.tolist()]
     known = () if alphabet is None else alphabet.names
     absent = np.array([text.strip() in RESERVED_LABELS and text not in known for text in texts], dtype=bool)
-    refuse_if_rows_empty_or_marked(
+    refuse_invalid_rows(
         column,
         absent,
         "labels must not be empty, NaN or NULL",
         source=source,
         hint=advice("If they mean no answer, skip them: {missing}.", "Remove these rows.", missing="skip"),
     )
-    refuse_if_rows_empty_or_marked(
-        column, has_lone_surrogate(column.names), TEXT_RULE, source=source, hint="Correct the rows."
-    )
+    refuse_invalid_rows(column, has_lone_surrogate(column.names), TEXT_RULE, source=source, hint="Correct the rows.")
     if alphabet is None:
         _require_alphabet_size(texts, source)
         alphabet = Categories(_sorted_labels(texts))
     place = {name: code for code, name in enumerate(alphabet.names)}
     codes = np.array([place.get(text, MISSING) for text in texts], dtype=np.int16)
-    refuse_if_rows_empty_or_marked(
+    refuse_invalid_rows(
         column,
         codes == MISSING,
-        f"every label must be one of {first_names_and_count_of_others(alphabet.names)}",
+        f"every label must be one of {abbreviate_names(alphabet.names)}",
         source=source,
         hint=one_of(
             "correct the rows",
@@ -256,7 +254,7 @@ def alphabet_and_label_codes(
     return alphabet, codes[column.codes]
 
 
-def refuse_if_numbers_of_unstated_kind(column: CodedColumn, source: str) -> None:
+def refuse_unstated_numbers(column: CodedColumn, source: str) -> None:
     """Refuse a label column of unstated kind with many distinct numbers, or some with a decimal comma.
 
     These may be counts or measurements.

@@ -18,7 +18,7 @@ from crowdveil.answers.assignment import Assignment
 from crowdveil.answers.evidence import Evidence
 from crowdveil.answers.facts.asked import STATED
 from crowdveil.answers.reports import Reports
-from crowdveil.answers.write_reports import warning_of_names_read_as_formulas
+from crowdveil.answers.write_reports import formula_names_warning
 from crowdveil.campaign.files.folder import CAMPAIGN_FILE, read_campaign
 from crowdveil.campaign.rules.document import Campaign
 from crowdveil.campaign.rules.report import decode_body, level_in_body
@@ -220,7 +220,7 @@ def collected_question(
     slots = [report.slot for report in ordered]
     if len(set(slots)) != len(slots):
         raise SettingsError("a campaign has one report per slot", value=f"{len(slots) - len(set(slots))} more")
-    channel = channel_or_table_of_campaign(campaign, ordered)
+    channel = campaign_channel(campaign, ordered)
     reports, assignment = _reports_and_assignment(campaign, channel, ordered)
     # Through a relay every worker has every task.
     assigned = assignment if campaign.relay is None else None
@@ -250,7 +250,7 @@ def collected_question(
     return CollectedQuestion(campaign, evidence, files)
 
 
-def channel_or_table_of_campaign(campaign: Campaign, accepted: Iterable[AcceptedReport]) -> Channel | ChannelTable:
+def campaign_channel(campaign: Campaign, accepted: Iterable[AcceptedReport]) -> Channel | ChannelTable:
     """Return the channel of a campaign; with several, the table over its task ids and the names of these workers.
 
     In a campaign with levels the group of a worker is the level that the worker chose.
@@ -272,7 +272,7 @@ def channel_or_table_of_campaign(campaign: Campaign, accepted: Iterable[Accepted
 def warning_of_formulas(campaign: Campaign) -> tuple[str, ...]:
     """Return a warning of a task or label that a spreadsheet reads as a formula; empty without any."""
     labels = (label for one in campaign.by_question for label in one.labels)
-    return warning_of_names_read_as_formulas("csv", labels, (task.id for task in campaign.tasks))
+    return formula_names_warning("csv", labels, (task.id for task in campaign.tasks))
 
 
 def _require_min_reports(found: int, campaign: Campaign) -> None:

@@ -15,7 +15,7 @@ import segno
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from crowdveil.answers.write_reports import warning_of_names_read_as_formulas
+from crowdveil.answers.write_reports import formula_names_warning
 from crowdveil.campaign.files.folder import (
     LINKS_FILE,
     SHEET_FILE,
@@ -27,7 +27,7 @@ from crowdveil.campaign.files.folder import (
 )
 from crowdveil.campaign.rules.document import Campaign, spaced_name_to_compare
 from crowdveil.campaign.rules.token import Link, Token, token_hash
-from crowdveil.campaign.settings.task_and_worker_files import read_rows
+from crowdveil.campaign.settings.public_lists import read_rows
 from crowdveil.display.html import policy_source
 from crowdveil.errors import SettingsError
 from crowdveil.files.atomic_write import Outputs, write_outputs
@@ -74,7 +74,7 @@ class Invitation:
     warnings: tuple[str, ...]
 
 
-def write_first_link_of_each_worker(path: Path) -> Invitation:
+def write_first_links(path: Path) -> Invitation:
     """Write one new link for each worker of a campaign.
 
     Raises:
@@ -159,7 +159,7 @@ def _write_links_sheet_and_tokens(
     header = ("slot", "name", "link") if names else ("slot", "link")
     rows = [(link.token.slot, *names[link.token.slot : link.token.slot + 1], link.text) for link in made]
     contents: dict[str, bytes | str] = {links: csv_text(header, rows)}
-    warnings = [*warning_of_names_read_as_formulas("csv", names)]
+    warnings = [*formula_names_warning("csv", names)]
     if len(made) <= MAX_SHEET:
         contents[sheet] = render_link_sheet(campaign, made, names)
     else:

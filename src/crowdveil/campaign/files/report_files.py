@@ -126,13 +126,13 @@ def read_report_files(folder: Path, campaign: CampaignFolder) -> CollectedFiles:
     )
     counted = {reports[name].token.slot: name for name, state in states.items() if state == ACCEPTED}
     return CollectedFiles(
-        accepted=tuple(issued.checked_report_of_issued_link(reports[name]) for _, name in sorted(counted.items())),
+        accepted=tuple(issued.checked_report(reports[name]) for _, name in sorted(counted.items())),
         states=dict(sorted(states.items())),
         closing=Closing(tuple(sorted(hashes[name] for name in counted.values()))),
     )
 
 
-def close_campaign_by_report_files(folder: Path, campaign: CampaignFolder) -> CollectedFiles:
+def close_by_report_files(folder: Path, campaign: CampaignFolder) -> CollectedFiles:
     """Close a campaign without a service: store which reports count; return them. A second closing changes nothing.
 
     Raises:
@@ -154,7 +154,7 @@ def close_campaign_by_report_files(folder: Path, campaign: CampaignFolder) -> Co
     return collected
 
 
-def write_collections_and_file_states(
+def write_collections(
     directory: str | PathLike[str], campaign: Campaign, collected: CollectedFiles
 ) -> list[ExportedQuestion]:
     """Write the folder of each question that `infer` reads, and `files.csv` (file, state); return the collections.
@@ -198,7 +198,7 @@ class _IssuedLinks:
         self._entries = {entry.hash: entry for entry in folder.tokens}
         self._part = cache(folder.part)
 
-    def checked_report_of_issued_link(self, report: ReportFile) -> AcceptedReport:
+    def checked_report(self, report: ReportFile) -> AcceptedReport:
         """Return a report after the checks of the service: token and body.
 
         Raises:
@@ -223,7 +223,7 @@ def _report_or_refusal(path: Path, issued: _IssuedLinks) -> ReportFile | str:
         with open_regular(path) as stream:
             data = stream.read(3 * issued.campaign.body_bytes + 2 * MAX_OVERHEAD)
         report = ReportFile.from_bytes(b"".join(data.removeprefix(UTF8_MARK).split()), issued.campaign)
-        issued.checked_report_of_issued_link(report)
+        issued.checked_report(report)
     except CampaignError as error:
         return f"refused ({error.defect})"
     except OSError as error:

@@ -241,7 +241,7 @@ def version_of(connection: Connection) -> int | None:
     return connection.execute(select(versions.c.version)).scalar_one_or_none()
 
 
-def create_tables_or_require_version(engine: Engine) -> None:
+def ensure_tables(engine: Engine) -> None:
     """Create the tables in an empty database; in PostgreSQL no column gets statistics, which hold values of rows.
 
     Raises:

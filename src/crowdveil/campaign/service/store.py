@@ -21,8 +21,8 @@ from crowdveil.campaign.service.schema import (
     WRITES,
     batches,
     campaigns,
-    create_tables_or_require_version,
     engine_of,
+    ensure_tables,
     parts,
     pictures,
     reports,
@@ -73,14 +73,14 @@ class Store:
 
     @classmethod
     def open(cls, url: str, *, today: Callable[[], date] = today_utc) -> Self:
-        """Return the store of a database, with tables; see `create_tables_or_require_version`.
+        """Return the store of a database, with tables; see `ensure_tables`.
 
         Raises:
             SettingsError: not a database of the service, or one of another version.
         """
         store = cls(url, today=today)
         try:
-            create_tables_or_require_version(store.engine)
+            ensure_tables(store.engine)
         except BaseException:
             store.close()
             raise
@@ -154,7 +154,7 @@ class Store:
                 return "used"
             return "revoked" if revoked else "unused"
 
-    def report_count_if_above_minimum(self, digest: bytes) -> int | None:
+    def visible_report_count(self, digest: bytes) -> int | None:
         """Return the number of reports under valid links; None below the campaign's `min_reports`.
 
         Raises:
@@ -250,13 +250,13 @@ class Store:
             if _state_of_campaign(connection, digest, lock=True) == "purged":
                 raise Problem("purged")
             _update_campaign_row(connection, digest, state="closed", rewritten=False)
-        self.rewrite_database_files_if_due()
-        return self.report_count_if_above_minimum(digest)
+        self.rewrite_due_files()
+        return self.visible_report_count(digest)
 
     def purge(self, digest: bytes, *, even_open: bool = False) -> Purged:
         """Delete the rows of a closed campaign; its hash, its state and the number of reports stay.
 
-        `rewrite_database_files_if_due` then removes them from the files, even if the campaign was purged before.
+        `rewrite_due_files` then removes them from the files, even if the campaign was purged before.
 
         Args:
             digest: the campaign.
@@ -295,7 +295,7 @@ class Store:
         _update_campaign_row(connection, digest, state="purged", purged_count=deleted.reports, **nothing)
         return deleted
 
-    def rewrite_database_files_if_due(self) -> None:
+    def rewrite_due_files(self) -> None:
         """Rewrite the files if a campaign was closed or purged since they were rewritten.
 
         Raises:
@@ -315,7 +315,7 @@ class Store:
         """Register a function that removes what is kept in memory of a purged campaign."""
         self._on_purge.append(forget)
 
-    def drop_purged_campaigns_from_memory(self) -> None:
+    def forget_purged_campaigns(self) -> None:
         """Remove campaigns from memory that were purged by another process."""
         known = self.digests_of_unpurged_campaigns()
         for digest in self._parsed.keys() - known:

@@ -32,7 +32,7 @@ class Section:
         """Return all values by name."""
         return dict(self._values)
 
-    def add_missing_values(self, values: Mapping[str, Any]) -> None:
+    def merge_shared_values(self, values: Mapping[str, Any]) -> None:
         """Add values; one that the table has is kept, but for `privacy`, which is replaced."""
         self._values = {**values, **self._values, **{key: values[key] for key in ("privacy",) if key in values}}
 
@@ -173,7 +173,7 @@ def question_sections(root: Section) -> list[Section]:
     _check_budgets(common, own)
     shared = {name: root.take_required_value(name) for name in SHARED if name in root}
     for table, privacy in zip(tables, own, strict=True):
-        table.add_missing_values(shared | {"privacy": _privacy_of_question(common, privacy, len(tables))})
+        table.merge_shared_values(shared | {"privacy": _privacy_of_question(common, privacy, len(tables))})
     return tables
 
 

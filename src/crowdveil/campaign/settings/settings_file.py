@@ -10,17 +10,17 @@ from typing import Any
 from crowdveil.campaign.rules.address import normal_address
 from crowdveil.campaign.rules.document import CampaignTerms, Relay, Task
 from crowdveil.campaign.settings.privacy_request import PrivacyRequest, read_privacy
-from crowdveil.campaign.settings.section import (
-    Section,
-    checked_and_normalized_text,
-    question_sections,
-)
-from crowdveil.campaign.settings.task_and_worker_files import (
+from crowdveil.campaign.settings.public_lists import (
     ReadBytes,
     TaskRow,
     first_bytes,
     read_tasks,
     read_worker_names,
+)
+from crowdveil.campaign.settings.section import (
+    Section,
+    checked_and_normalized_text,
+    question_sections,
 )
 from crowdveil.channels.alphabet import Alphabet, Categories, Scale
 from crowdveil.channels.guarantee import Participation
@@ -148,7 +148,7 @@ def read_settings(path: Path, read: ReadBytes = first_bytes) -> CampaignSettings
     first, *others = (_settings_of_question(section, shared, path, read, several=several) for section in sections)
     root.close()
     _require_relay_hides_worker(first)
-    _refuse_if_levels_or_cuts_not_allowed(first)
+    _refuse_disallowed_levels(first)
     if not several:
         return first
     _require_compatible_questions((first, *others))
@@ -348,7 +348,7 @@ def _relay(root: Section, slots: int) -> Relay | None:
     return relay
 
 
-def _refuse_if_levels_or_cuts_not_allowed(source: CampaignSettings) -> None:
+def _refuse_disallowed_levels(source: CampaignSettings) -> None:
     """Refuse levels, or groups of cuts, of a campaign that cannot have them."""
     privacy, relay = source.privacy, source.relay is not None
     if relay and len(privacy.one_request_per_channel) > 1:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from crowdveil.cli.display import least_and_larger_bounds_text, print_result
+from crowdveil.cli.display import loss_bounds_text, print_result
 from crowdveil.cli.options import CAMPAIGN_FOLDER, DELTA, FILE_PATH, FOLDER_PATH, Parsed
 from crowdveil.cli.verb import Verb, wants_json
 from crowdveil.display.counts import number_of
@@ -130,7 +130,7 @@ def _print_losses_in_ledger(home: Path, delta: float | None, *, link: str | None
     rows += [
         (
             "together" if loss.host is None else f"to {loss.host}",
-            f"{least_and_larger_bounds_text(asdict(loss))}, {number_of(loss.cells, 'cell')}",
+            f"{loss_bounds_text(asdict(loss))}, {number_of(loss.cells, 'cell')}",
         )
         for loss in losses
     ]

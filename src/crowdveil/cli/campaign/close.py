@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from crowdveil.cli.campaign.database import campaign_argument, open_campaign, report_count_or_fewer_text
+from crowdveil.cli.campaign.database import campaign_argument, open_campaign, report_count_text
 from crowdveil.cli.campaign.serve import database_option, database_words
 from crowdveil.cli.display import next_row, print_result
 from crowdveil.cli.options import FOLDER_PATH
@@ -41,7 +41,7 @@ def close(file: Path, database: str | None, reports: Path | None) -> None:
         with open_campaign(file, database) as (store, campaign):
             count, digest = store.close_and_count_reports(campaign.digest), None
     data = {"campaign": campaign.name, "reports": count, "min_reports": campaign.min_reports, "digest": digest}
-    rows = [("closed", campaign.name), ("reports", report_count_or_fewer_text(count, campaign.min_reports))]
+    rows = [("closed", campaign.name), ("reports", report_count_text(count, campaign.min_reports))]
     rows += [] if digest is None else [("SHA-256 of the reports", digest)]
     if reports is None:
         following = next_row("campaign", "export", file, *database_words(database), "--out", "collected")
@@ -53,9 +53,9 @@ def close(file: Path, database: str | None, reports: Path | None) -> None:
 def _close_by_report_files(file: Path, reports: Path) -> tuple[int | None, str, Campaign]:
     """Close a campaign without a service; return the number of reports, None below the least, and their digest."""
     from crowdveil.campaign.files.folder import CampaignFolder
-    from crowdveil.campaign.files.report_files import close_campaign_by_report_files
+    from crowdveil.campaign.files.report_files import close_by_report_files
 
     asked = CampaignFolder(file.parent)
-    closed = close_campaign_by_report_files(reports, asked)
+    closed = close_by_report_files(reports, asked)
     count = len(closed.accepted)
     return count if count >= asked.campaign.min_reports else None, closed.closing.digest, asked.campaign

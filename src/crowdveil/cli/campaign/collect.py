@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from crowdveil.cli.campaign.database import report_count_or_fewer_text
+from crowdveil.cli.campaign.database import report_count_text
 from crowdveil.cli.display import next_row, print_result, printable, warning_rows
 from crowdveil.cli.options import CAMPAIGN_FILE, FILE_PATH, FOLDER_PATH
 from crowdveil.cli.verb import Verb, wants_json
@@ -47,7 +47,7 @@ def collect(folder: Path, campaign: Path | None, key: Path | None, out: Path) ->
     from crowdveil.campaign.files.curator_key import require_sealing
     from crowdveil.campaign.files.folder import CampaignFolder
     from crowdveil.campaign.files.relay_batches import read_batches
-    from crowdveil.campaign.files.report_files import LIST_FILE, read_report_files, write_collections_and_file_states
+    from crowdveil.campaign.files.report_files import LIST_FILE, read_report_files, write_collections
 
     asked = CampaignFolder((campaign or folder / "campaign.json").parent)
     document = asked.campaign
@@ -64,7 +64,7 @@ def collect(folder: Path, campaign: Path | None, key: Path | None, out: Path) ->
     folders = export_folder_per_question(out, document)
     files = [*(one / name for one in folders for name in EXPORT_FILES), out / LIST_FILE]
     replaced = [str(path) for path in files if path.exists()]
-    exported = write_collections_and_file_states(out, document, collected)
+    exported = write_collections(out, document, collected)
     data: dict[str, Any] = {
         "campaign": document.name,
         "workers": len(collected.accepted),
@@ -86,7 +86,7 @@ def _rows_of_states(collected: CollectedFiles, campaign: Campaign) -> list[tuple
 
     count, least = len(collected.accepted), campaign.min_reports
     enough = f"{count:,} of {number_of(campaign.slots, 'worker')}"
-    rows = [("reports that count", report_count_or_fewer_text(None, least) if count < least else enough)]
+    rows = [("reports that count", report_count_text(None, least) if count < least else enough)]
     if collected.refused:
         rows.append(("refused", f"{collected.refused:,} that cannot be opened, are invalid or were sent twice"))
     return rows + [(printable(name), state) for name, state in collected.states.items() if state != ACCEPTED]

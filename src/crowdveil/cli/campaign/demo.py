@@ -36,7 +36,7 @@ def demo(out: Path, seed: int) -> None:
     from crowdveil.campaign.service.campaign_demo import STATEMENTS, WORKERS, demo_outputs, run_campaign_demo
 
     outputs = demo_outputs(out)
-    replaced = [str(path) for part in outputs for path in part.check_and_list_replaced_files()]
+    replaced = [str(path) for part in outputs for path in part.check_replaced_files()]
     with progress_bar("collecting reports") as bar:
         shown = run_campaign_demo(out, seed=seed, progress=None if bar is None else lambda done, of: bar(done, of))
     inferred, unprotected, constant = shown.wrong

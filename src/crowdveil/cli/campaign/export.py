@@ -43,7 +43,7 @@ def export(file: Path, database: str | None, out: Path, replace: bool) -> None:
 
         folders = export_folder_per_question(out, campaign)
         outputs = [collection_outputs(folder, EXPORT_FILES, replace=replace) for folder in folders]
-        replaced = [path for one in outputs for path in one.check_and_list_replaced_files(inputs=[file])]
+        replaced = [path for one in outputs for path in one.check_replaced_files(inputs=[file])]
         sent = export_closed_campaign(store, campaign.digest, out, replace=replace)
         warnings = warning_of_formulas(campaign)
     reports = sum(len(one.reports) for one in sent)

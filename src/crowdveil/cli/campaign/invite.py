@@ -50,7 +50,7 @@ def invite(folder: Path, replace: str | None, accept_second_report: bool) -> Non
     from crowdveil.campaign.rules.document import spaced_name_to_compare
 
     if replace is None:
-        made = invitations.write_first_link_of_each_worker(folder)
+        made = invitations.write_first_links(folder)
     else:
         made = invitations.replace_link(folder, replace, accept_second_report=accept_second_report)
     data = {

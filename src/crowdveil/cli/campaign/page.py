@@ -52,7 +52,7 @@ def _write_one_file_page(folder: Path, out: Path) -> None:
     from crowdveil.files.atomic_write import Outputs, write_outputs
 
     outputs = Outputs(folder=out.parent, names=(out.name,), kind=KIND)
-    replaced = outputs.check_and_list_replaced_files()
+    replaced = outputs.check_replaced_files()
     campaign_folder = CampaignFolder(folder)
     if (folder / TOKENS_FILE).exists():
         _ = campaign_folder.tokens  # refuses a campaign that was edited after its links were made

@@ -44,7 +44,7 @@ def purge(file: Path, database: str | None, yes: bool) -> None:
         deleted = store.purge(campaign.digest)
         warnings = undelivered_warnings(deleted, campaign)
         try:
-            store.rewrite_database_files_if_due()
+            store.rewrite_due_files()
         except SettingsError:
             for text in warnings:  # the next purge no longer knows it
                 print_warning(text)

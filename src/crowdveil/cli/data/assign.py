@@ -56,12 +56,12 @@ def assign(
     from crowdveil.files.atomic_write import Outputs, write_outputs
     from crowdveil.privacy.composition import cells_within
     from crowdveil.randomness import secure
-    from crowdveil.storage.answers import read_task_or_worker_column
+    from crowdveil.storage.answers import read_name_column
 
     outputs = Outputs(folder=out.parent, names=(out.name,), kind="assignment")
-    replaced = outputs.check_and_list_replaced_files(inputs=[tasks, workers, gold])
-    names = read_task_or_worker_column(tasks, "task"), read_task_or_worker_column(workers, "worker")
-    known, each_gold = [] if gold is None else read_task_or_worker_column(gold, "task"), gold_per_worker or 0
+    replaced = outputs.check_replaced_files(inputs=[tasks, workers, gold])
+    names = read_name_column(tasks, "task"), read_name_column(workers, "worker")
+    known, each_gold = [] if gold is None else read_name_column(gold, "task"), gold_per_worker or 0
     others = len(set(names[0]).difference(known))
     if budget is not None and epsilon is not None:
         sizes = {"tasks": max(others, 1), "workers": len(names[1]), "reserved": each_gold}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from crowdveil.cli.display import shown_items_with_full_count
+from crowdveil.cli.display import truncate_items
 from crowdveil.cli.options import COUNT, FILE_PATH, SEED
 from crowdveil.cli.results.reports_argument import REPORTS, ReadReports, asked_options, open_reports, reports_options
 from crowdveil.cli.verb import Verb
@@ -64,7 +64,7 @@ def more_gold(reports: NamedReports, number: int, gold: str, out: Path | None) -
 
 def _write_and_print_drawn_tasks(read: ReadReports, drawn: GoldDraw) -> None:
     """Write the drawn tasks, if asked for, and print them."""
-    listed = shown_items_with_full_count(list(drawn.tasks[:SHOWN_TASKS]), len(drawn.tasks))
+    listed = truncate_items(list(drawn.tasks[:SHOWN_TASKS]), len(drawn.tasks))
     rows = [
         ("drawn", f"{listed['of']:,} of {number_of(drawn.of, 'task')} with reports, seed {drawn.seed}"),
         ("tasks", ", ".join(listed["items"]) + (", ..." if listed["shown"] < listed["of"] else "")),

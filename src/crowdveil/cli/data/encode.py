@@ -55,7 +55,7 @@ def encode(reports: NamedReports, out: Path, replace: bool) -> None:
 
     with open_sources(reports.sources, reports.layout) as source, progress_bar("reading", unit="bytes") as bar:
         outputs = encoded_outputs(source, out, replace=replace)
-        replaced = list(map(str, outputs.check_and_list_replaced_files(inputs=evidence_files(source))))
+        replaced = list(map(str, outputs.check_replaced_files(inputs=evidence_files(source))))
         encoded, notes = encode_reports(source, out, reports.options, replace=replace, progress=bar)
     size = sum(path.stat().st_size for path in outputs.paths)
     counts = {"reports": len(encoded), "tasks": len(encoded.tasks), "workers": len(encoded.workers)}

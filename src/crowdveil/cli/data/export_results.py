@@ -37,7 +37,7 @@ def export_results(tool: str, folder: Path, tasks: Path, question: str | None, o
     from crowdveil.storage.results.result_files import read_results
 
     outputs = prediction_outputs(out)
-    replaced = outputs.check_and_list_replaced_files(inputs=[tasks])
+    replaced = outputs.check_replaced_files(inputs=[tasks])
     estimate = read_results(folder).estimate
     exported = ExportFile(tasks, str(tasks))
     with progress_bar("reading", unit="bytes") as bar, whole_file_progress([exported], bar):

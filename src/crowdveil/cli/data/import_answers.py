@@ -54,19 +54,19 @@ def import_answers(files: tuple[str, ...], layout: Layout, out: Path, form: Tabl
     an IP address or a time gets a number. The number is valid within one import only, so import all files of a crowd
     together.
     """
-    from crowdveil.answers.write_reports import warning_of_names_read_as_formulas, write_table
+    from crowdveil.answers.write_reports import formula_names_warning, write_table
     from crowdveil.files.atomic_write import Outputs, write_outputs
 
     outputs, written_form = Outputs(folder=out.parent, names=(out.name,), kind="answers"), _form_of(out, form)
     with open_sources(files, layout) as source:
-        replaced = outputs.check_and_list_replaced_files(inputs=source.inputs)
+        replaced = outputs.check_replaced_files(inputs=source.inputs)
         with progress_bar("reading", unit="bytes") as bar:
             imported = source.answers_of_tool_export(bar).with_mapped_labels(layout.label_map)
         with progress_bar("writing"):
             table = imported.table
             write_outputs(outputs, {out.name: lambda stream: write_table(stream, table, written_form)})
     names = (table[name].unique().to_pylist() for name in ("task", "worker", "label"))
-    warnings = (*imported.columns, *warning_of_names_read_as_formulas(written_form, *names))
+    warnings = (*imported.columns, *formula_names_warning(written_form, *names))
     data = _data_to_print_as_json(imported) | {"warnings": list(warnings)}
     print_written(data, [*_rows_to_print(data), *warning_rows(data)], [out], replaced)
 

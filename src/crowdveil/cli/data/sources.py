@@ -13,8 +13,8 @@ from crowdveil.cli.display import progress_bar
 from crowdveil.cli.options import Command, Parsed, option_group, parse_words
 
 if TYPE_CHECKING:
-    from crowdveil.answers.ingest.checked_column_codes import Missing
     from crowdveil.answers.ingest.choices import NothingTicked
+    from crowdveil.answers.ingest.column_checks import Missing
     from crowdveil.answers.ingest.labels import LabelMap
     from crowdveil.answers.sources.answer_source import AnswerSource
     from crowdveil.answers.sources.location import Layout

@@ -32,7 +32,7 @@ from crowdveil.cli.verb import Verb
 from crowdveil.display.counts import number_of
 
 if TYPE_CHECKING:
-    from crowdveil.answers.ingest.checked_column_codes import Duplicates
+    from crowdveil.answers.ingest.column_checks import Duplicates
     from crowdveil.answers.sources.location import Layout
     from crowdveil.channels.guarantee import Guarantee, Participation
     from crowdveil.storage.synthesis import MethodName, SynthesisResult, SynthesisSettings
@@ -193,7 +193,7 @@ def synthesize(
 
     outputs = publication.synthesis_outputs(out, replace=replace)
     with open_sources(claims, layout) as source:
-        replaced = outputs.check_and_list_replaced_files(inputs=[*source.inputs, tasks])
+        replaced = outputs.check_replaced_files(inputs=[*source.inputs, tasks])
         originals, notes = publication.read_claims(
             source,
             bounds=bounds,

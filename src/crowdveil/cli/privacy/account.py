@@ -22,7 +22,7 @@ from crowdveil.cli.options import (
     alphabet_options,
     mechanism_options,
     mechanism_settings,
-    require_options_of_shuffled_and_linked,
+    require_shuffled_options,
     required_alphabet,
     shuffling_options,
 )
@@ -70,7 +70,7 @@ def account(
     and a --budget holds at this delta. With --shuffled another party mixes the reports on each task, and the curator
     learns less.
     """
-    require_options_of_shuffled_and_linked(shuffled, linked, delta)
+    require_shuffled_options(shuffled, linked, delta)
     from crowdveil.design.mechanism_from_settings import (
         build_mechanism,
         description_with_parameters,
@@ -80,15 +80,13 @@ def account(
         warnings_of_unused_budget,
     )
     from crowdveil.privacy.accounting import account as rows_of
-    from crowdveil.privacy.composition import composed_loss_per_cell_and_worker
+    from crowdveil.privacy.composition import composed_losses
     from crowdveil.privacy.shuffling import shuffled_guarantees
 
     requested = settings_within_budget(requested, alphabet, tasks=tasks, cells=tasks * rounds, delta=delta)
     mechanism = build_mechanism(requested, alphabet, tasks=tasks)
     accounts = [asdict(row) for row in rows_of(mechanism, tasks=tasks, rounds=rounds)]
-    composed = (
-        [] if delta is None else composed_loss_per_cell_and_worker(mechanism, tasks=tasks, rounds=rounds, delta=delta)
-    )
+    composed = [] if delta is None else composed_losses(mechanism, tasks=tasks, rounds=rounds, delta=delta)
     compositions = [asdict(row) for row in composed]
     figures = None
     if shuffled is not None and delta is not None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 import crowdveil
-from crowdveil.cli.display import document_of_running_command, json_text, printable, settings_error_if_stdout_fails
+from crowdveil.cli.display import checked_stdout, document_of_running_command, json_text, printable
 from crowdveil.cli.options import FILE_PATH, POSITIVE
 from crowdveil.cli.verb import Verb, wants_json
 from crowdveil.errors import SettingsError
@@ -46,7 +46,7 @@ def statement(
     from crowdveil.privacy.statement import statement_sentences, statement_text
 
     outputs = None if out is None else Outputs(folder=out.parent, names=(out.name,), kind="statement of privacy")
-    replaced = [] if outputs is None else outputs.check_and_list_replaced_files(inputs=[source])
+    replaced = [] if outputs is None else outputs.check_replaced_files(inputs=[source])
     found, facts = statement_of_source(read_stated_source(source, answers=answers))
     filed = _date_version_and_responsible_rows(responsible)
     text = statement_text(found, facts, filed)
@@ -72,7 +72,7 @@ def statement(
         "files": [] if outputs is None else list(map(str, outputs.paths)),
         "replaced": list(map(str, replaced)),
     }
-    with settings_error_if_stdout_fails():
+    with checked_stdout():
         click.echo(json_text(document_of_running_command(data)) if wants_json() else printable(text.rstrip("\n")))
 
 

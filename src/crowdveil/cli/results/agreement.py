@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from crowdveil.cli.display import number_with_six_digits, shown_items_with_full_count
+from crowdveil.cli.display import number_with_six_digits, truncate_items
 from crowdveil.cli.options import FILE_PATH
 from crowdveil.cli.results.reports_argument import REPORTS, asked_options, open_reports, reports_options
 from crowdveil.cli.verb import Verb
@@ -96,7 +96,7 @@ def _workers_who_agree_least(found: Agreement) -> dict[str, Any] | None:
         }
         for worker in shown.tolist()
     ]
-    return shown_items_with_full_count(items, len(known))
+    return truncate_items(items, len(known))
 
 
 def _rows_to_print(data: dict[str, Any]) -> list[tuple[str, str]]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from crowdveil.cli.display import first_rows_as_json_list
+from crowdveil.cli.display import truncated_json_rows
 from crowdveil.cli.options import FILE_PATH
 from crowdveil.cli.results.reports_argument import REPORTS, asked_options, open_reports, reports_options, truths_option
 from crowdveil.cli.verb import Verb
@@ -59,14 +59,14 @@ def conclude(
     states that you drew it at random. Gold that looks different from the other tasks is refused. For reports with a
     certificate, and with --truths, only prevalences are estimated.
     """
-    from crowdveil.answers.evidence import channel_or_raise_if_unknown
+    from crowdveil.answers.evidence import require_known_channel
     from crowdveil.inference.infer import infer
     from crowdveil.quality.conclusions import conclude_from_drawn_gold
     from crowdveil.storage.given_files import read_known_truths
 
     pairs = [_two_worker_names(text) for text in compare]
     with open_reports(reports, out, "conclusions", [Path(gold)]) as read:
-        channel_or_raise_if_unknown(read.evidence, "a prevalence")
+        require_known_channel(read.evidence, "a prevalence")
         fitted = infer(read.evidence)
         known = read_known_truths(gold, "categorical" if fitted.estimate.categorical else "numeric")
         found = conclude_from_drawn_gold(fitted, known, stated_random=random, compare=pairs)
@@ -75,7 +75,7 @@ def conclude(
         "tasks": found.tasks,
         "drawn": found.drawn,
         "workers_left_out": found.left_out,
-        "conclusions": first_rows_as_json_list(found.columns(), SHOWN_ROWS),
+        "conclusions": truncated_json_rows(found.columns(), SHOWN_ROWS),
         "warnings": list(found.notes),
     }
     read.write_table_and_print(data, _rows_to_print, found.columns)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from crowdveil.cli.data.draw_gold import more_gold
-from crowdveil.cli.display import first_rows_as_json_list, number_with_six_digits
+from crowdveil.cli.display import number_with_six_digits, truncated_json_rows
 from crowdveil.cli.options import COUNT, FILE_PATH, NameChoice, flag_of, stated_options
 from crowdveil.cli.results.reports_argument import REPORTS, history_option, open_reports, reports_options, truths_option
 from crowdveil.cli.verb import Verb
@@ -102,16 +102,16 @@ def next_answers(
         raise click.UsageError("--below requires --adjudicate.")
     answers = _required(budget)
     from crowdveil.inference.infer import infer
-    from crowdveil.quality.next_answers import choose_next, require_labels_for_next_answers
-    from crowdveil.storage.answers import read_task_or_worker_column
+    from crowdveil.quality.next_answers import choose_next, require_next_answer
+    from crowdveil.storage.answers import read_name_column
     from crowdveil.storage.given_files import read_history
 
     with open_reports(reports, out, "next answers", [workers, history]) as read:
         known = read.gold_of_results
-        require_labels_for_next_answers(read.evidence, known)
+        require_next_answer(read.evidence, known)
         earlier = None if history is None else read_history(history)
         fitted = infer(read.evidence, method, gold=known, history=earlier)
-        names = None if workers is None else read_task_or_worker_column(workers, "worker")
+        names = None if workers is None else read_name_column(workers, "worker")
         chosen = choose_next(fitted, names, budget=answers, per_worker=per_worker)
     read.write_table_and_print(_data(chosen), _rows_to_print, chosen.columns)
 
@@ -145,7 +145,7 @@ def _adjudicate(
         "gold": found.estimate.gold_used,
         "tasks": len(found.estimate.tasks),
         "to_decide": found.found,
-        "first": first_rows_as_json_list(found.columns(), SHOWN_ANSWERS),
+        "first": truncated_json_rows(found.columns(), SHOWN_ANSWERS),
     }
     read.write_table_and_print(data, _decisions_to_print, found.columns)
 
@@ -176,7 +176,7 @@ def _data(purchase: Purchase) -> dict[str, Any]:
         "expected_error": chosen.expected_cost,
         "expected_gain": float(chosen.expected_gain.sum()) / len(purchase.estimate.without_gold.tasks),
         "epsilon_per_answer": purchase.epsilon_per_answer,
-        "answers": first_rows_as_json_list(purchase.columns(), SHOWN_ANSWERS),
+        "answers": truncated_json_rows(purchase.columns(), SHOWN_ANSWERS),
     }
 
 

@@ -16,8 +16,8 @@ from crowdveil.cli.options import CAMPAIGN_FILE, FILE_PATH, FOLDER, stated_optio
 from crowdveil.cli.results.reports_argument import (
     READING_OPTIONS,
     REPORTS,
-    recorded_reports_of_results_folder,
     release_options,
+    source_reports,
 )
 from crowdveil.cli.verb import Verb
 
@@ -96,9 +96,9 @@ def report(
 
     path = out or folder / "report.html"
     outputs = page_outputs(path)
-    replaced = outputs.check_and_list_replaced_files()
+    replaced = outputs.check_replaced_files()
     table = _outputs_of_grades(grades, names)
-    replaced += [] if table is None else table.check_and_list_replaced_files(inputs=[names])
+    replaced += [] if table is None else table.check_replaced_files(inputs=[names])
     named = None if names is None else read_names_of_tasks(names)
     campaign = campaign or find_campaign_file(folder)
     if campaign is not None and (title, shown_question) != (None, None):
@@ -179,13 +179,13 @@ def _results_with_statement(
     """Return the results in a folder, with the statement of their reports; `text` is that of the whole page."""
     from crowdveil.campaign.statement.collection import question_that_reports_answer, statement_of_results
     from crowdveil.campaign.statement.facts import campaign_text
-    from crowdveil.campaign.statement.source import find_reports_with_recorded_crowd, read_stated_reports
+    from crowdveil.campaign.statement.source import find_recorded_reports, read_stated_reports
     from crowdveil.pages.results_page import QuestionResults
     from crowdveil.storage.results.result_files import read_results
 
     results = read_results(folder)
     with _opened_reports(folder, reports) as (source, reading):
-        found = source or find_reports_with_recorded_crowd(folder)
+        found = source or find_recorded_reports(folder)
         behind = read_stated_reports(results.reports_sha256, found, reading, text.question)
         stated, evidence = statement_of_results(behind, campaign, inputs=results.inputs), behind.evidence
         one = None if campaign is None or evidence is None else question_that_reports_answer(evidence, campaign)
@@ -202,7 +202,7 @@ def _opened_reports(
 
     used = reports
     if not reports.sources and not stated_options().intersection(READING_OPTIONS):
-        recorded = recorded_reports_of_results_folder([str(folder)])
+        recorded = source_reports([str(folder)])
         if recorded is not None and recorded.source_files_exist:
             # The question is found by its digest, so that a page cannot name another one.
             used = replace(recorded, layout=replace(recorded.layout, question=None))

@@ -35,7 +35,7 @@ from crowdveil.cli.options import (
 if TYPE_CHECKING:
     from crowdveil.answers.evidence import Evidence
     from crowdveil.answers.identifiers import Identifiers
-    from crowdveil.answers.ingest.checked_column_codes import Duplicates
+    from crowdveil.answers.ingest.column_checks import Duplicates
     from crowdveil.answers.read_options import Kind
     from crowdveil.answers.sources.answer_source import AnswerSource
     from crowdveil.answers.sources.location import Layout
@@ -207,7 +207,7 @@ def open_reports(
     from crowdveil.storage.evidence import evidence_files
     from crowdveil.storage.tables import table_form
 
-    recorded = recorded_reports_of_results_folder(reports.sources)
+    recorded = source_reports(reports.sources)
     used = reports if recorded is None else recorded
     with open_sources(used.sources, used.layout) as source:
         outputs = None if out is None else Outputs(folder=out.parent, names=(out.name,), kind=kind)
@@ -215,7 +215,7 @@ def open_reports(
             table_form(out)
         options = used.options
         read = [*evidence_files(source), options.certificate, options.tasks, options.workers, *inputs]
-        replaced = [] if outputs is None else outputs.check_and_list_replaced_files(inputs=read)
+        replaced = [] if outputs is None else outputs.check_replaced_files(inputs=read)
         with progress_bar("reading", unit="bytes") as bar:
             evidence = _evidence(source, used.options, bar, any_labels=any_labels)
         if recorded is not None:
@@ -234,7 +234,7 @@ def _evidence(source: AnswerSource, options: EvidenceOptions, bar: Bar | None, *
     return evidence_of_any_labels(read) if any_labels else read(None)
 
 
-def recorded_reports_of_results_folder(sources: Sequence[str]) -> NamedReports | None:
+def source_reports(sources: Sequence[str]) -> NamedReports | None:
     """Return the reports from which a folder of results was inferred; None for other sources.
 
     Raises:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from crowdveil.cli.display import shown_items_with_full_count
+from crowdveil.cli.display import truncate_items
 from crowdveil.cli.options import FILE_PATH, NameChoice
 from crowdveil.cli.results.reports_argument import (
     REPORTS,
@@ -110,8 +110,8 @@ def review(
         "workers": found.workers,
         "notes": found.notes,
         "kinds": {kind: sum(one.kind == kind for one in found.found) for kind in KIND_TEXTS},
-        "copies": shown_items_with_full_count(groups, len(found.groups)),
-        "review": shown_items_with_full_count(items, len(found.found)),
+        "copies": truncate_items(groups, len(found.groups)),
+        "review": truncate_items(items, len(found.found)),
     }
     read.write_table_and_print(data, _rows_to_print, lambda: review_columns(found))
 
@@ -119,7 +119,7 @@ def review(
 def _group_of_copies(group: GroupOfCopies) -> dict[str, Any]:
     """Return a group with its first names."""
     names = list(group.workers)
-    return {"workers": shown_items_with_full_count(names[:SHOWN_WORKERS], len(names)), "counts_as": group.counts_as}
+    return {"workers": truncate_items(names[:SHOWN_WORKERS], len(names)), "counts_as": group.counts_as}
 
 
 def _rows_to_print(data: dict[str, Any]) -> list[tuple[str, str]]:

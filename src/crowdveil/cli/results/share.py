@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from crowdveil.cli.display import progress_bar, shown_items_with_full_count
+from crowdveil.cli.display import progress_bar, truncate_items
 from crowdveil.cli.options import FILE_PATH
 from crowdveil.cli.results.reports_argument import REPORTS, asked_options, open_reports, reports_options
 from crowdveil.cli.verb import Verb
@@ -45,15 +45,15 @@ def share(reports: NamedReports, out: Path | None) -> None:
     profile likelihood. If the reports do not determine a share (labels of one block), file and JSON have only its
     interval. Reports without a certificate are read as answers; protected reports are then refused.
     """
-    from crowdveil.answers.evidence import channel_or_raise_if_unknown
+    from crowdveil.answers.evidence import require_known_channel
     from crowdveil.quality.shares import label_shares
 
     with open_reports(reports, out, "shares") as read, progress_bar("estimating") as bar:
-        channel = channel_or_raise_if_unknown(read.evidence, "share")
+        channel = require_known_channel(read.evidence, "share")
         found = label_shares(read.evidence.reports, channel, assignment=read.evidence.assignment, progress=bar)
     data = {
         "channel_used": channel is not None,
-        "shares": shown_items_with_full_count(_first_task_shares_as_json(found), len(found.tasks)),
+        "shares": truncate_items(_first_task_shares_as_json(found), len(found.tasks)),
     }
     read.write_table_and_print(data, _rows_of_label_shares, found.columns)
 

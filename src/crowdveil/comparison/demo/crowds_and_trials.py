@@ -179,7 +179,7 @@ def simulated_yes_no_crowd() -> DemoCrowd:
     )
 
 
-def demo_mechanisms_at_several_epsilons(crowd: DemoCrowd) -> list[Mechanism]:
+def demo_mechanisms(crowd: DemoCrowd) -> list[Mechanism]:
     """Return every mechanism for the alphabet of the crowd, at several epsilons each."""
     alphabet = crowd.answers.alphabet
     assert alphabet is not None
@@ -240,7 +240,7 @@ def trials_of_demo_crowd(crowd: DemoCrowd, seed: int) -> list[Trial]:
     # Laplace has a report in every cell: gaussian would need most of the run time.
     return [plain] + [
         replace(plain, mechanism=one, models=models[:1] if isinstance(one, Laplace) else models)
-        for one in demo_mechanisms_at_several_epsilons(crowd)
+        for one in demo_mechanisms(crowd)
     ]
 
 

@@ -13,14 +13,14 @@ from crowdveil.em.engines.executor import ActiveExecutor, FitTask, Step
 from crowdveil.em.engines.worker import (
     BlockStep,
     StoredFolder,
+    block_posterior,
+    block_statistics,
     drop_cache,
     dump,
     dump_context,
-    posterior_of_block_after_step,
     shared_parts,
-    statistics_and_largest_change_of_block,
 )
-from crowdveil.em.kernels.dispatch import thread_count_by_variable_or_load
+from crowdveil.em.kernels.dispatch import thread_count
 from crowdveil.em.memory import MemoryPlan, PosteriorStore
 from crowdveil.em.model import EStep, GoldBlock
 from crowdveil.errors import EngineError, SettingsError
@@ -65,7 +65,7 @@ class Dask:
         with ExitStack() as stack:
             stack.enter_context(require_extra("dask").config.set(DASK_SETTINGS))
             if cluster is None:
-                count = min(self.workers or thread_count_by_variable_or_load(), len(work.blocks))
+                count = min(self.workers or thread_count(), len(work.blocks))
                 memory = None if memory is None else memory // count
                 cluster = stack.enter_context(_local_cluster(distributed, count))
             client = stack.enter_context(_connect_to_scheduler(distributed, cluster))
@@ -190,13 +190,13 @@ class DaskExecutor:
         """Yield the statistics of each block, in order."""
         with _dask_errors():
             self._send_parameters_of_step(step)
-            yield from self._run_on_each_block(statistics_and_largest_change_of_block)
+            yield from self._run_on_each_block(block_statistics)
 
     def collect_last_step(self) -> EStep[Any]:
         """Return the posterior of all tasks after the last step."""
         with _dask_errors():
             for (first, _), part in zip(
-                self._work.blocks.ranges, self._run_on_each_block(posterior_of_block_after_step), strict=True
+                self._work.blocks.ranges, self._run_on_each_block(block_posterior), strict=True
             ):
                 self._posteriors.store(first, self._step, part)
             return self._posteriors.assemble_all_blocks()

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from crowdveil.answers.columnar_store import MappedRows, open_encoded
-from crowdveil.em.engines.executor import BlockWorker, FitTask, Source, Step
+from crowdveil.em.engines.executor import BlockSource, BlockWorker, FitTask, Step
 from crowdveil.em.memory import MemoryPlan
 from crowdveil.em.model import EStep
 from crowdveil.errors import EngineError, ReportsError
@@ -40,7 +40,7 @@ class StoredFolder(NamedTuple):
     checksums: tuple[tuple[int, ...], ...]
 
     @classmethod
-    def of(cls, rows: Source) -> "StoredFolder":
+    def of(cls, rows: BlockSource) -> "StoredFolder":
         """Return the folder that rows are stored in.
 
         Raises:
@@ -53,7 +53,7 @@ class StoredFolder(NamedTuple):
             )
         return cls(rows.index.path.parent.resolve(), _checksums(rows))
 
-    def open(self) -> Source:
+    def open(self) -> BlockSource:
         """Return the rows of the folder.
 
         Raises:
@@ -155,7 +155,7 @@ class WorkerCache:
         self._steps: OrderedDict[int, Step[Any, Any]] = OrderedDict()
         self._lock = Lock()
 
-    def step_loaded_and_prepared_once(self, number: int, parameters: bytes) -> Step[Any, Any]:
+    def prepared_step(self, number: int, parameters: bytes) -> Step[Any, Any]:
         """Return a step with its parameters loaded and prepared once."""
         work = self.block_worker.work
         with self._lock:
@@ -168,9 +168,7 @@ class WorkerCache:
             return self._steps[number]
 
 
-def statistics_and_largest_change_of_block(
-    at: BlockStep, context: bytes, parameters: bytes, previous: bytes | None
-) -> tuple[Any, float]:
+def block_statistics(at: BlockStep, context: bytes, parameters: bytes, previous: bytes | None) -> tuple[Any, float]:
     """Return the statistics of a block in a step.
 
     Args:
@@ -179,20 +177,14 @@ def statistics_and_largest_change_of_block(
         parameters, previous: parameters of this step, and of the one before; None in the first.
     """
     cache = _cache_of_fit(at, context)
-    before = None if previous is None else partial(cache.step_loaded_and_prepared_once, at.step - 1, previous)
-    return cache.block_worker.run_step_on_block(
-        at.block, cache.step_loaded_and_prepared_once(at.step, parameters), before
-    )
+    before = None if previous is None else partial(cache.prepared_step, at.step - 1, previous)
+    return cache.block_worker.run_step_on_block(at.block, cache.prepared_step(at.step, parameters), before)
 
 
-def posterior_of_block_after_step(
-    at: BlockStep, context: bytes, parameters: bytes, previous: bytes | None
-) -> EStep[Any]:
-    """Return the posterior of a block after the last step; arguments as `statistics_and_largest_change_of_block`."""
+def block_posterior(at: BlockStep, context: bytes, parameters: bytes, previous: bytes | None) -> EStep[Any]:
+    """Return the posterior of a block after the last step; arguments as `block_statistics`."""
     cache = _cache_of_fit(at, context)
-    return cache.block_worker.last_step_result_of_block(
-        at.block, cache.step_loaded_and_prepared_once(at.step, parameters)
-    )
+    return cache.block_worker.last_block_result(at.block, cache.prepared_step(at.step, parameters))
 
 
 def _cache_of_fit(at: BlockStep, context: bytes) -> WorkerCache:

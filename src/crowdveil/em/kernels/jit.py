@@ -25,7 +25,7 @@ PREFETCH_READ, PREFETCH_LEVEL_2, PREFETCH_DATA = 0, 2, 1
 """Operands of `llvm.prefetch`: access, cache level (the first level is too small for lines that wait), cache kind."""
 
 
-def use_compiled_by_environment_or_size(size: int, threshold: int) -> bool:
+def should_compile(size: int, threshold: int) -> bool:
     """Return whether work of this size runs on compiled code: from `threshold` on, unless the environment decides.
 
     Raises:

@@ -178,9 +178,9 @@ def _equal_answers_by_bucket(answers: ComparedAnswers) -> NDArray[np.integer]:
     counts: NDArray[Any] = np.zeros(buckets, dtype=np.uint8 if compiled else np.int32)
     for block in answers.blocks() if size else ():
         if compiled:
-            from crowdveil.em.kernels.numba_loops.pairs import count_equal_answers_by_hash_of_pair
+            from crowdveil.em.kernels.numba_loops.pairs import count_hashed_pairs
 
-            count_equal_answers_by_hash_of_pair(block.pointers, block.worker, block.value, answers.workers, counts)
+            count_hashed_pairs(block.pointers, block.worker, block.value, answers.workers, counts)
             continue
         for pair, same in report_pairs_by_task(block, answers.workers):
             np.add.at(counts, pair[same] & (buckets - 1), 1)

@@ -16,7 +16,7 @@ from crowdveil.em.estimator import Estimator
 from crowdveil.em.fit_state import FitState, StateField
 from crowdveil.em.gold import one_hot_gold
 from crowdveil.em.model import EStep, GoldBlock, S, Summary
-from crowdveil.estimators.weighted_vote import VoteStatistics, share_of_right_reports_per_worker
+from crowdveil.estimators.weighted_vote import VoteStatistics, right_report_shares
 
 FIRST_GAIN = 1e-5
 """Skill of every worker above chance before the first step of Zero-Based Skill."""
@@ -76,7 +76,7 @@ class AgreementVote(SkillVote[VoteStatistics]):
     def m_step(self, statistics: VoteStatistics, parameters: SkillParameters) -> SkillParameters:
         """Return the shares of agreeing answers as skills."""
         summary = parameters.summary
-        skill = share_of_right_reports_per_worker(statistics.agreement, summary.per_worker, summary.labels)
+        skill = right_report_shares(statistics.agreement, summary.per_worker, summary.labels)
         return replace(parameters, skill=skill, steps=parameters.steps + 1)
 
 
@@ -164,10 +164,10 @@ class GoldMajorityVote(SkillVote[GoldAnswers]):
 
 def weighted_votes(block: GoldBlock, parameters: SkillParameters) -> NDArray[np.float64]:
     """Return the sums of skills by label, [task, label]; plain votes where all skills are 0."""
-    votes = block.coded.weight_by_task_and_symbol(parameters.skill)
+    votes = block.coded.symbol_weights(parameters.skill)
     nothing = ~(votes.sum(axis=1) > 0)
     if nothing.any():
-        votes[nothing] = block.coded.weight_by_task_and_symbol(np.ones_like(parameters.skill))[nothing]
+        votes[nothing] = block.coded.symbol_weights(np.ones_like(parameters.skill))[nothing]
     return votes
 
 

@@ -24,7 +24,7 @@ add_row, add_product = row_addition_intrinsics()
 
 
 @compile_with_numba()
-def fill_batch_order_by_report_count(pointers: Any, order: Any, positions: Any, lengths: Any) -> None:
+def fill_batch_order(pointers: Any, order: Any, positions: Any, lengths: Any) -> None:
     """Fill the task at each position, the position of each task, and the reports at each position; shapes (tasks,).
 
     Tasks and positions are relative to the start of their batch.

@@ -60,8 +60,8 @@ def show_or_convert_sources(names: tuple[str, ...], published: Path | None, out:
     for name in chosen:
         if published is None:
             break
-        outputs = published_sets.converted_outputs(name, directory)
-        replaced += outputs.check_and_list_replaced_files()
+        outputs = published_sets.dataset_outputs(name, directory)
+        replaced += outputs.check_replaced_files()
         write_outputs(outputs, published_sets.convert_published_files(name, published))
         files += outputs.paths
     found = [_published_set_record(name, directory) for name in chosen]
@@ -76,14 +76,14 @@ def show_or_convert_sources(names: tuple[str, ...], published: Path | None, out:
 
 
 def _published_set_record(name: str, directory: Path) -> dict[str, Any]:
-    from crowdveil.answers.published_sets import CONVERTED, PUBLISHED, missing_measured_or_other_state
+    from crowdveil.answers.published_sets import CONVERTED, PUBLISHED, published_set_state
 
     one = PUBLISHED[name]
     published: dict[str, Any] = {"publisher": one.publisher, "published": list(one.files), "published_sha256": None}
     sha256 = dict(zip(CONVERTED, one.sha256, strict=True))
     return {"name": name, "title": one.title, "licence": one.licence, **published} | {
         "sha256": sha256,
-        "state": missing_measured_or_other_state(name, directory),
+        "state": published_set_state(name, directory),
     }
 
 

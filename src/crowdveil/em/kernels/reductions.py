@@ -3,7 +3,7 @@
 Most have a numpy form and a compiled one (`compiled`, from `use_compiled`). Processor time of the first over the
 second, one thread, 10,000 workers with five and with two labels: `normalize_confusion` 3.2 and 3.5,
 `confusion_from_unnormalized_logs` 3.6 with five; for half a million answers
-`squared_derivative_sums_per_worker` 14 and 22.
+`squared_derivative_sums` 14 and 22.
 Row-wise work goes in chunks that stay in a core's own cache, which is three times faster than whole columns.
 """
 
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.special import softmax
 
 from crowdveil.answers.blocks import Block
-from crowdveil.em.kernels.dispatch import parallel_map, thread_count_by_variable_or_load
+from crowdveil.em.kernels.dispatch import parallel_map, thread_count
 
 CHUNK_NUMBERS = 1 << 15
 """Numbers in a chunk of rows."""
@@ -63,9 +63,7 @@ def normalize_confusion(
     weights, [worker, matrix], which come first.
     """
     if not compiled:
-        return map_row_chunks(
-            partial(_rows_normalized_with_pseudo_counts, pseudo_counts), counts, np.empty_like(counts)
-        )
+        return map_row_chunks(partial(_smoothed_rows, pseudo_counts), counts, np.empty_like(counts))
     from crowdveil.em.kernels.numba_backend import UNROLLED_LABELS
     from crowdveil.em.kernels.numba_loops import confusion
 
@@ -122,7 +120,7 @@ def floored_log(rows: NDArray[np.float64], least: float) -> NDArray[np.float64]:
 
 def for_row_ranges(work: Callable[[slice], None], rows: int, least: int) -> None:
     """Call `work` on ranges that cover `rows` rows, in threads of at least `least` rows each."""
-    threads = max(1, min(thread_count_by_variable_or_load(), rows // least))
+    threads = max(1, min(thread_count(), rows // least))
     if threads == 1:
         work(slice(0, rows))
         return
@@ -132,7 +130,7 @@ def for_row_ranges(work: Callable[[slice], None], rows: int, least: int) -> None
             pass
 
 
-def squared_derivative_sums_per_worker(
+def squared_derivative_sums(
     block: Block, posterior: NDArray[np.float64], slopes: Slopes, *, compiled: bool
 ) -> NDArray[np.float64]:
     """Return each worker's sum of squared derivatives over a block's answers, given posteriors [task, label]."""
@@ -152,7 +150,7 @@ def squared_derivative_sums_per_worker(
         return squares
 
     chunks = _task_ranges_of_equal_reports(block)
-    with parallel_map(min(thread_count_by_variable_or_load(), len(chunks))) as each:
+    with parallel_map(min(thread_count(), len(chunks))) as each:
         return np.asarray(sum(each(sums_of, chunks)))
 
 
@@ -180,8 +178,6 @@ def _fewest_rows_worth_a_thread(rows: NDArray[np.float64]) -> int:
     return max(1, MIN_NUMBERS_PER_THREAD // max(rows[:1].size, 1))
 
 
-def _rows_normalized_with_pseudo_counts(
-    pseudo_counts: NDArray[np.float64], counts: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _smoothed_rows(pseudo_counts: NDArray[np.float64], counts: NDArray[np.float64]) -> NDArray[np.float64]:
     total = counts + pseudo_counts
     return total / np.einsum("wzx->wz", total)[:, :, None]
