@@ -18,12 +18,6 @@ SOURCE = Path(__file__).parent.parent / "src" / "crowdveil"
 ARCHITECTURE = SOURCE.parents[1] / "docs" / "explanation" / "architecture.md"
 """Page with the table of rooms, lowest first."""
 
-EXCEPTIONS: set[tuple[str, str]] = {
-    ("answers.ingest.dictionary_encoding", "em.kernels.jit"),
-    ("answers.ingest.hash_table", "em.kernels.jit"),
-}
-"""Imports that climb, as pairs of modules."""
-
 PUBLIC_FACE = "__init__"
 """The package's own `__init__.py` stands above all floors: it only hands out names."""
 
@@ -117,7 +111,7 @@ def test_table_names_every_room() -> None:
 
 
 def test_nothing_imports_a_lower_row() -> None:
-    """A module imports its own room and those above it in the table only; each exception still exists."""
+    """A module imports its own room and those above it in the table only."""
     rank = {room: place for place, room in enumerate((*rooms(), "__main__"))}
     climbing = {
         (module, other)
@@ -127,7 +121,7 @@ def test_nothing_imports_a_lower_row() -> None:
         if rank[folder_of(other)] > rank[folder_of(module)]
     }
 
-    assert climbing == EXCEPTIONS
+    assert climbing == set()
 
 
 def names_a_path(tree: ast.Module) -> bool:
@@ -203,7 +197,7 @@ def test_only_commands_import_campaigns() -> None:
         if folder_of(other) == "campaign"
     }
 
-    assert users == {pair for pair in EXCEPTIONS if folder_of(pair[1]) == "campaign"}
+    assert users == set()
 
 
 def test_the_workers_half_imports_the_standard_library_and_numpy_only() -> None:

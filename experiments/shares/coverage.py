@@ -152,7 +152,7 @@ def weighted_sums(
     for weight, own in ((1.0, share), (3.0, share / 2)):
         draws = rng.multinomial(people // 2, cells_asked(own, response) @ channel, DRAWS)
         parts.append((weight * draws, weight**2 * draws))
-    total, squares = (sum(part) for part in zip(*parts, strict=True))
+    total, squares = np.sum(parts, axis=0)
     sums = ReportSums(total, squares, np.full(DRAWS, float(people)))
     return linear_sums(sums, channel, np.zeros(3, dtype=int), 2), (share + 3 * share / 2) / 4
 

@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from crowdveil.simulate.frames import perturb as perturb
 
     __version__: str
+    __all__: list[str]
 else:
     __all__ = sorted((*PUBLIC_MODULES, "__version__"))
 

@@ -201,7 +201,7 @@ def test_an_earlier_result_is_the_prior_of_the_workers(earlier: Path, run_json: 
     known = run_json("infer", "labels.csv", "--history", earlier / name, "--out", "found")
 
     assert plain["history"] is None
-    assert "workers are known by ability" in known["history"]
+    assert "workers have a history of ability" in known["history"]
     assert rows("plain/workers.csv") != rows("found/workers.csv")
 
 

@@ -55,8 +55,8 @@ def test_frames_have_the_notes_of_files(tmp_path: Path, kind: str, case: str) ->
     cells, expected = CASES[case]
     found = notes_of(MAKERS[kind](cells))
 
-    assert list(expected) == [note if case == "separators" else note.removesuffix(". Give one task one spelling.")
-                              .removesuffix(". Give one worker one spelling.") for note in found]  # fmt: skip
+    assert list(expected) == [note if case == "separators" else note.removesuffix(". Use one spelling for each task.")
+                              .removesuffix(". Use one spelling for each worker.") for note in found]  # fmt: skip
 
 
 def test_other_column_names_and_verbs_have_these_notes() -> None:

@@ -170,7 +170,7 @@ class WorkerHistory:
         bounded = np.minimum(number, max_answers)
         return cls(workers=names, answers=bounded, quality=quality, quality_name=name, labels=labels)
 
-    def earlier_answers_by_worker_order(self, workers: Identifiers) -> EarlierAnswers | None:
+    def aligned_answers(self, workers: Identifiers) -> EarlierAnswers | None:
         """Return the earlier answers in the order of other workers; None if there are none."""
         if not self.workers:
             return None
@@ -180,7 +180,7 @@ class WorkerHistory:
         quality = np.where(number > 0, self.quality[found], 0.5)
         return EarlierAnswers(number, quality) if number.any() else None
 
-    def require_same_labels_and_quality(
+    def require_compatible_history(
         self, kind: Literal["categorical", "numeric"], alphabet: Alphabet | None, method: str
     ) -> None:
         """Refuse the history of other labels or of another kind of quality.

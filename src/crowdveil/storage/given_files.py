@@ -19,19 +19,19 @@ from crowdveil.answers.facts.inputs import Input, derived_input, inputs_of_json
 from crowdveil.answers.importers.export_file import ExportFile
 from crowdveil.answers.ingest.column_readers import delimiter_and_roles, match_columns, read_csv_by_role
 from crowdveil.answers.ingest.csv_files import content_digest, text_source
-from crowdveil.answers.ingest.gold_files import load_gold_with_draw_seed
+from crowdveil.answers.ingest.gold_files import load_gold_and_seed
 from crowdveil.answers.read_options import Kind
 from crowdveil.answers.sources.location import DATASET
 from crowdveil.channels.alphabet import Alphabet
 from crowdveil.em.saved_fit import SavedFit, is_saved_fit, saved_fit_damage_error
 from crowdveil.em.worker_history import WorkerHistory
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.files.atomic_write import Outputs, write_outputs
+from crowdveil.files.atomic_write import Outputs
 from crowdveil.files.filesystem import open_regular
 from crowdveil.files.output_record import OutputEntry
 from crowdveil.hints import command_advice
 from crowdveil.inference.given import History, KnownTruths, Start, as_known_truths
-from crowdveil.storage.answers import PROBABILITY, read_task_or_worker_column
+from crowdveil.storage.answers import PROBABILITY, read_name_column
 from crowdveil.storage.estimate_files import ESTIMATE_FILES, INFER_AGAIN, entry_of_unchanged_file, estimate_names
 
 COST_COLUMNS = ("truth", "decision", "cost")
@@ -43,12 +43,10 @@ class Costs:
 
     Attributes:
         table: cost of each decision, indexed [truth, decision] by label.
-        source: name for messages.
         inputs: the file.
     """
 
     table: NDArray[np.float64]
-    source: str
     inputs: tuple[Input, ...]
 
 
@@ -68,7 +66,7 @@ def read_known_truths(source: str, kind: Kind, *, public: bool = False) -> Known
         found = as_known_truths(datasets.load(source.removeprefix(DATASET)).gold, public=public)
         assert found is not None
         return replace(found, source=source)
-    drawn = load_gold_with_draw_seed(source, kind=kind)
+    drawn = load_gold_and_seed(source, kind=kind)
     own = Input(role="gold", sha256=content_digest(Path(source)), public=public)
     return KnownTruths(**drawn._asdict(), source=source, inputs=(own,))
 
@@ -96,15 +94,6 @@ def saved_fit_outputs(path: Path) -> Outputs:
     return Outputs(folder=path.parent, names=(path.name,), kind="saved fit", recognize=_is_saved_fit_file)
 
 
-def write_saved_fit(path: Path, fit: SavedFit) -> None:
-    """Write a saved fit atomically.
-
-    Raises:
-        SettingsError: another file has this name, or the file cannot be written.
-    """
-    write_outputs(saved_fit_outputs(path), {path.name: fit.to_bytes()})
-
-
 def _is_saved_fit_file(path: Path) -> bool:
     try:
         with open_regular(path) as stream:
@@ -130,12 +119,8 @@ def read_history(path: Path) -> History:
         raise error.changed(source=str(workers)) from None
     files = [file for file in (workers, truths) if file is not None]
     own = tuple(derived_input("history", content_digest(file), recorded) for file in files)
-    return History(workers=found, tasks=_tasks_of_truths(truths), source=str(path), inputs=own)
-
-
-def _tasks_of_truths(truths: Path | None) -> tuple[str, ...]:
-    """Return the tasks in a file of truths; empty without one."""
-    return () if truths is None else tuple(read_task_or_worker_column(truths, "task"))
+    tasks = () if truths is None else tuple(read_name_column(truths, "task"))
+    return History(workers=found, tasks=tasks, source=str(path), inputs=own)
 
 
 def _worker_and_truth_files_of_history(path: Path) -> tuple[Path, Path | None, tuple[Input, ...]]:
@@ -270,7 +255,7 @@ def read_costs(path: Path, alphabet: Alphabet) -> Costs:
         )
     table = np.array([[costs.get((truth, decision), 0.0) for decision in alphabet.names] for truth in alphabet.names])
     own = Input(role="costs", sha256=content_digest(path), public=True)
-    return Costs(table=table, source=str(path), inputs=(own,))
+    return Costs(table=table, inputs=(own,))
 
 
 def _number_or_nan(text: str) -> float:

@@ -68,7 +68,7 @@ def test_a_form_is_refused_as_a_wide_table_and_read_transposed(tmp_path: Path, t
     text, workers, tasks = FORMS[tool]
     path = written(tmp_path, text, form)
 
-    with pytest.raises(ReportsError, match=r"xchange rows and columns: transpose=True"):
+    with pytest.raises(ReportsError, match=r"ranspose (it|the table): transpose=True"):
         Reports.from_source(path, tool="wide")
     found = imported(path, Layout(tool="wide", transpose=True))
 

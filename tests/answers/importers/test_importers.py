@@ -17,7 +17,7 @@ EXPORTS = Path(__file__).parent / "exports"
 EXPECTED = json.loads(EXPORTS.with_suffix(".json").read_text("utf-8"))
 """What is read of each export."""
 Cell = tuple[str, str, str]
-Write = Callable[[object, str], Path]
+Write = Callable[..., Path]
 
 
 def imported(*names: str | Path, question: str | None = None, tool: str | None = None):
@@ -68,7 +68,7 @@ def test_a_column_of_the_flat_label_studio_that_never_differs_is_read_by_its_nam
 
 def test_a_file_is_given_once() -> None:
     """The same export twice would count every answer twice."""
-    with pytest.raises(ReportsError, match="is given once"):
+    with pytest.raises(ReportsError, match="must be given once"):
         imported("prodigy.jsonl", "prodigy.jsonl")
 
 
@@ -79,7 +79,7 @@ def test_all_questions_are_read_but_free_text() -> None:
         notes = " ".join(every["animals"].read_columns_and_notes()[1])
 
     assert ["animals"] == list(every)
-    assert "several choices: each choice of a task is a task TASK|CHOICE, yes or no (cat, dog, bird)" in notes
+    assert "several choices: each choice of a task is read as a yes/no task TASK|CHOICE (cat, dog, bird)" in notes
     assert "Not read (texts, regions, rankings, or no answers): comment." in notes
 
 
@@ -93,7 +93,7 @@ def test_tasks_of_several_choices_with_one_name_are_refused(tmp_path: Path, othe
 
     with open_source([str(path)]) as source:
         if is_refused:
-            with pytest.raises(ReportsError, match=r"told apart at the \|"):
+            with pytest.raises(ReportsError, match=r"separable at the \|"):
                 source.answers_of_tool_export()
         else:
             assert len(source.answers_of_tool_export().table) == 4
@@ -205,7 +205,7 @@ def test_a_choice_named_null_is_refused(write: Write) -> None:
     """A choice with the name of "no answer" is not read as none."""
     content = [{"id": 1, "data": {}, "annotations": [annotation({"choices": ["NULL"]})]}]
 
-    with pytest.raises(ReportsError, match="the label NULL is kept for no answer"):
+    with pytest.raises(ReportsError, match="the label NULL is reserved for no answer"):
         imported(write(content, "export.json"))
 
 
@@ -233,7 +233,7 @@ def test_damaged_content_is_refused(write: Write, case: str) -> None:
 
 
 NOT_WIDE = {
-    "one row per worker": ("worker,t1,t2\nann,a,b\nbob,b,b\n", "name of tasks.*'worker'.*exchange rows"),
+    "one row per worker": ("worker,t1,t2\nann,a,b\nbob,b,b\n", "name of tasks.*'worker'.*transpose it"),
     "two columns of tasks": (
         "task,id,ann\n1,2,b\n",
         "one column with the name of.*'task', 'id'.*state it \\(task\\)",

@@ -74,7 +74,7 @@ def test_what_a_person_may_have_overlooked_is_said(tmp_path):
 
     created = create_campaign(path, tmp_path / "essays")
 
-    assert created.warnings[0].startswith("Someone who held two sets of all answers of a worker to be equally likely")
+    assert created.warnings[0].startswith("Someone who thought two sets of all answers of a worker equally likely")
     assert [
         "The page has no messages in 'fr': they are shown in English.",
         "With min_reports = 1 results of a single worker are released.",

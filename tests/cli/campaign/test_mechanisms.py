@@ -148,7 +148,7 @@ def test_a_prior_that_changes_while_the_campaign_is_made_is_refused(
 ) -> None:
     """The chances, the SHA-256 and the copy are of the same bytes; nothing is written otherwise."""
     file = settings(f'mechanism = "designed", {BUDGET}, prior = "rooms-prior.csv"')
-    choose = creation.mechanism_of_campaign_settings
+    choose = creation.mechanism_of_campaign_settings  # type: ignore[attr-defined]
 
     def changing(source: CampaignSettings) -> Any:
         chosen = choose(source)

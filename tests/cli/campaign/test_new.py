@@ -51,7 +51,7 @@ def test_the_odds_are_said_as_devices_say_them(run: Run, run_json: Callable[...,
     assert "höchstens 12,2-mal so wahrscheinlich" in odds["de"]
     assert ["de", "en"] == sorted(odds)
     assert [True, False] == [odds[language] in text for language in ("en", "de")]
-    assert "crowdveil share finds proportions" in text
+    assert "crowdveil share estimates their shares" in text
 
 
 def test_a_budget_that_promises_nothing_is_warned_of(run_json: Callable[..., dict[str, Any]]) -> None:

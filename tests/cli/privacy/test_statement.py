@@ -116,7 +116,7 @@ def test_the_worst_case_for_a_person_comes_first(run: Run, folder: Path) -> None
     send(run, "--epsilon", 1)
     paragraph = run("statement", "sent").stdout.split("\n\n")[2]
 
-    assert paragraph.startswith("Someone who held two sets of all answers of a worker")
+    assert paragraph.startswith("Someone who thought two sets of all answers of a worker")
 
 
 @pytest.mark.parametrize(("answers", "protects"), [(7, True), (8, False)])

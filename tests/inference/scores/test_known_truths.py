@@ -7,22 +7,22 @@ import pytest
 from scipy.stats import t
 
 from crowdveil.errors import ReportsError
-from crowdveil.inference.gold_draw import require_gold_is_start_of_draw, seeded_order_of_tasks, tasks_in_draw_order
+from crowdveil.inference.gold_draw import require_draw_start, seeded_order_of_tasks, tasks_in_draw_order
 from crowdveil.inference.stacking import (
     Regression,
-    features_with_weights_by_label,
     fit_regression,
+    label_features,
+    log_loss_warning,
     mixture_weights,
-    warning_if_gold_worsens_log_loss,
 )
 from crowdveil.quality.prediction_powered import (
     SQUARE,
     SampledValues,
+    binary_wilson_interval,
     interval_of_mean_difference,
     regression_coefficient,
     rogan_gladen,
     share_interval,
-    wilson_interval_of_binary_sample,
 )
 
 TASKS = [f"t{number}" for number in range(40)]
@@ -45,7 +45,7 @@ def test_the_order_does_not_depend_on_the_order_of_tasks_or_on_new_ones() -> Non
     assert order == [task for task in again if task != "new"]
     reports = np.ones(40, dtype=np.int64)
     reports[TASKS.index(order[0])] = 0
-    assert order[1:] == tasks_in_draw_order(TASKS, reports, 7)
+    assert order[1:] == tasks_in_draw_order(np.array(TASKS), reports, 7)
 
 
 def test_gaps_are_refused() -> None:
@@ -53,10 +53,10 @@ def test_gaps_are_refused() -> None:
     order = [TASKS[place] for place in seeded_order_of_tasks(TASKS, 7)]
     gold = dict.fromkeys(order[:12], "yes")
 
-    require_gold_is_start_of_draw(gold | {"unasked": "no"}, order, 7)
+    require_draw_start(gold | {"unasked": "no"}, order, 7)
     del gold[order[3]]
     with pytest.raises(ReportsError, match=f"1 are missing.*{order[3]}"):
-        require_gold_is_start_of_draw(gold, order, 7)
+        require_draw_start(gold, order, 7)
 
 
 GENERATOR = np.random.default_rng(3)
@@ -103,7 +103,7 @@ def test_the_intervals_hold_and_are_shorter(share: float) -> None:
     for _ in range(2000):
         at = source.permutation(400)[:50]
         low, high = share_interval(SampledValues(truths[at], predicted[at], float(predicted.mean()), 400))[1:]
-        only = wilson_interval_of_binary_sample(truths[at], 400)
+        only = binary_wilson_interval(truths[at], 400)
         held += low <= share <= high
         widths, alone = widths + high - low, alone + only.high - only.low
 
@@ -147,9 +147,7 @@ WEIGHTS = np.array([1.5, -0.5, 0.7, 0.0, -0.7])
 def simulated(tasks: int) -> tuple[np.ndarray, np.ndarray]:
     """Return features of three labels, two shared and three class biases, and truths drawn from the model."""
     rng = np.random.default_rng(1)
-    features = np.concatenate(
-        [rng.normal(size=(tasks, 3, 2)), features_with_weights_by_label(np.ones((tasks, 1)), 3)], axis=2
-    )
+    features = np.concatenate([rng.normal(size=(tasks, 3, 2)), label_features(np.ones((tasks, 1)), 3)], axis=2)
     shares = Regression(WEIGHTS, 0.0).probabilities(features)
     return features, (shares.cumsum(axis=1) > rng.random((tasks, 1))).argmax(axis=1)
 
@@ -188,12 +186,12 @@ def test_gold_that_makes_probabilities_worse_is_named_with_what_to_do() -> None:
     bad = np.where(np.eye(2)[truths] > 0, 0.6, 0.4)
     noisy = np.where((np.arange(40) % 4 < 2)[:, None], good, 1 - good)
 
-    (note,) = warning_if_gold_worsens_log_loss(bad, good, truths)
+    (note,) = log_loss_warning(bad, good, truths)
     assert "log-loss 0.511 on gold tasks that are held out, 0.223 without" in note
     assert "Leave gold out" in note
     assert (
         ()
-        == warning_if_gold_worsens_log_loss(good, bad, truths)
-        == warning_if_gold_worsens_log_loss(noisy, 1 - noisy, truths)
-        == warning_if_gold_worsens_log_loss(bad, bad, truths)
+        == log_loss_warning(good, bad, truths)
+        == log_loss_warning(noisy, 1 - noisy, truths)
+        == log_loss_warning(bad, bad, truths)
     )

@@ -46,8 +46,8 @@ class Prior:
             raise self._error("prior probabilities must be at most 1", above, hint=EXAMPLE)
         wrong = [label for label, share in self.probabilities.items() if not share > 0]
         if wrong:
-            rule = "prior probabilities must be positive: a report can contradict a 0"
-            raise self._error(rule, wrong, hint="Give a label that hardly occurs a small probability, such as 1e-6.")
+            rule = "prior probabilities must be positive: no report can overrule a prior of 0"
+            raise self._error(rule, wrong, hint="Give a rare label a small probability, such as 1e-6.")
         total = float(sum(self.probabilities.values()))
         if not abs(total - 1) < SUM_TOLERANCE:
             rule = f"prior probabilities must sum to 1, not to {total:.9g}"

@@ -12,7 +12,7 @@ from string import Template
 from typing import Any
 
 from crowdveil.answers.spreadsheets.sheets import sheet_or_file_text
-from crowdveil.answers.write_reports import warning_of_names_read_as_formulas
+from crowdveil.answers.write_reports import formula_names_warning
 from crowdveil.campaign.files.curator_key import key_path, new_curator_key
 from crowdveil.campaign.files.folder import (
     CAMPAIGN_FILE,
@@ -27,7 +27,7 @@ from crowdveil.campaign.planning.chosen_mechanism import ChosenMechanism, mechan
 from crowdveil.campaign.planning.expected_error import (
     ExpectedError,
     OnSimulation,
-    predict_error_with_and_without_protection,
+    predict_errors,
 )
 from crowdveil.campaign.rules.assignment_part import AssignmentPart
 from crowdveil.campaign.rules.document import Campaign
@@ -111,7 +111,7 @@ def create_campaign(
         ReportsError: a file of tasks, workers or a prior is damaged.
         CampaignError, CertificateError: the campaign is too large, or a label cannot be named in a certificate.
     """
-    require_absent_or_empty_folder(folder)
+    require_empty_folder(folder)
     source = read_settings(settings, sheet_or_file_text)
     _require_day_left(source.closes, datetime.now(UTC).date())
     prior = _prior_bytes(source)
@@ -157,10 +157,7 @@ def _questions_with_expected_errors(
     for number, (one, part) in enumerate(zip(chosen, campaign.by_question, strict=True)):
         mechanism = mechanisms[number]
         sent = [mechanism] if part.groups is None else list(map(Designed.from_channel, part.channels))
-        predicted = (
-            predict_error_with_and_without_protection(one.source, each, method=one.method, on_simulation=on_simulation)
-            for each in sent
-        )
+        predicted = (predict_errors(one.source, each, method=one.method, on_simulation=on_simulation) for each in sent)
         expected = max(predicted, key=lambda error: error.protected.error)
         found.append(
             CreatedQuestion(
@@ -194,7 +191,7 @@ def write_new_campaign_folder(
     Raises:
         SettingsError: the folder is not new, or cannot be written.
     """
-    require_absent_or_empty_folder(folder)
+    require_empty_folder(folder)
     contents = {CAMPAIGN_FILE: campaign.to_bytes()}
     contents |= {f"{PARTS_FOLDER}/{number:04}.json": part.to_bytes() for number, part in enumerate(parts)}
     contents |= {f"{PICTURES_FOLDER}/{digest}": data for digest, data in (pictures or {}).items()}
@@ -234,7 +231,7 @@ def write_template(path: Path) -> None:
             raise SettingsError("settings are written into a new file", value=str(path), hint=hint) from None
 
 
-def require_absent_or_empty_folder(folder: Path) -> None:
+def require_empty_folder(folder: Path) -> None:
     """Raise SettingsError unless a folder is absent or empty."""
     if os.path.lexists(folder) and not (folder.is_dir() and not folder.is_symlink() and not any(folder.iterdir())):
         raise SettingsError(
@@ -296,7 +293,7 @@ def _warnings(campaign: Campaign, asked: Sequence[CreatedQuestion]) -> tuple[str
         found += [f"Question {number}: {error}" if len(asked) > 1 else error] * bool(error)
     if campaign.language.partition("-")[0] not in PAGE_LANGUAGES:
         found.append(f"The page has no messages in {campaign.language!r}: they are shown in English.")
-    found += warning_of_names_read_as_formulas("csv", asked[0].source.names)
+    found += formula_names_warning("csv", asked[0].source.names)
     if campaign.min_reports == 1:
         found.append("With min_reports = 1 results of a single worker are released.")
     if campaign.participation == "public":

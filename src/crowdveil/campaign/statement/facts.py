@@ -16,7 +16,7 @@ MAX_CONSENT = 600
 YARDSTICK: Facts = (
     (
         "What an epsilon means",
-        "the most anyone can be sure, from 50 %: "
+        "how sure anyone can be, at most, starting from 50 %: "
         + ", ".join(
             f"{percent_rounded_up(Guarantee(epsilon=epsilon).largest_guess_probability)} at {epsilon:g}"
             for epsilon in (0.5, 1.0, 2.0, 4.0, 8.0)

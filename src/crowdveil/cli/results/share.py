@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from crowdveil.cli.display import progress_bar, shown_items_with_full_count
+from crowdveil.cli.display import progress_bar, truncate_items
 from crowdveil.cli.options import FILE_PATH, WORDS, option_group
 from crowdveil.cli.results.reports_argument import REPORTS, asked_options, open_reports, reports_options
 from crowdveil.cli.verb import Verb
@@ -188,9 +188,9 @@ def share(reports: NamedReports, out: Path | None, settings: ShareSettings) -> N
         "level": found.level,
         "simultaneous": found.simultaneous,
         "method": found.method,
-        "shares": shown_items_with_full_count(found.to_json(SHOWN_TASKS), len(found.tasks) * len(found.groups)),
-        "differences": shown_items_with_full_count(first_rows(found.differences, SHOWN), len(found.differences)),
-        "tests": shown_items_with_full_count(first_rows(found.tests, SHOWN), len(found.tests)),
+        "shares": truncate_items(found.to_json(SHOWN_TASKS), len(found.tasks) * len(found.groups)),
+        "differences": truncate_items(first_rows(found.differences, SHOWN), len(found.differences)),
+        "tests": truncate_items(first_rows(found.tests, SHOWN), len(found.tests)),
         "joint": None if joint is None else joint.to_json(),
         "regression": None if regression is None else regression.to_json(),
     }

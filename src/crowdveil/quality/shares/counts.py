@@ -94,7 +94,7 @@ class Cells:
             sums = np.bincount(key, each[worker], minlength=block.tasks * groups * listed)
             sums = sums.reshape(block.tasks, groups, listed)
             implicit = cells[model.task_group[block.first : block.stop]]
-            implicit = implicit - sums @ model.replaced_null_of_each_symbol()
+            implicit = implicit - sums @ model.replaced_nulls()
             parts.append(np.concatenate((sums, implicit), axis=2))
         return np.concatenate(parts)
 
@@ -129,7 +129,7 @@ class Cells:
         asked = np.zeros((size, model.implicit_null_count))
         silent = used & (chosen != NO_IMPLICIT_NULL)
         np.add.at(asked, (wide[silent], chosen[silent]), each[silent])
-        return np.concatenate((sums, asked - sums @ model.replaced_null_of_each_symbol()), axis=1)
+        return np.concatenate((sums, asked - sums @ model.replaced_nulls()), axis=1)
 
 
 def _moments_over_units(sums: NDArray[np.float64], groups: int) -> ReportSums:
@@ -156,7 +156,7 @@ def asked_cells(
     reports, kept = cells.reports, group != NO_GROUP
     if assignment is not None:
         workers = len(reports.workers)
-        task, worker = np.divmod(assignment.cells_in_codes_of_lists(reports.tasks, reports.workers), workers)
+        task, worker = np.divmod(assignment.recoded_cells(reports.tasks, reports.workers), workers)
         task, worker = task[kept[worker]], worker[kept[worker]]
         key = task * groups + group[worker]
         return np.bincount(key, minlength=len(reports.tasks) * groups).reshape(-1, groups)

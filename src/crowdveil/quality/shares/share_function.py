@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any, Unpack
 
 from crowdveil.answers.assignment import Assignment
-from crowdveil.answers.evidence import Evidence, channel_or_raise_if_unknown, sends_null_reports
+from crowdveil.answers.evidence import Evidence, require_known_channel, sends_null_reports
 from crowdveil.answers.frame_answers import ColumnKeywords
 from crowdveil.arguments import require_bool, require_number, require_whole_number
 from crowdveil.channels.alphabet import NULL
@@ -125,7 +125,7 @@ def cells_of_evidence(evidence: Evidence) -> Cells:
         ReportsError: protected reports without their channel, numbers without an alphabet, reports that the channel
             cannot send, unknown cells, or a worker with two reports on a task.
     """
-    reports, channel = evidence.reports, channel_or_raise_if_unknown(evidence, "share")
+    reports, channel = evidence.reports, require_known_channel(evidence, "share")
     if reports.alphabet is None:
         raise ReportsError(
             "shares are of labels, or of the values of a scale",

@@ -35,7 +35,7 @@ def copy_stdin(folder: Path, progress: Progress | None = None) -> Path:
     return path
 
 
-def copy_duckdb_table_as_parquet(database: str, table: str, folder: Path) -> Path:
+def copy_duckdb_table(database: str, table: str, folder: Path) -> Path:
     """Copy a table or view of a DuckDB file, its schema before a point if it has one, as Parquet; return its path.
 
     Raises:
