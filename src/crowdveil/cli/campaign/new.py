@@ -164,7 +164,7 @@ def _mechanism_and_error_rows(asked: CreatedQuestion, *, several: bool) -> list[
         ("mechanism", f"{asked.mechanism.name}{', recommended by the plan' if asked.planned else ''}"),
         *_report_symbol_rows_if_not_answers(campaign),
         ("expected", f"{error.error_name} {error_with_interval_text(error.protected)}"),
-        ("constant", f"{error.constant:.3g}, the best public one"),
+        ("constant", f"{error.constant:.3g}, the same answer for every task"),
         ("unprotected", error_with_interval_text(error.unprotected)),
         (
             "assumed",
