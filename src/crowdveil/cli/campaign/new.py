@@ -49,7 +49,7 @@ def init(out: Path) -> None:
 def new(settings: Path, out: Path, anyway: bool) -> None:
     """Make a campaign: check the settings, draw the assignment, write the files.
 
-    The SHA-256 of campaign.json names the campaign. Every device checks it; a changed campaign is another campaign. The
+    The SHA-256 of campaign.json names the campaign. Every device checks it, so a changed file is another campaign. The
     command prints what each worker is promised: epsilon of a single answer (cell) and of all answers, with
     participation.
 
