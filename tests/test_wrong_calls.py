@@ -69,7 +69,7 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "a class as method": (lambda: cv.aggregate(VOTES, DawidSkene), "Give an estimator: DawidSkene()."),
     "a number as method": (lambda: cv.aggregate(VOTES, 3), "method must be a name or an estimator, got 3"),
     "a misspelt method": (lambda: cv.aggregate(VOTES, "dawid-skeen"), "Did you mean 'dawid-skene'?"),
-    "an engine by name": (lambda: fit(engine="gpu"), "engine must be one of crowdveil.em.engines, got 'gpu'"),
+    "an engine by name": (lambda: fit(engine="gpu"), "engine must be an engine of crowdveil.em.engines, got 'gpu'"),
     "memory as text": (lambda: fit(memory="1XB"), "memory must be a whole number, got '1XB'"),
     "progress as text": (lambda: fit(progress="yes"), "progress must be True, False or a function"),
     "an assignment as a list": (lambda: fit(assignment=[(1, "v")]), "assignment must be an Assignment"),

@@ -40,7 +40,7 @@ seed refurl userlanguage distribution_channel distributionchannel collector_id n
 FIGURES = OTHER_COLUMNS.union(_FIGURES.split())
 """Names of columns about a respondent or a submission in the sheets of forms, which are no tasks."""
 MAX_WORDS = 4
-"""Most words of a column's name that tells of personal data; a longer one, or one that asks, is a task."""
+"""Largest number of words in the name of a column of personal data; a longer name, or one that asks, is a task."""
 DESCRIPTIONS = ('{"ImportId"', "Open-Ended Response")
 """Beginnings of cells in rows below a header that describe the columns."""
 
