@@ -95,7 +95,7 @@ def test_questions_whose_folders_clash_are_refused(questions: Path, refusal: Ref
     text = Path("both.csv").read_text("utf-8").replace(",size\n", ",Is it - clear\n").replace("it clear", "it - clear")
     Path("both.csv").write_text(text, "utf-8")
 
-    assert "each question needs a folder of its own" in refusal("infer", "both.csv", "--out", "found")
+    assert "the folders of questions must differ" in refusal("infer", "both.csv", "--out", "found")
     assert not Path("found").exists()
 
 

@@ -290,10 +290,10 @@ def _refuse_repeated_columns(frame: Any) -> None:
     repeated = [f"{count} columns {name!r}" for name, count in counts.items() if count > 1]
     if repeated:
         raise ReportsError(
-            "each column needs a name of its own",
+            "no two columns may have the same name",
             source=SOURCE,
             examples=", ".join(repeated),
-            hint="Rename or remove the others.",
+            hint="Rename or remove one of them.",
         )
 
 

@@ -143,7 +143,7 @@ def _task_column(export: ExportFile) -> str:
     named = [name for name in export.columns if normal_name(name) in TASK_NAMES]
     if len(named) != 1:
         raise ReportsError(
-            "a wide table must have one column with the name of tasks",
+            "a wide table must have exactly one column of task names",
             source=export.name,
             examples=", ".join(map(repr, named or export.columns[:COLUMNS_SHOWN])),
             hint=(
@@ -165,7 +165,7 @@ def _refuse_other_columns(workers: Sequence[str], source: str) -> None:
             examples=", ".join(map(repr, others[:5])),
             hint="A table with one row per answer needs no import: give it to infer or perturb."
             if is_long
-            else "Remove these columns (known truths go into a file of their own), or rename the workers.",
+            else "Remove these columns (known truths go into a separate file), or rename the workers.",
         )
 
 
