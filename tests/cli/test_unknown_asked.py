@@ -75,7 +75,7 @@ def test_half_a_list_is_not_enough(survey: Path, refusal: Refusal) -> None:
 
 def test_lists_beside_a_crowd_are_refused(survey: Path, refusal: Refusal) -> None:
     """A crowd.json lists those asked: other lists beside it are refused."""
-    assert "lists all who were asked" in refusal("share", "sent/reports.csv", *LISTS)
+    assert "lists of tasks and workers cannot be given" in refusal("share", "sent/reports.csv", *LISTS)
 
 
 def test_statement_and_page_refuse_them_too(survey: Path, refusal: Refusal, run: Run) -> None:

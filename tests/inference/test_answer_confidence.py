@@ -105,8 +105,8 @@ def test_gold_says_what_confidence_is_worth() -> None:
         f"{np.mean(gains):+.4f} nats (standard error {np.std(gains, ddof=1) / 120**0.5:.4f}) a task" in found.notes[-1]
     )
     assert (
-        f"on 120 known truths, of which the share {right[1]:.3f} is found with it, {right[0]:.3f} without it, "
-        f"{constant:.3f} by the best constant" in found.notes[-1]
+        f"on 120 known truths (share of right truths {right[1]:.3f} with it, {right[0]:.3f} without it, "
+        f"{constant:.3f} for the best constant)" in found.notes[-1]
     )
 
 

@@ -72,7 +72,7 @@ def crowd(tmp_path: Path) -> Evidence:
 
 def test_the_assumed_correlation_is_stated(crowd: Evidence) -> None:
     """The default says which correlation of errors its confidence assumes; a method without one says nothing."""
-    assert "have an assumed correlation of 0." in str(infer(crowd, Method()).confidence_note)
+    assert "assumed to have a correlation of 0." in str(infer(crowd, Method()).confidence_note)
     assert infer(crowd, Method(name="dawid-skene")).confidence_note is None
 
 
@@ -94,7 +94,7 @@ def test_agreement_beyond_the_model_lowers_confidence(tmp_path: Path) -> None:
     hard = written(tmp_path, 0.4)
     found, plain = infer(hard, Method()), HierarchicalDawidSkene().fit(hard.reports)
     assert "were copies, which lowers the confidence" in str(found.confidence_note)
-    assert "assumed correlation of 0.35" in str(found.confidence_note)
+    assert "assumed to have a correlation of 0.35" in str(found.confidence_note)
     assert found.estimate.confidence is not None
     assert plain.confidence is not None
     assert (found.estimate.confidence <= plain.confidence + 1e-12).all()
@@ -103,7 +103,7 @@ def test_agreement_beyond_the_model_lowers_confidence(tmp_path: Path) -> None:
     alike = written(tmp_path, 0.0)
     other = infer(alike, Method())
 
-    assert "have an assumed correlation of 0." in str(other.confidence_note)
+    assert "assumed to have a correlation of 0." in str(other.confidence_note)
     np.testing.assert_array_equal(HierarchicalDawidSkene().fit(alike.reports).posterior, other.estimate.posterior)
 
 

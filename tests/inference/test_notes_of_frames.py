@@ -34,7 +34,8 @@ CODED = {"task": [*range(6)] * 3, "worker": [w for w in "abc" for _ in range(6)]
 CASES = {
     "names": (SIMILAR, ("These are read as different tasks: 'Q1' (1 answer), 'q1' (1 answer), 'q1 ' (1 answer)",
                         "These are read as different workers: 'bob' (2 answers), 'bob ' (1 answer)",
-                        "If these are one, 1 answer of a worker to a task would be repeated, such as (q2, bob).")),
+                        "If these names mean the same, 1 answer of a worker to a task would be repeated, "
+                        "such as (q2, bob).")),
     "separators": (SHARED, ("Read as one label each: 'cat;dog', 'dog;cat'. If they are several choices, state the "
                             "separator: multiple=';'.",)),
 }  # fmt: skip

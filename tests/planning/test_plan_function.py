@@ -19,7 +19,7 @@ def test_a_stated_prior_is_public() -> None:
 
     assert 0.2 == pytest.approx(found.constant_error)
     assert found.campaign.prior_public
-    with pytest.raises(CrowdveilError, match=r"a probability to exactly the labels no, yes.*maybe"):
+    with pytest.raises(CrowdveilError, match=r"a probability to each of the labels no, yes.*maybe"):
         crowdveil.plan(LABELS, **SIZE, prior={"no": 0.8, "maybe": 0.2})
 
 

@@ -75,7 +75,7 @@ def test_behind_a_channel_only_intervals_count() -> None:
 def test_what_cannot_be_reviewed_is_refused(tmp_path: Path) -> None:
     """Protected reports without a channel, methods without intervals, and bounds outside (0, 1) are refused."""
     facts = Collection(mechanism="two-layer", description="two-layer", guarantee=Guarantee(epsilon=1.0))
-    with pytest.raises(ReportsError, match="noise looks like bad work"):
+    with pytest.raises(ReportsError, match="noise counts as a worker's errors"):
         review_workers(infer(evidence(answers(), collection=facts)))
     with pytest.raises(SettingsError, match="intervals"):
         review_workers(infer(answers(), Method(name="majority-vote")))

@@ -181,8 +181,8 @@ def _errors_as_report_errors(frame: Any, source: str = SOURCE) -> Iterator[None]
         if isinstance(error, ReportsError | SettingsError):
             raise
         raise ReportsError(
-            "a frame must be a pandas, Polars, Arrow or Dask table, a DuckDB relation or a dict of columns, whose "
-            "columns hold one kind of value each, text in UTF-8",
+            "a frame must be a pandas, Polars, Arrow or Dask table, a DuckDB relation or a dict of columns; each "
+            "column must hold one kind of value, and text must be UTF-8",
             source=source,
             examples=str(error).partition("\n")[0][:200] if _has_columns(frame) else type(frame).__name__,
             hint=MIXED_COLUMNS if _has_columns(frame) else NO_FRAME,
@@ -290,10 +290,10 @@ def _refuse_repeated_columns(frame: Any) -> None:
     repeated = [f"{count} columns {name!r}" for name, count in counts.items() if count > 1]
     if repeated:
         raise ReportsError(
-            "each column needs a name of its own",
+            "no two columns may have the same name",
             source=SOURCE,
             examples=", ".join(repeated),
-            hint="Rename or remove the others.",
+            hint="Rename or remove one of them.",
         )
 
 

@@ -218,9 +218,9 @@ def _method(method: str | None, max_steps: int | None, tolerance: float | None) 
 def infer(asked: InferOptions) -> None:
     """Infer the truth of every task and the quality of every worker.
 
-    REPORTS are files with the columns task, worker, and label (or value, for numbers), or exports of labelling tools;
-    or dataset:NAME. certificate.json (the channel) is read from the same folder; without one, reports are read as
-    answers. Writes truths.csv and workers.csv.
+    REPORTS are files with the columns task, worker, and label (or value, for numbers), exports of labelling tools, or
+    dataset:NAME (see data list). The channel is read from certificate.json in the same folder; without one, reports are
+    read as answers. The command writes truths.csv and workers.csv.
 
     \f
     Exports are recognised as in crowdveil import. In a table with a column question, each question is inferred by

@@ -191,7 +191,7 @@ def option_group(*declared: Callable[[Any], Any], heading: str | None = None) ->
 
 
 alphabet_options = option_group(
-    click.option("--labels", type=WORDS, help="Possible labels; in order with --ordered."),
+    click.option("--labels", type=WORDS, help="Possible labels; lowest first if --ordered."),
     click.option("--scale", type=GRID, help="Grid of possible numbers. [default of STEP: 1]"),
     click.option("--ordered", is_flag=True, help="The labels are in order of meaning (laplace, weighted-mean)."),
     heading=ANSWERS,

@@ -414,7 +414,7 @@ def plan_lines(made: Plan, data: dict[str, Any]) -> list[tuple[str, str]]:
     if data["merged_labels"] is not None:
         rows.append(("scale", merged_scale_text(data)))
     rows.append(("error", "share of wrong labels" if data["error_name"] == "error_rate" else "mean absolute error"))
-    rows.append(("constant", f"{made.constant_error:.3g}, the best public one"))
+    rows.append(("constant", f"{made.constant_error:.3g}, the same answer for every task"))
     unprotected = error_with_interval_text(made.unprotected)
     if made.by_budget:
         rows.append(("unprotected", f"{unprotected}, all tasks open to all workers"))

@@ -76,7 +76,7 @@ def _require_types(
         raise SettingsError("progress must be True, False or a function", value=progress, hint="True shows it.")
     if not (engine is None or hasattr(engine, "open")):
         raise SettingsError(
-            "engine must be one of crowdveil.em.engines", value=engine, hint="Such as Threads(4) or Dask()."
+            "engine must be an engine of crowdveil.em.engines", value=engine, hint="Such as Threads(4) or Dask()."
         )
     if memory is not None:
         require_whole_number("memory", memory, least=0, example="2_000_000_000 (bytes, 2 GB)")

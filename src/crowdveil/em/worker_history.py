@@ -191,7 +191,9 @@ class WorkerHistory:
         needed = "ability" if kind == "categorical" else "sigma"
         if self.quality_name != needed:
             raise SettingsError(
-                f"{method} needs a history of {needed}", value=self.quality_name, hint="Give one of the same kind."
+                f"{method} needs a history of {needed}",
+                value=self.quality_name,
+                hint="Give the workers.csv of a method of the same kind.",
             )
         if self.labels is not None and alphabet is not None and set(self.labels) != set(alphabet.names):
             raise SettingsError(

@@ -81,10 +81,11 @@ those of answers."""
 PSEUDO_TASKS = 2.0
 """Tasks without information that a posterior is the mean with, beside all tasks with answers: six say little."""
 TRUTH_DOUBT, NOISY_TRUTH_DOUBT = 0.5, 0.25
-"""Standard deviation of an ability from shared mistakes in the truths, relative to their mean doubt, and behind noise.
+"""Standard deviation of an ability that shared mistakes in the truths cause, relative to the mean doubt of the truths;
+the second one is for reports behind a channel.
 
-On the ten sets of `experiments/methods` intervals then hold 97 % of the time, on others that nothing was chosen on 84 %
-(with 0.3 on 93 % and 71 %)."""
+Intervals then hold 97 % of the time on the ten sets of `experiments/methods`, and 84 % on other sets, on which nothing
+was chosen. With 0.3 it was 93 % and 71 %."""
 DECIMALS = 12
 """Decimals of confusion matrices: rounding errors do not decide symmetric data."""
 

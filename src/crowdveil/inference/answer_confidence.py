@@ -78,7 +78,7 @@ class Worth:
         return min(self.over_plain.errors, self.over_random.errors) < -ERRORS
 
     def __str__(self) -> str:
-        return f"{self.over_plain} {self.measured}, and {self.over_random} over halves drawn at random"
+        return f"gain {self.over_plain} {self.measured}; {self.over_random} against halves drawn at random"
 
 
 def require_plain_answers(evidence: Evidence, **given: Any) -> None:
@@ -240,8 +240,8 @@ def _worth_on_gold(fits: list[Estimate], at: NDArray[np.int64], truths: NDArray[
     return Worth(
         over_plain=Gain.of_gains_on_tasks(halves - plain, task),
         over_random=Gain.of_gains_on_tasks(halves - random, task),
-        measured=f"a task on {len(at):,} known truths, of which the share {right[1]:.3f} is found with it, "
-        f"{right[0]:.3f} without it, {constant:.3f} by the best constant",
+        measured=f"a task on {len(at):,} known truths (share of right truths {right[1]:.3f} with it, "
+        f"{right[0]:.3f} without it, {constant:.3f} for the best constant)",
     )
 
 
@@ -273,7 +273,7 @@ def _worth_on_withheld_answers(
     return Worth(
         over_plain=Gain.of_gains_on_tasks(logs[1] - logs[0], block.task),
         over_random=Gain.of_gains_on_tasks(logs[1] - logs[2], block.task),
-        measured="an answer in the prediction of withheld answers",
+        measured="an answer, in the prediction of withheld answers",
     )
 
 

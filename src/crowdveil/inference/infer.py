@@ -418,7 +418,7 @@ def _require_history_of_report_workers(history: History, start: Start | None, ev
         raise ReportsError(
             "workers who were named by an address cannot have a history: their numbers hold within one import",
             source=history.source,
-            hint="Read both exports together, or give the workers names of their own in the labelling tool.",
+            hint="Read both exports together, or give each worker a name instead of an address in the labelling tool.",
         )
     if history.workers.aligned_answers(evidence.reports.workers) is None:
         raise ReportsError(

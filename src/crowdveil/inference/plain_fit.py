@@ -105,8 +105,8 @@ def assumption_behind_confidence(estimator: Estimator[Any, Any], dependence: Dep
     if not isinstance(estimator, HierarchicalDawidSkene):
         return None
     note = (
-        f"errors of two answers to a task have an assumed correlation of {estimator.error_correlation:g}; the true "
-        "one is unknown without gold"
+        "the errors of two answers to a task are assumed to have a correlation of "
+        f"{estimator.error_correlation:g}; only known truths (gold) can measure it"
     )
     if dependence is None:
         return note

@@ -207,7 +207,9 @@ class SharedSecretMechanism(Mechanism):
         most = self.answers or MAX_ANSWERS
         if not 1 <= cells <= most:
             raise SettingsError(
-                f"a worker sends 1..{most} cells", value=cells, hint="Raise the most cells of a worker."
+                f"a worker sends 1 to {most:,} cells",
+                value=cells,
+                hint="Raise the largest number of cells of a worker.",
             )
         cell = self._cell_guarantee(cells)
         if cells == 1:

@@ -269,7 +269,7 @@ def plan_campaign(
         SettingsError: a target that is not positive, no epsilon, or one that is not accepted.
     """
     if not 0 < target < math.inf:
-        raise SettingsError("the target error must be positive", value=target, hint="No inference is free of error.")
+        raise SettingsError("the target error must be positive", value=target, hint="Every inference has some error.")
     if not epsilons:
         raise SettingsError("a plan needs at least one epsilon", value=tuple(epsilons))
     ascending = tuple(sorted(set(epsilons)))

@@ -48,7 +48,7 @@ def finding_sentences(plan: Plan) -> list[str]:
     """Return the findings of a plan in sentences, the most important first."""
     if plan.constant_error <= plan.target_or_minus_infinity:
         return [
-            f"No answers are needed: the best public constant has an error of {plan.constant_error:.3g}, "
+            f"No answers are needed: the same answer for every task has an error of {plan.constant_error:.3g}, "
             f"no more than the target {plan.target_or_minus_infinity:g}."
         ]
     if plan.by_budget:
@@ -202,7 +202,7 @@ def _alternative_sentence(found: Alternative) -> str:
     at = f"{found.candidate} at epsilon {format_bound(found.mechanism.epsilon)} per answer"
     meets = f"{at} meets the target, {error_with_interval_text(found.prediction)}"
     if found.change == "public":
-        return f"Public participation: if it need not be private who answers which task, {meets}."
+        return f"Public participation: if everyone may know who answers which task, {meets}."
     return f"Assignment: {_assigned_workers_or_groups_clause(found.campaign)}, {meets}."
 
 

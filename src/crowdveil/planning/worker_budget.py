@@ -85,7 +85,7 @@ def _require_positive_budgets(campaign: PlannedCampaign, budgets: Sequence[float
     if not budgets or not all(0 < budget < math.inf for budget in budgets):
         raise SettingsError("budgets per worker must be positive", value=tuple(budgets), hint="Such as 1, 2, 5 and 10.")
     if target is not None and not 0 < target < math.inf:
-        raise SettingsError("the target error must be positive", value=target, hint="No inference is free of error.")
+        raise SettingsError("the target error must be positive", value=target, hint="Every inference has some error.")
     if campaign.assigned_per_task is not None:
         raise SettingsError(
             "budgets are planned over all assignments",

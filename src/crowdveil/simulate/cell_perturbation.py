@@ -59,7 +59,10 @@ def simulated_assignment(answers: Reports, per_task: int, source: Source) -> Ass
     """
     crowd, most = len(answers.workers), int(answers.per_task.max(initial=0))
     if not most <= per_task <= crowd:
-        raise SettingsError(f"per_task must be in {most}..{crowd} (most answers of a task, workers)", value=per_task)
+        raise SettingsError(
+            f"per_task must be in {most}..{crowd}: from the most answers to a task to the number of workers",
+            value=per_task,
+        )
     cells = []
     ends = np.concatenate(([0], np.cumsum(answers.per_task)))
     for task in range(len(answers.tasks)):

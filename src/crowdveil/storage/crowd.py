@@ -323,7 +323,7 @@ def crowd_if_digest_matches(crowd: CrowdRecord, path: Path, *, accept_edited: bo
         raise ReportsError(
             f"the {CROWD_FILE} of this folder belongs to {'a file of reports' if blocks else 'encoded blocks'}",
             source=str(path),
-            hint="Keep each collection in a folder of its own.",
+            hint="Keep each collection in its own folder.",
         )
     named = crowd.blocks_sha256 if blocks else crowd.reports_sha256
     found = read_blocks_seal(path) if blocks else content_digest(path)
@@ -335,7 +335,7 @@ def crowd_if_digest_matches(crowd: CrowdRecord, path: Path, *, accept_edited: bo
         f"reports must be unchanged since the {CROWD_FILE} of their folder was written",
         source=str(path),
         examples=f"SHA-256 {found}, {CROWD_FILE} names {named}",
-        hint="Keep the files of one collection together, in a folder of its own"
+        hint="Keep the files of one collection together, in its own folder"
         + advice("; if you edited the reports on purpose, add {accept_edited}", accept_edited=True)
         + ".",
     )

@@ -143,7 +143,7 @@ def question_folder_names(questions: Collection[str]) -> dict[str, str]:
     clashing = [question for question in questions if not spelt[question] or counts[spelt[question]] > 1]
     if clashing:
         raise SettingsError(
-            "each question needs a folder of its own, named by its letters and digits",
+            "the folders of questions must differ: each is named by the letters and digits of its question",
             value=clashing[:5],
             hint=f"Infer one question at a time{advice(' ({question})')}, or rename them.",
         )
@@ -162,7 +162,7 @@ def refuse_question_folders(folder: Path) -> None:
         raise ReportsError(
             NO_RESULTS,
             source=str(folder),
-            hint=f"Each question has a folder of its own; give one: {', '.join(questions)}.",
+            hint=f"Each question has its own folder; give one: {', '.join(questions)}.",
         )
 
 

@@ -305,7 +305,7 @@ def _read_report_file(
         raise ReportsError(
             f"a collection with a {CROWD_FILE} has one question",
             source=source.name if source.columns is None else source.columns.source,
-            hint="Leave the question out, and keep the files of each collection in a folder of its own.",
+            hint="Leave the question out, and keep the files of each collection in its own folder.",
         )
     options: Any = {"duplicates": reading.duplicates or "error", "merge_labels": reading.merge_labels}
     columns, notes = source.read_columns_and_notes(progress)
@@ -346,8 +346,8 @@ def _refuse_lists_beside_crowd(reading: EvidenceOptions) -> None:
     """Refuse lists of those asked where a crowd.json lists them."""
     for given in (reading.tasks, reading.workers):
         if given is not None:
-            rule = f"the {CROWD_FILE} of the reports lists all who were asked"
-            raise SettingsError(rule, value=str(given), hint="Leave the lists of tasks and workers out.")
+            rule = f"lists of tasks and workers cannot be given: the {CROWD_FILE} of the reports has them"
+            raise SettingsError(rule, value=str(given), hint="Leave them out.")
 
 
 def _read_assignment_named_by_crowd(path: Path, reports: Reports, crowd: CrowdRecord | None) -> Assignment | None:
@@ -422,7 +422,7 @@ def read_crowd_beside(path: Path) -> CrowdRecord | None:
         raise ReportsError(
             f"the {CROWD_FILE} of this folder belongs to sums, not to reports",
             source=str(path),
-            hint="Infer from sums.json, or keep each collection in a folder of its own.",
+            hint="Infer from sums.json, or keep each collection in its own folder.",
         )
     return crowd
 

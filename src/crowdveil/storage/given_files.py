@@ -206,7 +206,7 @@ def _all_columns_of_workers(found: Sequence[str], source: str) -> dict[str, str]
     repeated_names = [f"{count} columns {name!r}" for name, count in Counter(found).items() if count > 1]
     if repeated_names:
         raise ReportsError(
-            "a table of workers has one column of each name",
+            "no two columns of a table of workers may have the same name",
             source=source,
             examples=", ".join(repeated_names),
             hint="Rename or remove one of them.",

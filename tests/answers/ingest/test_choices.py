@@ -257,7 +257,7 @@ REFUSED = {
     "an object as worker": ('{"task": 1, "worker": {"id": 1}, "label": "x"}', "row 1: a worker must be a text"),
     "one name": (
         '{"task": "1", "worker": "a", "label": ["b|c", "d"]}\n{"task": "1|b", "worker": "a", "label": ["c", "d"]}',
-        r"separable at the \|. Found: '1\|b\|c'",
+        r"must differ when joined by \|. Found: '1\|b\|c'",
     ),
 }
 

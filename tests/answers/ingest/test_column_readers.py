@@ -429,7 +429,7 @@ def test_bytes_that_are_not_utf8_are_refused() -> None:
     """A frame with bytes that are no text is a clear error."""
     frame = pa.table({"task": [b"a\xff"], "worker": ["v"], "label": ["x"]})
 
-    with pytest.raises(ReportsError, match="text in UTF-8"):
+    with pytest.raises(ReportsError, match="text must be UTF-8"):
         Reports.from_frame(frame)
 
 

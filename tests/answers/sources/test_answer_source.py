@@ -250,7 +250,7 @@ def test_settings_of_a_layout_are_checked() -> None:
         Layout(delimiter=";;")
     with pytest.raises(SettingsError, match=r"must be 'label-studio', "):
         Layout(tool="excel")
-    with pytest.raises(SettingsError, match="answers are in one column"):
+    with pytest.raises(SettingsError, match="answers must be in one column"):
         ColumnNames(label="a", value="b")
 
 

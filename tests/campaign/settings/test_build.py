@@ -339,14 +339,14 @@ def test_each_question_can_have_its_own_mechanism_and_budget(write):
     [
         (BUDGET, [f"{LABELS}\n{TASKS}"], "2 to 64 times"),
         (f"{TASKS}\n{BUDGET}", [LABELS, GRADES + "\nprivacy = { budget_per_worker = 2 }"], "or none may have one"),
-        (f"{TASKS}\nprivacy = {{ mechanism = 'laplace', levels = [1, 2] }}", [LABELS, GRADES], "levels needs a"),
-        (f"{TASKS}\n{BUDGET}", [LABELS, GRADES + "\nprivacy = { prior = 'p.csv' }"], "prior needs a campaign"),
+        (f"{TASKS}\nprivacy = {{ mechanism = 'laplace', levels = [1, 2] }}", [LABELS, GRADES], "levels can have"),
+        (f"{TASKS}\n{BUDGET}", [LABELS, GRADES + "\nprivacy = { prior = 'p.csv' }"], "prior can have only"),
         (BUDGET, [f"{LABELS}\n{TASKS}", GRADES], "question 2.tasks is needed"),
         (f"{TASKS}\n{BUDGET}", [LABELS, GRADES + "\nshare = 2"], "question 2 has no setting 'share'"),
         (f"{TASKS}\n{BUDGET}", [LABELS, GRADES + '\nprivacy = { mechanism = "best" }'], "question 2.privacy.mech"),
         (f"{TASKS}\n{BUDGET}", [LABELS, ""], "question 2.answers is needed"),
         (f"{TASKS}\nprivacy = {{ mechanism = 'quantized-response', epsilon_per_answer = 1, cuts = [[1], [2]] }}",
-         [GRADES, GRADES], "groups of cuts need a campaign of one"),
+         [GRADES, GRADES], "groups of cuts can have only one"),
         (f"{TASKS}\n{BUDGET}\nservice = {{ url = 'https://a.org', purge_after_days = 3 }}\n"
          "relay = { operator = 'The library', least_batch = 2, unit = 'cell' }", [LABELS, GRADES], "relay"),
     ],

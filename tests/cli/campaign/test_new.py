@@ -88,9 +88,9 @@ def test_a_campaign_that_tells_nothing_is_asked_anyway_only(
     Path("campaign.toml").write_text(text, "utf-8")
     words = ("campaign", "new", "campaign.toml", "--out", "essays")
 
-    assert "must be at most 0.9 of that of the best public constant" in refusal(*words)
+    assert "must be at most 0.9 times that of the same answer for every task" in refusal(*words)
     assert not Path("essays").exists()
-    assert "of the best public constant" in run_json(*words, "--anyway")["warnings"][0]
+    assert "the same answer for every task has an error of" in run_json(*words, "--anyway")["warnings"][0]
 
 
 RELAY = 'relay = { operator = "The library", least_batch = 5, unit = "report" }\n'

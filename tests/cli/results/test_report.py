@@ -147,7 +147,7 @@ def test_declined_certificates_stay_declined(folder: Path, run: Run, run_json: R
     run("infer", "sent/reports.csv", "--no-certificate", "--out", "found")
 
     assert "none" == run_json("report", "found")["privacy"]
-    assert "noise looks like bad work" in refusal("review", "found")
+    assert "noise counts as a worker's errors" in refusal("review", "found")
 
 
 def changed(folder: Path) -> str:

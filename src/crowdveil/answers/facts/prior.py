@@ -68,7 +68,7 @@ class Prior:
         wrong = sorted(map(str, self.probabilities.keys() ^ set(names)))
         if wrong:
             labels = f"{len(names)} labels" if len(names) > 2 * SHOWN else f"labels {', '.join(names)}"
-            rule = f"the prior must give a probability to exactly the {labels}"
+            rule = f"the prior must give a probability to each of the {labels} and to no other"
             hint = "Give each label once, as it is written in the answers."
             if self.source:
                 raise ReportsError(rule, source=self.source, examples=", ".join(wrong[:SHOWN]), hint=hint)

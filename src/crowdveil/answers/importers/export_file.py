@@ -240,7 +240,7 @@ class ExportFile:
         repeated = sorted(name for name in set(wanted) if counts[name] > 1)
         if repeated:
             raise ReportsError(
-                "each column needs a name of its own",
+                "no two columns may have the same name",
                 source=self.name,
                 examples=", ".join(f"{counts[name]} columns {name!r}" for name in repeated),
                 hint="Rename the columns.",

@@ -40,7 +40,7 @@ seed refurl userlanguage distribution_channel distributionchannel collector_id n
 FIGURES = OTHER_COLUMNS.union(_FIGURES.split())
 """Names of columns about a respondent or a submission in the sheets of forms, which are no tasks."""
 MAX_WORDS = 4
-"""Most words of a column's name that tells of personal data; a longer one, or one that asks, is a task."""
+"""Largest number of words in the name of a column of personal data; a longer name, or one that asks, is a task."""
 DESCRIPTIONS = ('{"ImportId"', "Open-Ended Response")
 """Beginnings of cells in rows below a header that describe the columns."""
 
@@ -143,7 +143,7 @@ def _task_column(export: ExportFile) -> str:
     named = [name for name in export.columns if normal_name(name) in TASK_NAMES]
     if len(named) != 1:
         raise ReportsError(
-            "a wide table must have one column with the name of tasks",
+            "a wide table must have exactly one column of task names",
             source=export.name,
             examples=", ".join(map(repr, named or export.columns[:COLUMNS_SHOWN])),
             hint=(
@@ -165,7 +165,7 @@ def _refuse_other_columns(workers: Sequence[str], source: str) -> None:
             examples=", ".join(map(repr, others[:5])),
             hint="A table with one row per answer needs no import: give it to infer or perturb."
             if is_long
-            else "Remove these columns (known truths go into a file of their own), or rename the workers.",
+            else "Remove these columns (known truths go into a separate file), or rename the workers.",
         )
 
 

@@ -204,7 +204,7 @@ def refuse_equal_choice_tasks(names: Sequence[str], source: str) -> None:
         return
     twice = next(name for name, count in Counter(names).items() if count > 1)
     raise ReportsError(
-        f"names of tasks and choices must be separable at the {CHOICE_MARK}",
+        f"names of tasks and choices must differ when joined by {CHOICE_MARK}",
         source=source,
         examples=repr(twice),
         hint=f"Rename the choice, or the task, that has a {CHOICE_MARK} in its name.",

@@ -159,7 +159,7 @@ class ColumnNames:
     def __post_init__(self) -> None:
         if self.label is not None and self.value is not None:
             raise SettingsError(
-                "answers are in one column: give label= for labels or value= for numbers",
+                "answers must be in one column: give label= for labels or value= for numbers, not both",
                 value=(self.label, self.value),
             )
         given = [name for name in (self.task, self.worker, self.label, self.value, self.weight) if name is not None]

@@ -119,8 +119,8 @@ def notes_on_similar_names(task: CodedColumn, worker: CodedColumn) -> tuple[str,
     if repeated:
         first = min(repeated)
         notes.append(
-            f"If these are one, {number_of(len(repeated), 'answer')} of a worker to a task would be repeated, such as "
-            f"({task.names[first[0]]}, {worker.names[first[1]]})."
+            f"If these names mean the same, {number_of(len(repeated), 'answer')} of a worker to a task would be "
+            f"repeated, such as ({task.names[first[0]]}, {worker.names[first[1]]})."
         )
     return tuple(notes)
 

@@ -180,7 +180,7 @@ class AnswerSource:
                 raise ReportsError(
                     "private answers must be to one question, without a column of questions",
                     source=self.name,
-                    hint="Write the answers to the question, without that column, into a file of their own.",
+                    hint="Write the answers to the question, without that column, into a separate file.",
                 )
 
     def _roles_by_header_of_plain_table(self, file: ExportFile) -> dict[str, str] | None:

@@ -81,7 +81,7 @@ def _errors_as_report_errors(source: str, what: str, extra: str, thing: str, hin
         raise ReportsError(
             f"the Python package {error.name} is needed to read {what}",
             source=source,
-            hint=f"pip install 'crowdveil[{extra}]', and the package of a file system of its own, such as adlfs.",
+            hint=f"pip install 'crowdveil[{extra}]'. Some file systems need one more package, such as adlfs.",
         ) from error
     except Exception as error:
         raise ReportsError(

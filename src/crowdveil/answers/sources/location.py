@@ -189,5 +189,5 @@ def refuse_files_beside_companions(paths: Sequence[Path]) -> None:
                 raise ReportsError(
                     f"files of reports with a {name} are read one by one",
                     source=str(path),
-                    hint="Infer each collection by itself; move answers to a folder of their own.",
+                    hint="Infer each collection by itself; move answers to a separate folder.",
                 )

@@ -56,8 +56,8 @@ def require_worth_asking(source: CampaignSettings, expected: ExpectedError, *, q
     nearest = f"Any of these is enough: {'; '.join(found)}." if found else HOPELESS
     about = f"question {question[:100]!r}: " if question else ""
     raise SettingsError(
-        f"{about}the expected {expected.error_name} of a campaign must be at most {WORTH_ASKING:g} of that of the best "
-        f"public constant, {expected.constant:.3g}",
+        f"{about}the expected {expected.error_name} of a campaign must be at most {WORTH_ASKING:g} times that of "
+        f"the same answer for every task, {expected.constant:.3g}",
         value=float(f"{expected.protected.error:.3g}"),
         hint=f"{nearest}{advice(' {anyway} creates it.', anyway=True)}",
     )

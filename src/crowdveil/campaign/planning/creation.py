@@ -306,9 +306,8 @@ def _error_warning(expected: ExpectedError) -> str:
     error, constant, high = expected.protected.error, expected.constant, expected.protected.real_high
     if error < WORTH_ASKING * constant and high < constant:
         return ""
-    worst = "above" if high > constant else "no better"
-    real = f"; in a real crowd like the worst of the public sets it is {high:.2g}, {worst}"
+    real = f" In a real crowd like the worst of the public sets it is {high:.2g}."
     return (
-        f"The expected error is {error:.2g}, that of the best public constant {constant:.2g}"
-        f"{real if high >= constant else ''}. Raise epsilon, ask more workers, or ask about fewer tasks."
+        f"The expected error is {error:.2g}; the same answer for every task has an error of {constant:.2g}."
+        f"{real if high >= constant else ''} Raise epsilon, ask more workers, or ask about fewer tasks."
     )

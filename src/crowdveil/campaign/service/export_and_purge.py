@@ -52,7 +52,7 @@ def _accepted_reports_of_closed(store: Store, digest: bytes) -> tuple[Campaign, 
         raise SettingsError(
             "the reports of a relay are sealed: they are forwarded, not exported",
             value=campaign.name,
-            hint="The curator joins the batches: crowdveil campaign collect.",
+            hint="The curator joins the batches with crowdveil campaign collect.",
         )
     accepted = []
     for slot, body in store.reports_under_valid_links(digest):

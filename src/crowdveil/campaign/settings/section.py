@@ -200,5 +200,7 @@ def _check_budgets(common: Section, own: Sequence[Mapping[str, Any]]) -> None:
     for name in OF_ONE:
         if any(name in privacy for privacy in (common.all(), *own)):
             raise SettingsError(
-                f"privacy.{name} needs a campaign of one question", value=name, hint="Make a campaign of each question."
+                f"a campaign with privacy.{name} can have only one question",
+                value=name,
+                hint="Make a campaign of each question.",
             )

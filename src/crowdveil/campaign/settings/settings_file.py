@@ -194,11 +194,15 @@ def _require_compatible_questions(sources: Sequence[CampaignSettings]) -> None:
         raise SettingsError("no two questions may look alike", value=pair[0] if pair else texts)
     if sources[0].relay is not None:
         raise SettingsError(
-            "a relay needs a campaign of one question", value="relay", hint="Make a campaign of each question."
+            "a campaign with a relay can have only one question",
+            value="relay",
+            hint="Make a campaign of each question.",
         )
     for source in sources:
         if source.privacy.dealt_cuts:
-            raise SettingsError("groups of cuts need a campaign of one question", value=source.privacy.dealt_cuts)
+            raise SettingsError(
+                "a campaign with groups of cuts can have only one question", value=source.privacy.dealt_cuts
+            )
 
 
 def _parse_toml(path: Path) -> Mapping[str, object]:

@@ -76,9 +76,9 @@ def answer(
     """Answer the campaign at LINK on this computer; only a randomized report leaves it.
 
     The command checks the campaign against the link, and its tables in exact integers. It replaces each answer (a cell)
-    once by a random symbol; if participation is protected, it replaces each cell without an answer, too. It stores the
-    report, then sends it; until the service confirms it, this call and later ones send the same bytes again. The ledger
-    in the home folder adds up epsilon, the privacy loss, over all campaigns on this computer.
+    once with a random symbol; if participation is protected, it does so for each cell without an answer, too. It stores
+    the report, then sends it; until the service confirms it, this call and later ones send the same bytes again. The
+    ledger in the home folder adds up epsilon, the privacy loss, over all campaigns on this computer.
     """
     from crowdveil.campaign.device import answer_campaign
     from crowdveil.standalone.checks import epsilon, shown

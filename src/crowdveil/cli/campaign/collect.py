@@ -40,8 +40,8 @@ def collect(folder: Path, campaign: Path | None, key: Path | None, out: Path) ->
     FOLDER is not changed, and a second run writes the same bytes. With fewer reports than the campaign's least number,
     nothing is written.
 
-    With --key, FOLDER holds the batches of a relay. The command opens them and gives each report a number without
-    meaning.
+    With --key, FOLDER holds the batches of a relay. The command opens them and gives each report a number that says
+    nothing about who sent it.
     """
     from crowdveil.campaign.files.campaign_reports import EXPORT_FILES, export_folder_per_question, warning_of_formulas
     from crowdveil.campaign.files.curator_key import require_sealing

@@ -49,7 +49,7 @@ def init(out: Path) -> None:
 def new(settings: Path, out: Path, anyway: bool) -> None:
     """Make a campaign: check the settings, draw the assignment, write the files.
 
-    The SHA-256 of campaign.json names the campaign. Every device checks it; a changed campaign is another campaign. The
+    The SHA-256 of campaign.json names the campaign. Every device checks it, so a changed file is another campaign. The
     command prints what each worker is promised: epsilon of a single answer (cell) and of all answers, with
     participation.
 
@@ -164,7 +164,7 @@ def _mechanism_and_error_rows(asked: CreatedQuestion, *, several: bool) -> list[
         ("mechanism", f"{asked.mechanism.name}{', recommended by the plan' if asked.planned else ''}"),
         *_report_symbol_rows_if_not_answers(campaign),
         ("expected", f"{error.error_name} {error_with_interval_text(error.protected)}"),
-        ("constant", f"{error.constant:.3g}, the best public one"),
+        ("constant", f"{error.constant:.3g}, the same answer for every task"),
         ("unprotected", error_with_interval_text(error.unprotected)),
         (
             "assumed",

@@ -27,7 +27,7 @@ def purge(file: Path, database: str | None, yes: bool) -> None:
 
     CAMPAIGN is the campaign.json. If the campaign has a day of deletion, crowdveil campaign serve purges it from that
     day on. The campaign's hash, its state and the number of reports stay, so that it cannot be served again. The files
-    of the database are then rewritten. If another connection prevents this, the exit status is 1: run the command
+    of the database are then rewritten. If another connection prevents this, the exit code is 1: run the command
     again. Run it again after an interrupt, too. The campaign's folder, exported files and backups of the database are
     not touched: delete them yourself.
     """

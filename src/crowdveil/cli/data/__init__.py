@@ -28,4 +28,7 @@ SUBCOMMANDS: tuple[click.Command, ...] = (
     short_help="List data sets; encode reports, draw gold, release claims, export truths.",
 )
 def data() -> None:
-    """List the public data sets of real answers in the folder CROWDVEIL_DATA, and make files from other files."""
+    """List the public data sets of real answers in the folder CROWDVEIL_DATA, and prepare files.
+
+    The other commands encode reports, assign tasks, draw gold, release synthetic claims and export truths.
+    """

@@ -47,9 +47,9 @@ def assign(
     assigned cells only, and protected participation hides which of these a worker skipped. A worker then loses epsilon
     per assigned cell instead of per task, and the reports contain no noise from other cells.
 
-    With --budget and --epsilon, each worker gets as many tasks as the budget allows; with --delta, that is more than
-    the sum of the epsilons allows. With --gold, each worker gets gold tasks among these. How often a task is assigned
-    may show that it is gold.
+    With --budget and --epsilon, each worker gets as many tasks as the budget allows; with --delta, it allows more
+    tasks than the sum of the epsilons does. With --gold, each worker gets gold tasks among these. How often a task
+    is assigned may show that it is gold.
     """
     _refuse_conflicting_options(stated_options())
     from crowdveil.answers.assignment import affordable_workers_per_task, assignment_with_gold

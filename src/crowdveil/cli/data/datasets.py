@@ -45,10 +45,10 @@ def list_sets() -> None:
 @click.option("--from", "published", type=FOLDER, help="Folder of downloaded files: convert those of NAME, or of all.")
 @click.option("--out", type=FOLDER_PATH, help="Folder of the data sets. [default: CROWDVEIL_DATA]")
 def show_or_convert_sources(names: tuple[str, ...], published: Path | None, out: Path | None) -> None:
-    """Show the publisher, licence and SHA-256 of each data set that the exhibits read, and convert the files.
+    """Show the publisher, licence and SHA-256 of each data set of the experiments, and convert the published files.
 
-    Nothing is downloaded. Each SHA-256 is of the converted file on which the committed results were measured; the
-    SHA-256 of the published files are not known.
+    The command downloads nothing. Each SHA-256 is that of the converted file on which the committed results were
+    measured; those of the published files are not known.
     """
     from crowdveil.answers import published_sets
     from crowdveil.answers.datasets import data_directory

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 def import_answers(files: tuple[str, ...], layout: Layout, out: Path, form: TableForm | None) -> None:
     """Write the answers in the export of a labelling tool as a table with the columns task, worker and label.
 
-    TOOL is label-studio, argilla, toloka, mturk, prodigy, zooniverse, doccano (one file per annotator), wide (one row
+    TOOL is label-studio, argilla, toloka, mturk, prodigy, zooniverse, doccano (one file per annotator) or wide (one row
     per task, one column per worker; with --transpose the sheet of a form: one row per respondent). FILES are the export
     as the tool wrote it. Skipped and cancelled tasks have the label NULL: "no answer". Times, ratings and addresses are
     left out; the output lists their columns.

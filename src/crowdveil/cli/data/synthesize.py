@@ -92,7 +92,7 @@ settings_options = option_group(
         help="Release method, see above. [default: histogram or pooled-shape, by expected error]",
     ),
     click.option("--epsilon", type=EPSILON, required=True, help="Privacy loss of one unit, in nats."),
-    click.option("--records", type=COUNT, default=30, help="Synthetic claims per task, without privacy loss."),
+    click.option("--records", type=COUNT, default=30, help="Synthetic claims per task; their number costs no privacy."),
     click.option(
         "--unit",
         type=click.Choice(["claim", "worker"]),
@@ -166,7 +166,7 @@ def synthesize(
 
     A claim is one worker's number for one task. CLAIMS are files with the columns task, worker and value, or exports of
     labelling tools; or dataset:NAME. You hold all claims: the command protects what you publish, not what workers send
-    you. Epsilon is the loss of one claim (unit cell) or worker; participation is public by default. Writes
+    you. Epsilon is the privacy loss of one claim (unit cell) or worker; participation is public by default. Writes
     synthetic.csv and guarantee.json.
 
     \f

@@ -67,8 +67,8 @@ def account(
 
     A cell is one worker's answer to one task; a worker's loss is that of all cells together. With protected
     participation epsilon also hides whether a worker answered. With --delta the loss is also shown as (epsilon, delta),
-    and a --budget holds at this delta. With --shuffled another party mixes the reports on each task, and the curator
-    learns less.
+    and --budget is the epsilon at this delta. With --shuffled another party mixes the reports on each task, and the
+    curator learns less.
     """
     require_shuffled_options(shuffled, linked, delta)
     from crowdveil.design.mechanism_from_settings import (

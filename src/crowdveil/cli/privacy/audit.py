@@ -112,8 +112,8 @@ class AuditOptions:
     metavar="TEXT",
     help="Command to audit, with {input} and perhaps {out}.",
 )
-@click.option("--input", "inputs", multiple=True, metavar="X", help="Input of a command.")
-@click.option("--neighbour", "others", multiple=True, metavar="Y", help="Neighbour of the input.")
+@click.option("--input", "inputs", multiple=True, metavar="X", help="First input of the command.")
+@click.option("--neighbour", "others", multiple=True, metavar="Y", help="Second input, a neighbour of the first.")
 @option_group(participation_option, heading="Mechanism")
 @setting_options
 @expectation_options
@@ -121,11 +121,11 @@ class AuditOptions:
 def audit(asked: AuditOptions) -> None:
     """Test a privacy claim: try to refute it.
 
-    Exit codes: 0 not refuted; 1 refuted, or invalid file; 2 usage; 3 not run.
+    TARGET is a mechanism, a certificate.json or a campaign.json. --command audits whole commands instead: exit codes,
+    text, and bytes, modes and links of files. A finite channel is compared exactly. Of anything else, many outputs are
+    drawn; they give a lower bound on epsilon of a cell or worker.
 
-    TARGET is a mechanism, a certificate.json or campaign.json. With --command whole commands are audited: exit codes,
-    text, and bytes, modes and links of files. Finite channels are compared exactly. For the rest, many outputs are
-    drawn; the result is a lower bound on epsilon of a cell or worker.
+    Exit codes: 0 not refuted; 1 refuted, or invalid file; 2 usage; 3 not run.
 
     \f
     The draws of each pair of inputs are split in half. Events are searched on one half; the bound is computed on the

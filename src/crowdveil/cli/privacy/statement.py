@@ -32,7 +32,7 @@ def statement(
 ) -> None:
     """Print the privacy statement of SOURCE: a folder of reports or results, a certificate.json or a campaign.json.
 
-    The heading has date, version and responsible party. The paragraph begins with the worst case for a person. It
+    The heading has date, version and responsible party. The text below it begins with the worst case for a person. It
     states the mechanism and its parameters, epsilon of a single answer (cell), of a worker and of the whole collection,
     and the participation. A list names what is not covered. Epsilon is stated only with a certificate that was checked;
     the certificate of a folder is checked against its reports.

@@ -43,9 +43,9 @@ NAMES = {"agreement": "equal answers", "difference": "difference"}
 def agreement(reports: NamedReports, out: Path | None, level: float) -> None:
     """Show the agreement of workers: Krippendorff's alpha, kappa and the share of equal answers.
 
-    REPORTS is what infer reads, a file with the columns task, worker, and label (or value, for numbers); dataset:NAME;
-    or the folder that infer wrote. Alpha and kappa are 1 if all answers to a task are equal, and 0 if answers agree no
-    more than by chance.
+    REPORTS is what infer reads (a file with the columns task, worker, and label or, for numbers, value; or
+    dataset:NAME), or the folder that infer wrote. Alpha and kappa are 1 if all answers to a task are equal, and 0 if
+    answers agree no more than by chance.
 
     \f
     Alpha is nominal for labels, also ordinal for ordered labels (--labels A,B,C --ordered), and interval for numbers.

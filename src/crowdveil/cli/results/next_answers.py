@@ -35,7 +35,9 @@ NOBODY = "every worker who can be asked has answered every task: name others wit
     main_options=("budget", "adjudicate", "out", "workers", "per_worker", "gold", "as_json"),
     short_help="List the next answers to ask for, by expected gain.",
 )
-@click.option("--budget", type=COUNT, help="Number of answers; with --adjudicate, of tasks. [default there: all]")
+@click.option(
+    "--budget", type=COUNT, help="Number of answers to ask for; with --adjudicate, of tasks to list (default: all)."
+)
 @click.option("--adjudicate", is_flag=True, help="List the tasks that a person should decide instead, with reasons.")
 @click.option(
     "--below",
@@ -48,9 +50,11 @@ NOBODY = "every worker who can be asked has answered every task: name others wit
 @click.option(
     "--per-worker",
     type=COUNT,
-    help="Largest number of answers of a worker. [default: three times an even share of the budget]",
+    help="Largest number of answers to ask of one worker. [default: three times an even share of the budget]",
 )
-@click.option("--gold", metavar="FILE", help="List the next tasks of this draw of gold instead (data draw-gold).")
+@click.option(
+    "--gold", metavar="FILE", help="Instead, list the next tasks to label as gold; FILE is that of data draw-gold."
+)
 @click.option("--method", type=NameChoice(METHOD_NAMES), help="Estimator, as in infer.")
 @truths_option
 @history_option
@@ -195,7 +199,11 @@ def _rows_to_print(data: dict[str, Any]) -> list[tuple[str, str]]:
     )
     return [
         ("method", data["method"]),
-        *([("gold", f"{data['gold']:,} tasks with a known truth, which are not asked")] if data["gold"] else []),
+        *(
+            [("gold", f"{data['gold']:,} tasks with a known truth; no answers to them are asked for")]
+            if data["gold"]
+            else []
+        ),
         ("expected error", f"{now} per task now; after these answers, {less}"),
         *([("epsilon", loss)] if loss else []),
         ("per worker", f"at most {data['per_worker']:,}"),

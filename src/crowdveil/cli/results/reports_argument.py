@@ -51,7 +51,7 @@ NOT_OF_PANELS = (
 """Options that do not go with truths of their own."""
 
 truths_option = click.option(
-    "--truths", type=WORDS, help="Truths, if not the labels of the answers; the lowest answers map to the first."
+    "--truths", type=WORDS, help="Labels of the truths, if answers have others; low answers mean the first."
 )
 history_option = click.option("--history", type=FILE_PATH, help="Earlier quality of workers, as in infer.")
 certificate_option = click.option(

@@ -27,7 +27,7 @@ USUAL_STRENGTH, MAX_STRENGTH = 20.0, 200.0
 USUAL_PAIRS = 30.0
 """Pseudo-pairs of answers, from rows of the usual strength: what few answers say of r counts less."""
 MAX_WORKERS = 2000
-"""Upper bound of the workers, evenly spaced, that the strength is learned from."""
+"""Largest number of workers, evenly spaced, from whom the strength is learned."""
 TINY = 1e-12
 
 

@@ -44,8 +44,11 @@ from crowdveil.inference.stacking import cross_validate_gold, log_loss_warning
 
 MAX_GRADES, BINS = 24, 10
 """Largest number of different answers with a column each in the tables, and equal parts of more numbers."""
-CONFIDENCE = "probabilities are fitted to {} gold tasks, if these are drawn at random"
-UNCHECKED = "errors of two answers to a task have an assumed correlation of 0.25; the true one is unknown without gold"
+CONFIDENCE = "probabilities are fitted to {} gold tasks; they hold only if these tasks were drawn at random"
+UNCHECKED = (
+    "the errors of two answers to a task are assumed to have a correlation of 0.25; only known truths (gold) can "
+    "measure it"
+)
 UNSETTLED = (
     "NOT CONVERGED after {} steps: the answers barely distinguish the truths. More answers or fewer truths help{}."
 )

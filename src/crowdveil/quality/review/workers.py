@@ -100,7 +100,7 @@ def refuse_reports_without_channel(evidence: Evidence) -> None:
     """
     if evidence.channel is None and evidence.collection is not None:
         raise ReportsError(
-            "protected reports need their channel, or noise looks like bad work",
+            "protected reports need their channel: without it, a device's noise counts as a worker's errors",
             source="reports",
             examples=evidence.no_channel_reason,
             hint="Keep certificate.json and crowd.json next to the reports.",
