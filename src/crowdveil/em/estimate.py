@@ -191,8 +191,8 @@ class Estimate:
         task_parameters: estimates of parameters that each task has of its own, by name, each of shape (tasks,).
         state: learned parameters, for `fit(..., warm_start=)`; None without an EM loop.
         original: names and types of the columns of the frame of answers; None for other sources.
-        decision: label code of each truth, shape (tasks,), where costs decide (`evaluation.decisions`); None for the
-            most probable labels.
+        decision: label code of each truth, shape (tasks,), where costs decide (`inference.scores.decisions`); None
+            for the most probable labels.
         expected_cost: expected cost of each decision, shape (tasks,); None without costs.
         undecided: tasks whose truth stays empty, shape (tasks,); None if there are none.
         gold: tasks whose truth was known and guided the fit, shape (tasks,); None if there are none.

@@ -1,7 +1,7 @@
 """Matrix factorization, corrected: a noisy vector of integers per worker, with exact epsilon.
 
 Sun et al. 2018, section V, send the minimiser of a perturbed loss, which does not protect participation (see
-`matrix_factorization_published`). Here the worker sends the sufficient statistic b = sum_j v_j (a_j - c), which has
+`published.matrix_factorization`). Here the worker sends the sufficient statistic b = sum_j v_j (a_j - c), which has
 bounded sensitivity, with discrete Laplace noise. All numbers are integers: answers in half steps of the scale from its
 midpoint c. The public profile v_j of a task is a unit vector. Proof:
 docs/explanation/mechanisms/matrix-factorization.md.
