@@ -228,7 +228,7 @@ def test_histories_that_do_not_fit_are_refused(earlier: Path, refusal: Refusal, 
 
     assert "no worker of the reports" in refusal(*given, "strangers.csv")
     assert "no worker of the reports" in refusal(*given, "none.csv")
-    assert "no two columns of a history may have the same name" in refusal(*given, "twice.csv")
+    assert "no two columns of a table of workers may have the same name" in refusal(*given, "twice.csv")
     assert "cannot use a worker history" in refusal(*given, earlier, "--method", "majority-vote")
     assert "saved fit" in refusal(*given, earlier, "--save-fit", "fit.npz")
     assert "needs an ability" in refusal(*given, "labels.csv")

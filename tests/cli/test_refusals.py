@@ -97,7 +97,7 @@ REFUSED = {
     "infer labels.csv --memory 100": "memory must be at least",
     "infer labels.csv --engine threads --address tcp://10.0.0.1:8786": "the engine threads has no address",
     "infer labels.csv --out numbers.csv": "'numbers.csv'",
-    "infer labels.csv --prior other.csv": "exactly the labels",
+    "infer labels.csv --prior other.csv": "and to no other",
     "infer labels.csv --prior other.csv --method weighted-vote": "no prior",
     f"{RESPONSE.replace('out out', 'out numbers.csv')} --lists-from-answers": "'numbers.csv'",
     "next labels.csv --budget 2 --workers ann,bob": "CSV file with the column worker",
@@ -110,7 +110,7 @@ REFUSED = {
     f"{NUMBERS} --mechanism matrix-factorization-published": "dimensions",
     f"{RESPONSE.replace('randomized-response', 'matrix-factorization')}": "numeric answers",
     f"perturb labels.csv --mechanism two-layer --epsilon 1 --answers 3 --labels {','.join(LABELS)} {' '.join(LISTS)} "
-    "--out out": "1..3 cells",
+    "--out out": "1 to 3 cells",
     **{
         f"{ACCOUNT} --epsilon 1 {option} {ENORMOUS}": f"{option[2:]} must be from 1 to 1,000,000,000,000"
         for option in ("--tasks", "--rounds")
