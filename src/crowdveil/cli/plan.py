@@ -33,6 +33,7 @@ from crowdveil.cli.options import (
     participation_option,
     stated_options,
 )
+from crowdveil.cli.share_plan import SharePlanOptions, print_share_plan, share_options, share_plan_options
 from crowdveil.cli.verb import Verb, wants_json
 from crowdveil.display.counts import number_of
 from crowdveil.registry import PLAN_METHODS
@@ -146,9 +147,9 @@ expectation_options = option_group(
 
 @click.command(
     cls=Verb,
-    values={"alphabet": alphabet_of, "asked": PlanOptions},
+    values={"alphabet": alphabet_of, "survey": share_plan_options, "asked": PlanOptions},
     example=EXAMPLE,
-    main_options=("labels", "scale", "workers", "tasks", "participation_rate", "target", "epsilon", "out"),
+    main_options=("labels", "scale", "workers", "tasks", "participation_rate", "target", "epsilon", "share", "out"),
     short_help="Choose mechanism, epsilon and workers; predict the error.",
 )
 @click.option("--campaign", "settings", type=FILE_PATH, help="Settings file of a campaign, instead of options.")
@@ -187,8 +188,9 @@ expectation_options = option_group(
     metavar="NAME",
     help=f"Estimator: {', '.join(PLAN_METHODS)}. [default: by type of answers]",
 )
+@share_options
 @click.option("--out", type=FOLDER_PATH, help="Folder of the files.")
-def plan(asked: PlanOptions) -> None:
+def plan(asked: PlanOptions, survey: SharePlanOptions | None) -> None:
     """Predict the error of a campaign before it starts, and recommend mechanism, epsilon and number of workers.
 
     The error is the share of wrong labels, or the mean absolute error on a scale. Epsilon is the privacy loss of one
@@ -204,8 +206,16 @@ def plan(asked: PlanOptions) -> None:
     Campaigns are simulated with assumed workers and truths; truths are inferred as infer does. Each expected error has
     an interval for real crowds. The output ends with the commands that carry out the plan.
 
+    --share plans a survey: how wide the interval of a share is expected to be, by number of people and epsilon, and
+    how many people --half-width needs. Of the other options it takes --workers (people asked), --epsilon, --labels,
+    --participation and --out.
+
     --out writes plan.json and plan.svg, and prior.csv if a long scale was merged.
     """
+    if survey is not None:
+        names = ("alphabet", "workers", "epsilon", "participation", "out")
+        print_share_plan(survey, **{name: getattr(asked, name) for name in names})
+        return
     if asked.settings is None:
         _print_plan(_checked_plan(asked, None))
         return
