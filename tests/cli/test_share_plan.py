@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.campaign.planning.test_expected_share import survey_file
 from tests.cli.conftest import Run
 from tests.cli.test_json_output import check
 
@@ -43,3 +44,23 @@ def test_plan_of_a_share_as_text(run: Run) -> None:
 def test_options_that_do_not_go_with_a_share(run: Run, words: tuple[object, ...], message: str) -> None:
     """Options of truths are refused with --share, and those of a share without it."""
     assert message in run("plan", *words, code=2).stderr
+
+
+def test_surveys_are_planned_by_their_settings(run: Run) -> None:
+    """`plan --campaign` and `campaign new` of a survey say the half-width of a share, and no error of truths."""
+    path = survey_file(Path())
+    planned = json.loads(run("plan", "--campaign", path, "--json").stdout)
+    made = run("campaign", "new", path, "--out", "made").stdout
+
+    check(planned, "plan-share")
+    assert [one["people"] for one in planned["expected"]] == [400, 400]
+    assert "points of a share of 50%" in made
+    assert "wrong labels" not in made
+
+
+def test_json_of_a_new_survey(run: Run) -> None:
+    """The JSON document of a new survey has the expected intervals."""
+    document = json.loads(run("campaign", "new", survey_file(Path()), "--out", "made", "--json").stdout)
+
+    check(document, "campaign-new")
+    assert [one["share"] for one in document["survey"]["shares"]] == [0.1, 0.5]

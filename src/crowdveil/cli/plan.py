@@ -33,7 +33,14 @@ from crowdveil.cli.options import (
     participation_option,
     stated_options,
 )
-from crowdveil.cli.share_plan import SharePlanOptions, print_share_plan, share_options, share_plan_options
+from crowdveil.cli.share_plan import (
+    SharePlanOptions,
+    is_survey,
+    print_plan_of_settings,
+    print_share_plan,
+    share_options,
+    share_plan_options,
+)
 from crowdveil.cli.verb import Verb, wants_json
 from crowdveil.display.counts import number_of
 from crowdveil.registry import PLAN_METHODS
@@ -199,9 +206,9 @@ def plan(asked: PlanOptions, survey: SharePlanOptions | None) -> None:
     \f
     --campaign reads the settings file of `crowdveil campaign new`: answers, tasks, workers, participation, epsilon or
     budget, and the expected crowd. It also shows the error that `crowdveil campaign new` would expect. Other options
-    replace these settings in the plan. Without a target or budget, the target is 0.9 of the error of the best public
-    constant, which a campaign must meet. Several questions are planned one by one, each with its part of the budgets;
-    --out has a folder for each.
+    replace these settings in the plan. A survey is planned as by --share. Without a target or budget, the target is 0.9
+    of the error of the best public constant, which a campaign must meet. Several questions are planned one by one, each
+    with its part of the budgets; --out has a folder for each.
 
     Campaigns are simulated with assumed workers and truths; truths are inferred as infer does. Each expected error has
     an interval for real crowds. The output ends with the commands that carry out the plan.
@@ -223,7 +230,9 @@ def plan(asked: PlanOptions, survey: SharePlanOptions | None) -> None:
     from crowdveil.campaign.settings.settings_file import read_settings
 
     sources = read_settings(asked.settings, sheet_or_file_text).by_question
-    if len(sources) == 1:
+    if len(sources) == 1 and not stated_options() & {"target", "budget", "method", "pilot"} and is_survey(sources[0]):
+        print_plan_of_settings(sources[0], asked.out)
+    elif len(sources) == 1:
         _print_plan(_checked_plan(_with_settings(asked, sources[0]), sources[0]))
     else:
         _print_plans([_checked_plan(one, source) for one, source in _options_by_question(asked, sources)])

@@ -21,6 +21,7 @@ from crowdveil.cli.verb import wants_json
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from crowdveil.campaign.settings.settings_file import CampaignSettings
     from crowdveil.channels.alphabet import Alphabet
     from crowdveil.channels.guarantee import Participation
     from crowdveil.planning.share_plan import SharePlan
@@ -108,6 +109,34 @@ def print_share_plan(
     print_result(data, [*_share_plan_rows(made), *written, *row_of_replaced_files(replaced)])
     if not wants_json():
         _print_expected(made)
+
+
+def is_survey(source: CampaignSettings) -> bool:
+    """Return whether a campaign is a survey by randomized response."""
+    from crowdveil.campaign.planning.chosen_mechanism import mechanism_of_campaign_settings
+    from crowdveil.campaign.planning.expected_share import people_of_survey
+    from crowdveil.mechanisms import RandomizedResponse
+
+    if people_of_survey(source) is None:
+        return False
+    return isinstance(mechanism_of_campaign_settings(source).device_mechanism, RandomizedResponse)
+
+
+def print_plan_of_settings(source: CampaignSettings, out: Path | None) -> None:
+    """Print the plan of a survey by its settings, for the share with the widest interval."""
+    from crowdveil.campaign.planning.chosen_mechanism import mechanism_of_campaign_settings
+    from crowdveil.campaign.planning.expected_share import people_of_survey
+    from crowdveil.quality.shares.share_function import LEVEL
+
+    mechanism = mechanism_of_campaign_settings(source).device_mechanism
+    print_share_plan(
+        SharePlanOptions(share=0.5, response=source.expected.answered, level=LEVEL, half_width=None),
+        alphabet=source.alphabet,
+        workers=people_of_survey(source),
+        epsilon=(mechanism.guarantee.epsilon,),
+        participation=source.participation,
+        out=out,
+    )
 
 
 def _share_plan_rows(made: SharePlan) -> list[tuple[str, str]]:
