@@ -56,7 +56,8 @@ def test_bars_of_everyone_and_of_groups() -> None:
 
     assert page.count('class="whisker"') == 3
     assert "yes, by year" in texts
-    assert "p = 0.000 for the hypothesis that all groups have the same share" in texts
+    assert "p < 0.001 for the hypothesis that all groups have the same share" in texts
+    assert "Groups and weights of people are taken to be public" in texts
     assert "truth: " not in texts
 
 

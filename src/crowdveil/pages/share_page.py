@@ -148,7 +148,8 @@ def _test_sentence(test: GroupTest) -> str:
     about = f"The share of {quoted(test.label)} by {test.by}"
     if np.isnan(test.p_value):
         return f"{about}: a difference cannot be tested with these reports."
-    return f"{about}: p = {test.p_value:.3f} for the hypothesis that all groups have the same share."
+    value = "< 0.001" if test.p_value < 0.001 else f"= {test.p_value:.3f}"
+    return f"{about}: p {value} for the hypothesis that all groups have the same share."
 
 
 def _difference_sentence(one: Difference) -> str:
@@ -163,6 +164,8 @@ def _level_sentences(shares: Shares) -> Iterator[str]:
         if shares.simultaneous
         else f"Each interval holds by itself with {100 * shares.level:g} %; of many, some do not hold."
     )
+    if len(shares.groups) > 1 or shares.weighted:
+        yield "Groups and weights of people are taken to be public: the statement of privacy does not cover them."
     if shares.channel_used:
         yield "Reports are randomized; shares and intervals are corrected for the noise, so the intervals are wider."
 
