@@ -166,6 +166,7 @@ def test_what_nonresponse_can_hide() -> None:
     found = crowdveil.share(answers, tasks=["q"], workers=workers)["q", "yes"]
 
     assert (0.2, 0.4) == (found.lowest, found.highest)
+    assert (0.4, 1 / 7) == (found.with_response_ratio(0.5), found.with_response_ratio(2.0))
     assert (100, 80) == (found.asked, found.reports)
 
 

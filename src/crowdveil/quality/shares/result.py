@@ -54,6 +54,14 @@ class Share(NamedTuple):
     asked: int
     reports: int
 
+    def with_response_ratio(self, ratio: float) -> float:
+        """Return the share among all who were asked, if people of this label answered `ratio` times as often as others.
+
+        logit of it = logit of the unclipped share, held in [0, 1], minus ln ratio; no report can tell the ratio.
+        """
+        held = min(max(self.unclipped, 0.0), 1.0)
+        return held / (held + ratio * (1 - held))
+
 
 class Group(NamedTuple):
     """Group of workers: public column and its value; both empty for everyone."""
