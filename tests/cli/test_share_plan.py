@@ -64,3 +64,12 @@ def test_json_of_a_new_survey(run: Run) -> None:
 
     check(document, "campaign-new")
     assert [one["share"] for one in document["survey"]["shares"]] == [0.1, 0.5]
+
+
+def test_options_replace_settings_of_a_survey(run: Run) -> None:
+    """People and epsilons on the command line replace those of the settings; a target error asks for truths."""
+    words = ("plan", "--campaign", survey_file(Path()))
+    planned = json.loads(run(*words, "--workers", 100, "--epsilon", "1,3", "--json").stdout)
+
+    assert [(one["people"], one["epsilon"]) for one in planned["expected"]] == [(100, 1.0), (100, 3.0), (100, None)]
+    assert "share of wrong labels" in run(*words, "--target-error", 0.2).stdout

@@ -60,6 +60,8 @@ FILE, PICTURE, PRIOR = "plan.json", "plan.svg", "prior.csv"
 """Names of the files; the last one is the prior of merged labels."""
 FOR_ONE_QUESTION = ("labels", "scale", "ordered", "prior", "ability", "sigmas", "pilot", "gold", "target", "method")
 """Options that do not go with several questions."""
+TRUTH_OPTIONS = frozenset(FOR_ONE_QUESTION).union(("budget", "tasks", "participation", "participation_rate"))
+"""Options with which the settings of a survey are planned as a campaign that asks for truths."""
 OF_A_QUESTION = ("campaign", "error_name", "target_error", "constant_error", "verdict", "recommended")
 """What JSON has of each of several questions; its plan.json has all."""
 
@@ -230,8 +232,8 @@ def plan(asked: PlanOptions, survey: SharePlanOptions | None) -> None:
     from crowdveil.campaign.settings.settings_file import read_settings
 
     sources = read_settings(asked.settings, sheet_or_file_text).by_question
-    if len(sources) == 1 and not stated_options() & {"target", "budget", "method", "pilot"} and is_survey(sources[0]):
-        print_plan_of_settings(sources[0], asked.out)
+    if len(sources) == 1 and not stated_options() & TRUTH_OPTIONS and is_survey(sources[0]):
+        print_plan_of_settings(sources[0], workers=asked.workers, epsilon=asked.epsilon, out=asked.out)
     elif len(sources) == 1:
         _print_plan(_checked_plan(_with_settings(asked, sources[0]), sources[0]))
     else:

@@ -122,8 +122,13 @@ def is_survey(source: CampaignSettings) -> bool:
     return isinstance(mechanism_of_campaign_settings(source).device_mechanism, RandomizedResponse)
 
 
-def print_plan_of_settings(source: CampaignSettings, out: Path | None) -> None:
-    """Print the plan of a survey by its settings, for the share with the widest interval."""
+def print_plan_of_settings(
+    source: CampaignSettings, *, workers: int | None, epsilon: tuple[float, ...], out: Path | None
+) -> None:
+    """Print the plan of a survey by its settings, for the share with the widest interval.
+
+    Numbers of people and epsilons that are given replace those of the settings.
+    """
     from crowdveil.campaign.planning.chosen_mechanism import mechanism_of_campaign_settings
     from crowdveil.campaign.planning.expected_share import people_of_survey
     from crowdveil.quality.shares.share_function import LEVEL
@@ -132,8 +137,8 @@ def print_plan_of_settings(source: CampaignSettings, out: Path | None) -> None:
     print_share_plan(
         SharePlanOptions(share=0.5, response=source.expected.answered, level=LEVEL, half_width=None),
         alphabet=source.alphabet,
-        workers=people_of_survey(source),
-        epsilon=(mechanism.guarantee.epsilon,),
+        workers=workers or people_of_survey(source),
+        epsilon=epsilon or (mechanism.guarantee.epsilon,),
         participation=source.participation,
         out=out,
     )
