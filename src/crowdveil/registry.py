@@ -225,6 +225,7 @@ PUBLIC_MODULES: Mapping[str, str] = {
     "next_answers": "quality.frames",
     "perturb": "simulate.frames",
     "plan": "planning.plan_function",
+    "plan_share": "planning.share_plan",
     "review": "quality.frames",
     "seeded": "randomness",
     "joint_share": "quality.shares.joint",

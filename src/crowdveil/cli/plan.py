@@ -33,6 +33,14 @@ from crowdveil.cli.options import (
     participation_option,
     stated_options,
 )
+from crowdveil.cli.share_plan import (
+    SharePlanOptions,
+    is_survey,
+    print_plan_of_settings,
+    print_share_plan,
+    share_options,
+    share_plan_options,
+)
 from crowdveil.cli.verb import Verb, wants_json
 from crowdveil.display.counts import number_of
 from crowdveil.registry import PLAN_METHODS
@@ -52,6 +60,8 @@ FILE, PICTURE, PRIOR = "plan.json", "plan.svg", "prior.csv"
 """Names of the files; the last one is the prior of merged labels."""
 FOR_ONE_QUESTION = ("labels", "scale", "ordered", "prior", "ability", "sigmas", "pilot", "gold", "target", "method")
 """Options that do not go with several questions."""
+TRUTH_OPTIONS = frozenset(FOR_ONE_QUESTION).union(("budget", "tasks", "participation", "participation_rate"))
+"""Options with which the settings of a survey are planned as a campaign that asks for truths."""
 OF_A_QUESTION = ("campaign", "error_name", "target_error", "constant_error", "verdict", "recommended")
 """What JSON has of each of several questions; its plan.json has all."""
 
@@ -146,9 +156,9 @@ expectation_options = option_group(
 
 @click.command(
     cls=Verb,
-    values={"alphabet": alphabet_of, "asked": PlanOptions},
+    values={"alphabet": alphabet_of, "survey": share_plan_options, "asked": PlanOptions},
     example=EXAMPLE,
-    main_options=("labels", "scale", "workers", "tasks", "participation_rate", "target", "epsilon", "out"),
+    main_options=("labels", "scale", "workers", "tasks", "participation_rate", "target", "epsilon", "share", "out"),
     short_help="Choose mechanism, epsilon and workers; predict the error.",
 )
 @click.option("--campaign", "settings", type=FILE_PATH, help="Settings file of a campaign, instead of options.")
@@ -187,8 +197,9 @@ expectation_options = option_group(
     metavar="NAME",
     help=f"Estimator: {', '.join(PLAN_METHODS)}. [default: by type of answers]",
 )
+@share_options
 @click.option("--out", type=FOLDER_PATH, help="Folder of the files.")
-def plan(asked: PlanOptions) -> None:
+def plan(asked: PlanOptions, survey: SharePlanOptions | None) -> None:
     """Predict the error of a campaign before it starts, and recommend mechanism, epsilon and number of workers.
 
     The error is the share of wrong labels, or the mean absolute error on a scale. Epsilon is the privacy loss of one
@@ -197,15 +208,23 @@ def plan(asked: PlanOptions) -> None:
     \f
     --campaign reads the settings file of `crowdveil campaign new`: answers, tasks, workers, participation, epsilon or
     budget, and the expected crowd. It also shows the error that `crowdveil campaign new` would expect. Other options
-    replace these settings in the plan. Without a target or budget, the target is 0.9 of the error of the best public
-    constant, which a campaign must meet. Several questions are planned one by one, each with its part of the budgets;
-    --out has a folder for each.
+    replace these settings in the plan. A survey is planned as by --share. Without a target or budget, the target is 0.9
+    of the error of the best public constant, which a campaign must meet. Several questions are planned one by one, each
+    with its part of the budgets; --out has a folder for each.
 
     Campaigns are simulated with assumed workers and truths; truths are inferred as infer does. Each expected error has
     an interval for real crowds. The output ends with the commands that carry out the plan.
 
+    --share plans a survey: how wide the interval of a share is expected to be, by number of people and epsilon, and
+    how many people --half-width needs. Of the other options it takes --workers (people asked), --epsilon, --labels,
+    --participation and --out.
+
     --out writes plan.json and plan.svg, and prior.csv if a long scale was merged.
     """
+    if survey is not None:
+        names = ("alphabet", "workers", "epsilon", "participation", "out")
+        print_share_plan(survey, **{name: getattr(asked, name) for name in names})
+        return
     if asked.settings is None:
         _print_plan(_checked_plan(asked, None))
         return
@@ -213,7 +232,9 @@ def plan(asked: PlanOptions) -> None:
     from crowdveil.campaign.settings.settings_file import read_settings
 
     sources = read_settings(asked.settings, sheet_or_file_text).by_question
-    if len(sources) == 1:
+    if len(sources) == 1 and not stated_options() & TRUTH_OPTIONS and is_survey(sources[0]):
+        print_plan_of_settings(sources[0], workers=asked.workers, epsilon=asked.epsilon, out=asked.out)
+    elif len(sources) == 1:
         _print_plan(_checked_plan(_with_settings(asked, sources[0]), sources[0]))
     else:
         _print_plans([_checked_plan(one, source) for one, source in _options_by_question(asked, sources)])

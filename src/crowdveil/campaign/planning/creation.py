@@ -29,6 +29,7 @@ from crowdveil.campaign.planning.expected_error import (
     OnSimulation,
     predict_errors,
 )
+from crowdveil.campaign.planning.expected_share import ExpectedSurvey, expected_survey
 from crowdveil.campaign.rules.assignment_part import AssignmentPart
 from crowdveil.campaign.rules.document import Campaign
 from crowdveil.campaign.settings.build import build_campaign
@@ -62,6 +63,7 @@ class CreatedQuestion:
         planned: whether a plan chose it.
         expected: expected error; with levels if every worker keeps the first, which is the most private, and with
             groups of cuts that of the group with the largest, if all workers were in it.
+        survey: expected intervals of shares, which a survey has in place of an error; None for other campaigns.
     """
 
     source: CampaignSettings
@@ -69,6 +71,7 @@ class CreatedQuestion:
     mechanism: ChannelMechanism
     planned: bool
     expected: ExpectedError
+    survey: ExpectedSurvey | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,7 +126,7 @@ def create_campaign(
         campaign, parts, mechanisms = build_campaign(source, relay=relay, build=first.build, others=builds)
         asked = _questions_with_expected_errors(chosen, campaign, mechanisms, on_simulation)
         if not anyway:
-            for one in asked:
+            for one in (one for one in asked if one.survey is None):
                 require_worth_asking(one.source, one.expected, question=one.source.question if others else "")
         planned = any(one.planned for one in asked)
         records = {PLAN_FILE: _plan_json_bytes_of_questions(campaign, asked)} if planned else {}
@@ -161,7 +164,12 @@ def _questions_with_expected_errors(
         expected = max(predicted, key=lambda error: error.protected.error)
         found.append(
             CreatedQuestion(
-                source=one.source, campaign=part, mechanism=mechanism, planned=one.planned, expected=expected
+                source=one.source,
+                campaign=part,
+                mechanism=mechanism,
+                planned=one.planned,
+                expected=expected,
+                survey=expected_survey(one.source, mechanism),
             )
         )
     return tuple(found)
@@ -289,7 +297,7 @@ def _warnings(campaign: Campaign, asked: Sequence[CreatedQuestion]) -> tuple[str
         hint = "Lower the budget or epsilon, or give each worker fewer tasks."
         found.append(f"{sentences_on_adversary_certainty(answer, worker)[0]} {hint}")
     for number, one in enumerate(asked, start=1):
-        error = _error_warning(one.expected)
+        error = _error_warning(one.expected) if one.survey is None else one.survey.warning
         found += [f"Question {number}: {error}" if len(asked) > 1 else error] * bool(error)
     if campaign.language.partition("-")[0] not in PAGE_LANGUAGES:
         found.append(f"The page has no messages in {campaign.language!r}: they are shown in English.")

@@ -60,6 +60,9 @@ def new(settings: Path, out: Path, anyway: bool) -> None:
     The expected error is simulated as in `crowdveil plan`, under the assumptions that are printed. The real error may
     differ. A campaign is refused if its expected error is above 0.9 of that of the best public constant; the message
     names the nearest campaigns that would be accepted. --anyway creates it.
+
+    A survey (at most three questions with labels, each to 30 people or more) has shares instead of truths: the expected
+    half-width of their intervals is printed, and nothing is refused.
     """
     from crowdveil.campaign.planning.creation import create_campaign
 
@@ -91,6 +94,7 @@ def _created_campaign_json_members(created: CreatedCampaign) -> dict[str, Any]:
         "min_reports": campaign.min_reports,
         "odds": odds_sentences_by_language(campaign, created.loads[1]),
         "expected": first.expected.to_json(),
+        "survey": None if first.survey is None else first.survey.to_json(),
         "questions": [_question_data(one) for one in created.questions] if campaign.questions else [],
         "warnings": list(created.warnings),
         "curator_key": None if created.key is None else str(created.key),
@@ -150,6 +154,7 @@ def _question_data(asked: CreatedQuestion) -> dict[str, Any]:
         "epsilon_per_answer": campaign.epsilon,
         "epsilon_per_worker": campaign.worker_epsilon,
         "expected": asked.expected.to_json(),
+        "survey": None if asked.survey is None else asked.survey.to_json(),
     }
 
 
@@ -159,10 +164,16 @@ def _mechanism_and_error_rows(asked: CreatedQuestion, *, several: bool) -> list[
     from crowdveil.planning.plan_sentences import error_with_interval_text
 
     error, campaign = asked.expected, asked.campaign
-    return [
+    named = [
         *([("question", printable(campaign.question))] if several else []),
         ("mechanism", f"{asked.mechanism.name}{', recommended by the plan' if asked.planned else ''}"),
         *_report_symbol_rows_if_not_answers(campaign),
+    ]
+    if asked.survey is not None:
+        worst = _clause_on_worst_channel(campaign)
+        return [*named, ("expected", asked.survey.text), ("assumed", f"{asked.survey.assumptions_text}{worst}")]
+    return [
+        *named,
         ("expected", f"{error.error_name} {error_with_interval_text(error.protected)}"),
         ("constant", f"{error.constant:.3g}, the same answer for every task"),
         ("unprotected", error_with_interval_text(error.unprotected)),

@@ -171,6 +171,8 @@ class ReadReports:
         data: dict[str, Any],
         rows: Callable[[dict[str, Any]], list[tuple[str, str]]],
         columns: Callable[[], Mapping[str, Identifiers]],
+        page: Outputs | None = None,
+        replaced: Sequence[Path] = (),
     ) -> None:
         """Write the table, if there is one, and print the result.
 
@@ -178,14 +180,16 @@ class ReadReports:
             data: members of the JSON document; its `warnings` are by default those of the evidence.
             rows: returns the table rows of the data.
             columns: returns the columns of the table.
+            page: page that was written beside it; None for none.
+            replaced: earlier page that it replaced.
         """
         from crowdveil.storage.tables import write_columns
 
         formulas = () if self.outputs is None else write_columns(self.outputs, columns())
         data = {"warnings": list(self.evidence.notes)} | data
         data["warnings"] = [*data["warnings"], *formulas]
-        files = [] if self.outputs is None else self.outputs.paths
-        print_written(data, [*warning_rows(data), *rows(data)], files, self.replaced)
+        files = [path for one in (self.outputs, page) if one is not None for path in one.paths]
+        print_written(data, [*warning_rows(data), *rows(data)], files, [*self.replaced, *replaced])
 
 
 @contextmanager

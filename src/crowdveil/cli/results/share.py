@@ -17,8 +17,10 @@ from crowdveil.display.counts import number_of
 
 if TYPE_CHECKING:
     from crowdveil.answers.evidence import Evidence
+    from crowdveil.files.atomic_write import Outputs
     from crowdveil.quality.shares.joint import JointShares
     from crowdveil.quality.shares.regression import ShareRegression
+    from crowdveil.quality.shares.result import Shares
     from crowdveil.storage.recorded_reading_options import NamedReports
 
 SHOWN_TASKS, SHOWN = 20, 20
@@ -143,10 +145,12 @@ relation_options = option_group(
     cls=Verb,
     values=REPORTS | SETTINGS,
     example="crowdveil share labels.csv --out shares.csv",
-    main_options=("out", "level", "by", "weights", "labels", "as_json"),
+    main_options=("out", "page", "level", "by", "weights", "labels", "as_json"),
     short_help="Estimate the share of each label (what share said yes).",
 )
 @click.option("--out", type=FILE_PATH, help="CSV file: task, label, of, share, low, high and others.")
+@click.option("--page", type=FILE_PATH, help="HTML file of a page: intervals by question and group, and privacy.")
+@click.option("--title", metavar="TEXT", help="Heading of the page.")
 @click.option(
     "--level",
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
@@ -159,7 +163,9 @@ relation_options = option_group(
 @relation_options
 @reports_options
 @asked_options
-def share(reports: NamedReports, out: Path | None, settings: ShareSettings) -> None:
+def share(
+    reports: NamedReports, out: Path | None, page: Path | None, title: str | None, settings: ShareSettings
+) -> None:
     """Estimate the share of each label among the answers to each task: what share said yes.
 
     REPORTS is what infer reads, or the folder that it wrote. `crowdveil infer` finds the truth of a task, which has one
@@ -178,7 +184,12 @@ def share(reports: NamedReports, out: Path | None, settings: ShareSettings) -> N
     """
     from crowdveil.quality.shares.result import first_rows
     from crowdveil.quality.shares.share_function import share as shares_of
+    from crowdveil.storage.estimate_files import page_outputs
 
+    if title is not None and page is None:
+        raise click.UsageError("--title requires --page.")
+    drawn = None if page is None else page_outputs(page)
+    earlier = [] if drawn is None else drawn.check_replaced_files(inputs=settings.files)
     with open_reports(reports, out, "shares", settings.files) as read, progress_bar("estimating") as bar:
         found = shares_of(read.evidence, **settings.arguments(), progress=bar)
         joint, regression = settings.joint_table(read.evidence), settings.regression(read.evidence)
@@ -194,7 +205,19 @@ def share(reports: NamedReports, out: Path | None, settings: ShareSettings) -> N
         "joint": None if joint is None else joint.to_json(),
         "regression": None if regression is None else regression.to_json(),
     }
-    read.write_table_and_print(data, _rows_of_shares, found.columns)
+    if drawn is not None:
+        _write_page(drawn, found, read.evidence, title)
+    read.write_table_and_print(data, _rows_of_shares, found.columns, drawn, earlier)
+
+
+def _write_page(outputs: Outputs, found: Shares, evidence: Evidence, title: str | None) -> None:
+    """Write the page of shares, with the statement of privacy of their reports."""
+    from crowdveil.campaign.statement.collection import statement_of_evidence
+    from crowdveil.files.atomic_write import write_outputs
+    from crowdveil.pages.share_page import NO_TITLE, share_page
+
+    text = share_page(found, statement_of_evidence(evidence, None), title=title or NO_TITLE)
+    write_outputs(outputs, {outputs.names[0]: text})
 
 
 def _rows_of_shares(data: dict[str, Any]) -> list[tuple[str, str]]:
