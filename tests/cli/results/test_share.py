@@ -76,6 +76,7 @@ MISUSED = {
     "a regression without a label": (("--regress", "groups.csv"), "--regress and --outcome go together"),
     "three questions": (("--joint", "a,b,c"), "--joint names two tasks"),
     "cells without a table": (("--cells", "a,b,c,d"), "--cells goes with --joint"),
+    "a weighted joint table": (("--joint", "a,b", "--weights", "weights.csv"), "--joint does not use --weights"),
     "a level of 2": (("--level", 2), "0<x<1"),
 }
 

@@ -218,3 +218,46 @@ def test_a_row_that_does_not_exist_is_a_key_error() -> None:
     for place in (("r", "yes"), ("q", "maybe"), ("q", "yes", "sex", "f"), ("q", "")):
         with pytest.raises(KeyError):
             found[place]
+
+
+def test_one_cluster_leaves_all_shares_possible() -> None:
+    """One sampled unit tells nothing of the others: no interval of width 0, no error, no test."""
+    answers = frame(10, 30)
+    schools = {worker: "a" if worker < 20 else "b" for worker in answers["worker"]}
+    found = crowdveil.share(answers, clusters=schools, by=schools)
+    row = found["q", "yes", "group", "a"]
+
+    assert (0.5, 0.0, 1.0) == (row.share, row.low, row.high)
+    assert math.isnan(row.standard_error)
+    assert math.isnan(found.tests[0].p_value)
+    assert found.differences[0].low < 0 < found.differences[0].high
+
+
+def test_a_column_of_many_names_takes_no_square_of_time() -> None:
+    """A name for each of 50,000 workers, and a worker who is there twice, are found at once."""
+    answers = frame(25_000, 25_000)
+    found = crowdveil.share(answers, by={"worker": answers["worker"], "name": answers["worker"]})
+    assert found.groups[1].name.startswith("others (")
+    with pytest.raises(SettingsError, match="one row for each worker, got '49999'"):
+        crowdveil.share(answers, by={"worker": [*answers["worker"], 49_999], "name": ["x"] * 50_001})
+
+
+def test_what_nonresponse_can_hide_is_weighted() -> None:
+    """Forty without an answer stand for nine people each: of 90 % nothing is known."""
+    answers, silent = frame(10, 30), [*range(40, 80)]
+    options: dict[str, Any] = {"tasks": ["q"], "workers": [*answers["worker"], *silent]}
+    nine = dict.fromkeys(answers["worker"], 1.0) | dict.fromkeys(silent, 9.0)
+    row = crowdveil.share(answers, weights=nine, **options)["q", "yes"]
+    assert (0.025, 0.925) == (row.lowest, row.highest)
+
+    halves = {worker: "ab"[worker % 2] for worker in options["workers"]}
+    row = crowdveil.share(answers, by=halves, totals={"a": 9, "b": 1}, **options)["q", "yes"]
+    assert math.isnan(row.lowest) and math.isnan(row.highest)
+
+
+def test_few_clusters_have_a_note() -> None:
+    """Ten clusters are too few for intervals of normal quantiles; forty are enough."""
+    answers = frame(10, 30)
+    few = crowdveil.share(answers, clusters={worker: worker // 4 for worker in answers["worker"]})
+    assert ("10 clusters: of fewer than 30, intervals are too narrow.",) == few.notes
+    assert () == crowdveil.share(answers, clusters={worker: worker for worker in answers["worker"]}).notes

@@ -136,3 +136,27 @@ def test_covariates_that_break_a_rule_are_refused(given: dict[str, list[Any]], l
 
     assert message in str(refused.value)
     assert refused.value.hint
+
+
+@pytest.mark.parametrize(("scale", "shift"), [(1e9, 0.0), (5e6, 2e7), (1.0, 1e6), (1e-9, 0.0)])
+def test_the_unit_of_a_covariate_changes_nothing_else(scale: float, shift: float) -> None:
+    """Slope, error and test of an income in millions, or of one near 0, are those of its standard unit."""
+    reports, channel, covariates = table_of(COUNTS, 2.0)
+    plain = crowdveil.share_regression(reports, covariates, "yes", channel=channel).coefficients
+    other = covariates | {"x": [scale * x + shift for x in covariates["x"]]}
+    found = crowdveil.share_regression(reports, other, "yes", channel=channel).coefficients
+
+    for place in (1, 3):
+        assert found[place].estimate * scale == pytest.approx(plain[place].estimate, rel=1e-5)
+        assert found[place].standard_error * scale == pytest.approx(plain[place].standard_error, rel=1e-5)
+    assert found[1].p_value == pytest.approx(plain[1].p_value, rel=1e-5)
+    assert found[0].estimate == pytest.approx(plain[0].estimate - plain[1].estimate * shift / scale, rel=1e-5)
+
+
+@pytest.mark.parametrize("cell", ["nan", "inf"])
+def test_covariates_are_finite(cell: str) -> None:
+    """Texts that read as numbers without a value are refused, not computed with."""
+    reports, channel, covariates = table_of(COUNTS, 2.0)
+    given = covariates | {"x": [cell, *map(str, covariates["x"][1:])]}
+    with pytest.raises(SettingsError, match=f"finite numbers, got '{cell} in x'"):
+        crowdveil.share_regression(reports, given, "yes", channel=channel)

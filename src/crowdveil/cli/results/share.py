@@ -106,6 +106,13 @@ def share_settings(
         raise click.UsageError("--cells goes with --joint.")
     if (regress is None) != (outcome is None):
         raise click.UsageError("--regress and --outcome go together.")
+    for name, given, unused in (
+        ("--joint", joint, {"--weights": weights, "--totals": totals, "--clusters": clusters, "--pooled": pooled}),
+        ("--regress", regress, {"--totals": totals, "--clusters": clusters, "--pooled": pooled}),
+    ):
+        beside = next((option for option, value in unused.items() if value), None)
+        if given is not None and beside is not None:
+            raise click.UsageError(f"{name} does not use {beside}: leave one of them out.")
     return ShareSettings(
         level=level, simultaneous=simultaneous, pooled=pooled, by=by, min_group=min_group, weights=weights,
         totals=totals, clusters=clusters, joint=joint, cells=cells, regress=regress, outcome=outcome,

@@ -143,24 +143,27 @@ def _moments_over_units(sums: NDArray[np.float64], groups: int) -> ReportSums:
 
 
 def asked_cells(
-    cells: Cells, group: NDArray[np.int64], groups: int, assignment: Assignment | None, *, known: bool
-) -> NDArray[np.int64]:
-    """Return the number of cells asked, indexed [task, group]; where it is not known, that of the reports.
+    cells: Cells, group: NDArray[np.int64], groups: int, assignment: Assignment | None, *, known: bool,
+    weight: NDArray[np.float64] | None = None,
+) -> NDArray[np.float64]:  # fmt: skip
+    """Return the weight of the cells asked, indexed [task, group]; where it is not known, that of the reports.
 
     Args:
         cells: the reports.
         group, groups: code of the group of each worker, and number of groups.
+        weight: of each worker; None for 1, so that the result is the number of cells.
         assignment: the cells that were asked, if not all.
         known: whether the lists of tasks and workers hold all who were asked.
     """
     reports, kept = cells.reports, group != NO_GROUP
+    each = np.ones(len(group)) if weight is None else weight
     if assignment is not None:
         workers = len(reports.workers)
         task, worker = np.divmod(assignment.recoded_cells(reports.tasks, reports.workers), workers)
         task, worker = task[kept[worker]], worker[kept[worker]]
         key = task * groups + group[worker]
-        return np.bincount(key, minlength=len(reports.tasks) * groups).reshape(-1, groups)
+        return np.bincount(key, each[worker], minlength=len(reports.tasks) * groups).reshape(-1, groups)
     if known or cells.model.protected:
-        sizes = np.bincount(group[kept], minlength=groups)
+        sizes = np.bincount(group[kept], each[kept], minlength=groups)
         return np.broadcast_to(sizes, (len(reports.tasks), groups)).copy()
-    return cells.counts(group, groups).sum(axis=2).astype(np.int64)
+    return cells.sums(group, groups, weight).total.sum(axis=2)

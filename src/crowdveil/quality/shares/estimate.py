@@ -96,7 +96,8 @@ def shares_of_cells(
     joined = ShareEstimates(*(np.round(np.concatenate(part, axis=1), DIGITS) for part in zip(*found, strict=True)))
     known = evidence.asked.cells_known or cells.model.protected
     asked, sent = _cells_and_reports(cells, groupings, evidence, known, settings.pooled)
-    lowest, highest = _bounds(joined.share, asked, sent, labels, known)
+    silent = _silent(cells, groupings, evidence, known, design, settings.pooled)
+    lowest, highest = _bounds(joined.share, silent, labels)
     names = np.array([POOLED]) if settings.pooled else cells.reports.tasks
     return Shares(
         tasks=names,
@@ -222,22 +223,42 @@ def _cells_and_reports(
     asked, sent = [], []
     for grouping in groupings:
         groups = len(grouping.names)
-        asked.append(asked_cells(cells, grouping.code, groups, evidence.assignment, known=known))
+        cells_asked = asked_cells(cells, grouping.code, groups, evidence.assignment, known=known)
+        asked.append(np.rint(cells_asked).astype(np.int64))
         listed = cells.counts(grouping.code, groups)[:, :, : cells.model.listed_symbol_count]
         sent.append(listed[:, :, cells.model.is_informative].sum(axis=2).astype(np.int64))
     found = [np.concatenate(part, axis=1) for part in (asked, sent)]
     return (found[0].sum(axis=0)[None], found[1].sum(axis=0)[None]) if pooled else (found[0], found[1])
 
 
+def _silent(
+    cells: Cells, groupings: tuple[Grouping, ...], evidence: Evidence, known: bool, design: Design, pooled: bool
+) -> NDArray[np.float64]:
+    """Return the share of the cells asked that are without a report, indexed [task, group], weighted as the shares."""
+    rows = list[NDArray[np.float64]]()
+    for number, grouping in enumerate(groupings):
+        weight, groups = design.weight, len(grouping.names)
+        asked = asked_cells(cells, grouping.code, groups, evidence.assignment, known=known, weight=weight)
+        sums = cells.sums(grouping.code, groups, weight).total[:, :, : cells.model.listed_symbol_count]
+        sent = sums[:, :, cells.model.is_informative].sum(axis=2)
+        asked, sent = (one.sum(axis=0)[None] if pooled else one for one in (asked, sent))
+        rows.append(1 - sent / np.where(asked > 0, asked, 1.0))
+        if number == 0 and design.strata is not None:
+            rows[0][:] = np.nan  # a share of known totals is no share of the cells asked
+    found = np.concatenate(rows, axis=1)
+    return found if known else np.full(found.shape, np.nan)
+
+
 def _bounds(
-    share: NDArray[np.float64], asked: NDArray[np.int64], sent: NDArray[np.int64], labels: int, known: bool
+    share: NDArray[np.float64], silent: NDArray[np.float64], labels: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the shares if nobody, or everybody, of those without an answer had the label; nan where unknown."""
+    """Return the shares if nobody, or everybody, of those without an answer had the label; nan where unknown.
+
+    Where participation is protected, the share of no answer is that of the channel's last input, not `silent`.
+    """
     lowest, highest = np.full((2, *share.shape), np.nan)
     if share.shape[2] > labels:
         silent = share[:, :, labels]
-    else:
-        silent = 1 - sent / np.maximum(asked, 1) if known else np.full(asked.shape, np.nan)
     lowest[:, :, :labels] = share[:, :, :labels] * (1 - silent)[:, :, None]
     highest[:, :, :labels] = lowest[:, :, :labels] + silent[:, :, None]
     return np.round(lowest, DIGITS), np.round(highest, DIGITS)

@@ -1,5 +1,6 @@
 """Public columns of workers: groups, survey weights, clusters and covariates."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -66,7 +67,7 @@ def columns_of_workers(given: Any, name: str, workers: Identifiers, title: str =
             + ".",
         )
     if len(set(names)) < len(names):
-        twice = next(one for one in names if names.count(one) > 1)
+        twice = Counter(names).most_common(1)[0][0]
         raise SettingsError(f"{name} must have one row for each worker", value=twice, hint="Keep one of the rows.")
     found = dict[str, list[Any]]()
     for heading, cells in columns.items():
@@ -109,8 +110,8 @@ def read_groupings(given: Any, workers: Identifiers, *, least: int) -> tuple[tup
 
 
 def _grouping_of_column(by: str, cells: Sequence[str | None], least: int) -> tuple[Grouping, list[str]]:
-    names = sorted({cell for cell in cells if cell is not None})
-    sizes = {name: cells.count(name) for name in names}
+    sizes = Counter(cell for cell in cells if cell is not None)
+    names = sorted(sizes)
     small = [name for name in names if sizes[name] < least]
     kept = [name for name in names if sizes[name] >= least]
     joined, notes = sum(sizes[name] for name in small), list[str]()

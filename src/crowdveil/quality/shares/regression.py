@@ -150,10 +150,11 @@ def share_regression(
     kept = complete & (symbol >= 0)
     weight = np.ones(len(kept)) if weights is None else read_weights(weights, cells.reports.workers)
     order = [names.index(outcome), 1 - names.index(outcome), *range(2, len(cells.symbols))]
-    data = _Data(design[kept], symbol[kept], cells.model.full_table[order], cells.model.channel, weight[kept])
+    scaled, back = _standardized(design[kept], protected=len(order) > 2)
+    data = _Data(scaled, symbol[kept], cells.model.full_table[order], cells.model.channel, weight[kept])
     fitted = _fit(data)
-    covariance = _covariance(data, fitted, robust=weights is not None)
-    found = _coefficients(data, fitted, covariance, columns, level, tests=weights is None)
+    covariance = back @ _covariance(data, fitted, robust=weights is not None) @ back.T
+    found = _coefficients(data, fitted, back @ fitted.beta, covariance, columns, level, tests=weights is None)
     return ShareRegression(
         task=str(cells.reports.tasks[task]), label=outcome, coefficients=tuple(found),
         log_likelihood=fitted.log_likelihood, people=int(kept.sum()), left_out=int((~kept).sum()), level=level,
@@ -169,6 +170,10 @@ def _design_matrix(covariates: Any, workers: Any) -> tuple[NDArray[np.float64], 
         complete &= given
         numbers = _numbers_or_none(cells)
         if numbers is not None:
+            if not np.isfinite(numbers).all():
+                wrong = str(cells[int(np.flatnonzero(~np.isfinite(numbers))[0])])
+                hint = "Leave the cell of an unknown value empty."
+                raise SettingsError("covariates must be finite numbers", value=f"{wrong} in {name}", hint=hint)
             columns.append(numbers)
             names.append(name)
             continue
@@ -184,6 +189,23 @@ def _design_matrix(covariates: Any, workers: Any) -> tuple[NDArray[np.float64], 
         rule = "no covariate may follow from the others"
         raise SettingsError(rule, value=", ".join(names[1:]), hint="Leave a constant or repeated column out.")
     return matrix, names, complete
+
+
+def _standardized(
+    design: NDArray[np.float64], *, protected: bool
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return covariates with mean 0 and standard deviation 1, and the matrix that takes coefficients back.
+
+    Without this the unit of a covariate, such as an income in millions, decides what the fit takes for rounding.
+    """
+    if not len(design):
+        return design, np.eye(design.shape[1] * (2 if protected else 1))
+    mean, scale = design.mean(axis=0), design.std(axis=0)
+    mean[0], scale[0] = 0.0, 1.0
+    scale[scale == 0] = 1.0
+    back = np.diag(1 / scale)
+    back[0, 1:] = -mean[1:] / scale[1:]
+    return (design - mean) / scale, np.kron(np.eye(2 if protected else 1), back)
 
 
 def _numbers_or_none(cells: list[Any]) -> NDArray[np.float64] | None:
@@ -298,10 +320,12 @@ def _covariance(data: _Data, fitted: _Fitted, *, robust: bool) -> NDArray[np.flo
 
 
 def _coefficients(
-    data: _Data, fitted: _Fitted, covariance: NDArray[np.float64], names: list[str], level: float, *, tests: bool
-) -> list[Coefficient]:
+    data: _Data, fitted: _Fitted, estimates: NDArray[np.float64], covariance: NDArray[np.float64], names: list[str],
+    level: float, *, tests: bool,
+) -> list[Coefficient]:  # fmt: skip
+    """Return the coefficients in the units of the covariates; `fitted` is of standardized ones, as are the tests."""
     quantile, found = normal_quantile(level), list[Coefficient]()
-    for place, estimate in enumerate(fitted.beta):
+    for place, estimate in enumerate(estimates):
         model, error = ("answer", "response")[place // len(names)], float(np.sqrt(covariance[place, place]))
         statistic = float("nan")
         if tests and 0 < place < len(names):

@@ -3,6 +3,8 @@
 from dataclasses import replace
 from typing import Any, Unpack
 
+import numpy as np
+
 from crowdveil.answers.assignment import Assignment
 from crowdveil.answers.evidence import Evidence, require_known_channel, sends_null_reports
 from crowdveil.answers.frame_answers import ColumnKeywords
@@ -10,6 +12,7 @@ from crowdveil.arguments import require_bool, require_number, require_whole_numb
 from crowdveil.channels.alphabet import NULL
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
+from crowdveil.display.counts import number_of
 from crowdveil.em.observation_model import observation_model
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.hints import advice, advising_own_arguments
@@ -24,6 +27,8 @@ LEVEL = 0.95
 """Default level of intervals."""
 MIN_GROUP = 10
 """Default least number of workers in a group that is shown."""
+FEW_CLUSTERS = 30
+"""Number of clusters below which a note says that intervals are too narrow: with 5 those of 95 % hold 85 %."""
 
 
 @advising_own_arguments
@@ -81,6 +86,8 @@ def share(
     cells = cells_of_evidence(evidence)
     groupings, notes = ((), ()) if by is None else read_groupings(by, cells.reports.workers, least=min_group)
     design = _design(cells, groupings, notes, weights, totals, clusters)
+    if design.unit is not None and (number := len(np.unique(design.unit))) < FEW_CLUSTERS:
+        notes = (*notes, f"{number_of(number, 'cluster')}: of fewer than {FEW_CLUSTERS}, intervals are too narrow.")
     settings = Settings(level, simultaneous, pooled, progress)
     every = (everyone(len(cells.reports.workers)), *groupings)
     return shares_of_cells(cells, evidence, every, design, settings, (*evidence.notes, *notes))

@@ -27,7 +27,7 @@ class LinearSums(NamedTuple):
 
     Attributes:
         sums: weighted numbers of cells by input, unclipped; indexed [row, input].
-        covariance: of these sums, indexed [row, input, input].
+        covariance: of these sums, indexed [row, input, input]; nan with fewer than two units.
         cells: sum of weights, shape (rows,).
         known: whether the reports determine each share, indexed [row, input].
     """
@@ -59,6 +59,7 @@ def linear_sums(
     second = _moments(sums.squares, inverse)
     if not centred:
         second = second - found[:, :, None] * found[:, None] / units[:, None, None]
+    second = np.where(units[:, None, None] < 2, np.nan, second)  # one unit tells nothing of the others
     return LinearSums(found, second, cells, known)
 
 
@@ -142,7 +143,7 @@ def _fieller_ends(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the smallest and largest g in [0, 1] with (a - g b)^2 <= z^2 (aa - 2 g ab + g^2 bb), by row.
 
-    Where b is not greater than its error the set is unbounded; the interval is then [0, 1].
+    Where b is not greater than its error, or the error is unknown, the set is unbounded; the interval is then [0, 1].
     """
     aa, ab, bb = covariance
     lead, middle, last = b**2 - quantile**2 * bb, a * b - quantile**2 * ab, a**2 - quantile**2 * aa
