@@ -252,7 +252,8 @@ def test_what_nonresponse_can_hide_is_weighted() -> None:
 
     halves = {worker: "ab"[worker % 2] for worker in options["workers"]}
     row = crowdveil.share(answers, by=halves, totals={"a": 9, "b": 1}, **options)["q", "yes"]
-    assert math.isnan(row.lowest) and math.isnan(row.highest)
+    assert math.isnan(row.lowest)
+    assert math.isnan(row.highest)
 
 
 def test_few_clusters_have_a_note() -> None:
@@ -261,3 +262,19 @@ def test_few_clusters_have_a_note() -> None:
     few = crowdveil.share(answers, clusters={worker: worker // 4 for worker in answers["worker"]})
     assert ("10 clusters: of fewer than 30, intervals are too narrow.",) == few.notes
     assert () == crowdveil.share(answers, clusters={worker: worker for worker in answers["worker"]}).notes
+
+
+def test_unequal_weights_have_a_note() -> None:
+    """Weights that leave few people effective, of all or of a stratum of the totals, are named; equal ones are not."""
+    answers = frame(60, 240)
+    workers = answers["worker"]
+    heavy = {worker: 10.0 if worker % 20 == 0 else 0.1 for worker in workers}
+    halves = {worker: "ab"[worker % 2] for worker in workers}
+    equal = dict.fromkeys(workers, 2.0)
+
+    (said,) = crowdveil.share(answers, weights=heavy).notes
+    (also,) = crowdveil.share(answers, weights=heavy, by=halves, totals={"a": 1, "b": 1}).notes
+
+    assert said.startswith("Weights as unequal as these leave 21 effective people;")
+    assert "in a group of the totals" in also
+    assert () == crowdveil.share(answers, weights=equal, by=halves, totals={"a": 1, "b": 1}).notes

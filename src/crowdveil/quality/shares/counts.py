@@ -162,8 +162,9 @@ def asked_cells(
         task, worker = np.divmod(assignment.recoded_cells(reports.tasks, reports.workers), workers)
         task, worker = task[kept[worker]], worker[kept[worker]]
         key = task * groups + group[worker]
-        return np.bincount(key, each[worker], minlength=len(reports.tasks) * groups).reshape(-1, groups)
+        counted = np.bincount(key, each[worker], minlength=len(reports.tasks) * groups)
+        return counted.astype(np.float64).reshape(-1, groups)
     if known or cells.model.protected:
-        sizes = np.bincount(group[kept], each[kept], minlength=groups)
+        sizes = np.bincount(group[kept], each[kept], minlength=groups).astype(np.float64)
         return np.broadcast_to(sizes, (len(reports.tasks), groups)).copy()
     return cells.sums(group, groups, weight).total.sum(axis=2)

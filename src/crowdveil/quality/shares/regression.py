@@ -191,9 +191,7 @@ def _design_matrix(covariates: Any, workers: Any) -> tuple[NDArray[np.float64], 
     return matrix, names, complete
 
 
-def _standardized(
-    design: NDArray[np.float64], *, protected: bool
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _standardized(design: NDArray[np.float64], *, protected: bool) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return covariates with mean 0 and standard deviation 1, and the matrix that takes coefficients back.
 
     Without this the unit of a covariate, such as an income in millions, decides what the fit takes for rounding.
@@ -205,7 +203,8 @@ def _standardized(
     scale[scale == 0] = 1.0
     back = np.diag(1 / scale)
     back[0, 1:] = -mean[1:] / scale[1:]
-    return (design - mean) / scale, np.kron(np.eye(2 if protected else 1), back)
+    standardized: NDArray[np.float64] = (design - mean) / scale
+    return standardized, np.kron(np.eye(2 if protected else 1), back).astype(np.float64)
 
 
 def _numbers_or_none(cells: list[Any]) -> NDArray[np.float64] | None:

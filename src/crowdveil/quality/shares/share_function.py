@@ -30,6 +30,9 @@ MIN_GROUP = 10
 FEW_CLUSTERS = 30
 """Number of clusters below which a note says that intervals are too narrow: with 5 those of 95 % hold 85 %."""
 
+FEW_EFFECTIVE = 100
+"""Effective number of people below which a note says so: with 50, intervals of 95 % hold 85 to 91 %."""
+
 
 @advising_own_arguments
 def share(
@@ -88,6 +91,7 @@ def share(
     design = _design(cells, groupings, notes, weights, totals, clusters)
     if design.unit is not None and (number := len(np.unique(design.unit))) < FEW_CLUSTERS:
         notes = (*notes, f"{number_of(number, 'cluster')}: of fewer than {FEW_CLUSTERS}, intervals are too narrow.")
+    notes = (*notes, *_notes_on_weights(design))
     settings = Settings(level, simultaneous, pooled, progress)
     every = (everyone(len(cells.reports.workers)), *groupings)
     return shares_of_cells(cells, evidence, every, design, settings, (*evidence.notes, *notes))
@@ -103,6 +107,19 @@ def _design(
         unit=None if clusters is None else read_clusters(clusters, workers),
     )
     return design if totals is None else replace(design, strata=strata_of_totals(totals, groupings, notes, design))
+
+
+def _notes_on_weights(design: Design) -> tuple[str, ...]:
+    """Return a note if weights leave few people effective, by Kish's number, of all or of a stratum of totals."""
+    if design.weight is None:
+        return ()
+    group = np.zeros(len(design.weight), np.int64) if design.strata is None else design.strata[0].code
+    sums, squares = (np.bincount(group[group >= 0], power[group >= 0]) for power in (design.weight, design.weight**2))
+    least = float((sums[squares > 0] ** 2 / squares[squares > 0]).min(initial=np.inf))
+    if least >= FEW_EFFECTIVE:
+        return ()
+    where = "" if design.strata is None else " in a group of the totals"
+    return (f"Weights as unequal as these leave {least:.0f} effective people{where}; intervals may be too narrow.",)
 
 
 def require_level(level: Any) -> None:
