@@ -67,3 +67,10 @@ def test_mechanisms_are_found_by_their_settings() -> None:
     assert () == mechanisms_with("nothing")
     assert ("quantized-response", "designed") == DESIGNED_MECHANISMS
     assert ("dawid-skene", "hierarchical-dawid-skene", "one-coin", "ordinal-dawid-skene", "gaussian") == PLAN_METHODS
+
+
+def test_an_unknown_class_of_a_package_is_refused() -> None:
+    """A name that a package does not hand out raises AttributeError, which names the package."""
+    for package in PACKAGES:
+        with pytest.raises(AttributeError, match=package):
+            getattr(import_module(package), "Unknown")  # noqa: B009
