@@ -1,8 +1,10 @@
 """Logistic regression of an answer on public covariates through a channel, with the response modelled too.
 
 Person i with covariates x_i answers with probability s = sigma(x' gamma), and then says yes with pi = sigma(x' beta):
-    p_i = s (pi Q_yes + (1 - pi) Q_no) + (1 - s) Q_NULL,
-where Q are the rows of the person's channel. Maximum likelihood by Fisher scoring with the expected information
+
+    p_i = s (pi Q_yes + (1 - pi) Q_no) + (1 - s) Q_NULL
+
+Q are the rows of the person's channel. Maximum likelihood by Fisher scoring with the expected information
 sum_i sum_y dp dp' / p and step halving (McCullagh and Nelder 1989; for randomized response Scheers and Dayton 1988).
 With weights the likelihood is weighted, and standard errors are those of the sandwich A^-1 B A^-1 (White 1982). A
 response rate that is held constant while it follows a covariate biases beta. The test of a coefficient of the answer is
