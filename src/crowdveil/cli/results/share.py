@@ -282,8 +282,7 @@ def _joint_texts(joint: dict[str, Any] | None) -> list[str]:
     cells = [f"{one['first']}, {one['second']}: {_share_with_interval(one | AMONG_ANSWERS)}" for one in joint["cells"]]
     ratio = "not determined" if joint["odds_ratio"] is None else f"{joint['odds_ratio']:.3g}"
     high = "no end" if joint["odds_high"] is None else f"{joint['odds_high']:.3g}"
-    loss = "no channel" if joint["epsilon"] is None else f"epsilon {joint['epsilon']:.4g} for both answers of a person"
-    return [*cells, f"odds ratio {ratio} ({joint['odds_low']:.3g} to {high}), p = {joint['p_value']:.3f}; {loss}"]
+    return [*cells, f"odds ratio {ratio} ({joint['odds_low']:.3g} to {high}), p = {joint['p_value']:.3f}"]
 
 
 AMONG_ANSWERS = {"label": "", "of": "answers"}

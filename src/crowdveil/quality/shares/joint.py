@@ -58,7 +58,6 @@ class JointShares(ArrowRows):
         odds_low, odds_high: interval of the odds ratio; 0 or infinite without an end.
         p_value: likelihood ratio test of independent answers.
         people: number of people with a report, or asked, on both questions.
-        epsilon: privacy loss of a person for both answers; infinite without a channel.
         level: level of the intervals.
     """
 
@@ -76,7 +75,6 @@ class JointShares(ArrowRows):
     odds_high: float
     p_value: float
     people: int
-    epsilon: float
     level: float
 
     def to_arrow(self) -> pa.Table:
@@ -92,7 +90,7 @@ class JointShares(ArrowRows):
 
     def to_json(self) -> dict[str, Any]:
         """Return the table as JSON values; what is unknown or infinite is None."""
-        names = ("odds_ratio", "log_standard_error", "odds_low", "odds_high", "p_value", "epsilon")
+        names = ("odds_ratio", "log_standard_error", "odds_low", "odds_high", "p_value")
         numbers = {name: float(getattr(self, name)) for name in names}
         cells = [
             {name: None if value != value else value for name, value in row.items()}
@@ -115,7 +113,7 @@ class JointShares(ArrowRows):
             for column, second in enumerate(self.labels[1])
         ]
         odds = f"odds ratio {self.odds_ratio:.3g} ({self.odds_low:.3g} to {self.odds_high:.3g}), p = {self.p_value:.3f}"
-        return "\n".join([*cells, odds, f"epsilon of both answers of a person: {self.epsilon:.4g}"])
+        return "\n".join([*cells, odds])
 
 
 @advising_own_arguments
@@ -156,7 +154,6 @@ def joint_share(
         rule = "a joint table needs reports of one channel"
         raise SettingsError(rule, value=f"{asked.model.channel.max() + 1} channels", hint="Take one level at a time.")
     place = place_of_task(asked, first, "first")
-    loss = np.inf if evidence.channel is None else evidence.channel.guarantee.epsilon
     if second is None:
         counts, table, labels = _combined(asked, place, cells)
         questions = (str(asked.reports.tasks[place]),) * 2
@@ -164,13 +161,12 @@ def joint_share(
         other = place_of_task(asked, second, "second")
         counts, table, labels = _crossed(asked, place, other)
         questions = (str(asked.reports.tasks[place]), str(asked.reports.tasks[other]))
-        loss *= 2
     if np.linalg.matrix_rank(table) < len(table):
         hint = "Ask through another channel, or one combined question."
         raise SettingsError(
             "reports must determine the joint table", value="a channel that cannot be inverted", hint=hint
         )
-    return _joint_shares(counts, table, labels, questions, second is None, loss, level)
+    return _joint_shares(counts, table, labels, questions, second is None, level)
 
 
 def _combined(
@@ -210,7 +206,7 @@ def _crossed(
 
 def _joint_shares(
     counts: NDArray[np.float64], table: NDArray[np.float64], labels: tuple[tuple[str, str], tuple[str, str]],
-    questions: tuple[str, str], combined: bool, epsilon: float, level: float,
+    questions: tuple[str, str], combined: bool, level: float,
 ) -> JointShares:  # fmt: skip
     found = score_estimates(counts[None], table, 4, np.full(len(table), level))
     cells = ShareEstimates(*(np.round(values[0, :4].reshape(2, 2), DIGITS) for values in found))
@@ -222,7 +218,7 @@ def _joint_shares(
         low=cells.low, high=cells.high, standard_error=cells.standard_error, odds_ratio=ratio,
         log_standard_error=error, odds_low=low, odds_high=high,
         p_value=float(chi2.sf(max(2 * (likelihood.best - likelihood.value(0.0)), 0.0), 1)),
-        people=int(counts.sum()), epsilon=float(epsilon), level=level,
+        people=int(counts.sum()), level=level,
     )  # fmt: skip
 
 
