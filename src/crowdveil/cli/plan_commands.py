@@ -28,7 +28,7 @@ def next_commands(result: PlanRow, expected: Expectation, prior: str | None) -> 
         result.campaign.estimator_of_simulated_fits.name,
         *([] if prior is None else ["--prior", prior]),
     ]
-    lines = _assign_perturb_and_infer_commands(result.campaign, mechanism, infer)
+    lines = _campaign_commands(result.campaign, mechanism, infer)
     return [shlex.join(["crowdveil", *line]) for line in lines]
 
 
@@ -37,9 +37,7 @@ def campaign_command(settings: Path) -> str:
     return shlex.join(["crowdveil", "campaign", "new", str(settings), "--out", settings.stem + "-asked"])
 
 
-def _assign_perturb_and_infer_commands(
-    campaign: PlannedCampaign, mechanism: list[str], infer: list[str]
-) -> list[list[str]]:
+def _campaign_commands(campaign: PlannedCampaign, mechanism: list[str], infer: list[str]) -> list[list[str]]:
     lists = [*TASK_OPTION, "--workers", "workers.csv"]
     assign, assignment = list[list[str]](), list[str]()
     if campaign.assigned_per_task is not None:

@@ -169,7 +169,7 @@ class _Symbols(NamedTuple):
 
 
 def _symbols_of_all_channels(table: ChannelTable) -> _Symbols:
-    parts = [_table_with_null_if_protected(one, table.protects_participation) for one in table.channels]
+    parts = [_table_with_null(one, table.protects_participation) for one in table.channels]
     return _Symbols(
         channel=np.repeat(np.arange(len(parts)), [len(names) for names, _ in parts]),
         names=np.array([name for names, _ in parts for name in names]),
@@ -200,7 +200,7 @@ def _observation_model_of(
     )
 
 
-def _table_with_null_if_protected(channel: Channel, protected: bool) -> tuple[tuple[str, ...], NDArray[np.float64]]:
+def _table_with_null(channel: Channel, protected: bool) -> tuple[tuple[str, ...], NDArray[np.float64]]:
     """Return the outputs of a channel, and P(output | input).
 
     In a table that protects participation, a public channel maps NULL to NULL only.

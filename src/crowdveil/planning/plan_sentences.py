@@ -203,10 +203,10 @@ def _alternative_sentence(found: Alternative) -> str:
     meets = f"{at} meets the target, {error_with_interval_text(found.prediction)}"
     if found.change == "public":
         return f"Public participation: if everyone may know who answers which task, {meets}."
-    return f"Assignment: {_assigned_workers_or_groups_clause(found.campaign)}, {meets}."
+    return f"Assignment: {_assignment_clause(found.campaign)}, {meets}."
 
 
-def _assigned_workers_or_groups_clause(campaign: PlannedCampaign) -> str:
+def _assignment_clause(campaign: PlannedCampaign) -> str:
     each = (
         f"{campaign.reporters_per_task:,} workers, {campaign.cells_per_worker:,} tasks to each, who answer "
         f"{campaign.answered_cell_share:.0%} of them"

@@ -207,13 +207,11 @@ def predict_campaign_error(
     most, excess, least = (
         seeds or default_simulation_count(campaign),
         list[float](),
-        _least_tasks_of_crowd_kind(campaign),
+        _least_tasks(campaign),
     )
     for seed in range(FIRST_SEED, FIRST_SEED + most):
         several = len(excess) * tasks >= least or bayes.known_classes > target
-        enough = several and (
-            bayes.known_classes > target or _further_run_adds_little_precision(campaign, bayes, excess)
-        )
+        enough = several and (bayes.known_classes > target or _is_precise_enough(campaign, bayes, excess))
         if not (seeds is None and excess and enough):
             excess.append(_simulated_excess_error(campaign, mechanism, tasks, seed, bayes.known_classes))
         if on_simulation is not None:
@@ -241,10 +239,10 @@ def with_crowd_of_pilot(campaign: PlannedCampaign, pilot: Pilot) -> PlannedCampa
 def default_simulation_count(campaign: PlannedCampaign) -> int:
     """Return the number of simulated campaigns per prediction: fewer for numbers, more for small campaigns."""
     usual = MAX_SEEDS_NUMBERS if isinstance(campaign.crowd, NumberCrowd) else MAX_SEEDS_LABELS
-    return max(usual, -(-_least_tasks_of_crowd_kind(campaign) // campaign.tasks))
+    return max(usual, -(-_least_tasks(campaign) // campaign.tasks))
 
 
-def _least_tasks_of_crowd_kind(campaign: PlannedCampaign) -> int:
+def _least_tasks(campaign: PlannedCampaign) -> int:
     if isinstance(campaign.crowd, NumberCrowd):
         return LEAST_TASKS_NUMBERS
     return FEW_TASKS_RUNS * campaign.tasks if campaign.tasks < FEW_TASKS else LEAST_TASKS_LABELS
@@ -283,10 +281,10 @@ def _excess_error_mean_and_variance(excess: list[float], tasks: int, cells: floa
     return _ExcessErrors(float(np.mean(excess)), variance, len(excess), tasks, cells)
 
 
-def _further_run_adds_little_precision(campaign: PlannedCampaign, bayes: BayesErrors, excess: list[float]) -> bool:
+def _is_precise_enough(campaign: PlannedCampaign, bayes: BayesErrors, excess: list[float]) -> bool:
     """Return whether the mean excess of the runs so far adds little to all other variance; not after two usual runs."""
     most = NEGLIGIBLE_VARIANCE * _base_error_variance(campaign, bayes, bayes.known_classes)
-    usual = campaign.tasks >= _least_tasks_of_crowd_kind(campaign)
+    usual = campaign.tasks >= _least_tasks(campaign)
     return not (usual and len(excess) > 1) and _variance_of_one_excess_error(float(np.mean(excess)), bayes) <= most
 
 

@@ -142,7 +142,7 @@ def read_evidence(
     reports, notes = read.reports, read.notes
     if known is None and reading.alphabet is None:
         notes += spelling_notes(reports) + no_answer_warnings(reports)
-    assignment = None if path is None else _read_assignment_named_by_crowd(path, reports, crowd)
+    assignment = None if path is None else _read_named_assignment(path, reports, crowd)
     collection = None if crowd is None else crowd.collection.with_channel(channel)
     asked = replace(reports.asked if crowd is None else crowd.asked, assignment=assignment)
     return Evidence(
@@ -350,7 +350,7 @@ def _refuse_lists_beside_crowd(reading: EvidenceOptions) -> None:
             raise SettingsError(rule, value=str(given), hint="Leave them out.")
 
 
-def _read_assignment_named_by_crowd(path: Path, reports: Reports, crowd: CrowdRecord | None) -> Assignment | None:
+def _read_named_assignment(path: Path, reports: Reports, crowd: CrowdRecord | None) -> Assignment | None:
     """Return the assignment that the crowd names, after a check of its digest; None without one."""
     if crowd is None:
         return None

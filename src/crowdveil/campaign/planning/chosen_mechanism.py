@@ -104,7 +104,7 @@ def _best_within_budget(source: CampaignSettings) -> ChosenMechanism:
     """Return the plan's choice of mechanism, and of tasks per worker if the settings leave them open."""
     budget = source.privacy.budget_per_worker
     assert budget is not None
-    choice = best_plan_row(list(_campaigns_by_tasks_per_worker(source)), budget)
+    choice = best_plan_row(list(_campaigns_by_load(source)), budget)
     if source.per_worker is None and choice.campaign.assigned_per_task is not None:
         source = replace(source, per_worker=choice.cost.cells)
     mechanism = _on_answer_scale_with_blocks(choice.mechanism, source.alphabet)
@@ -116,7 +116,7 @@ def _best_within_budget(source: CampaignSettings) -> ChosenMechanism:
     return ChosenMechanism(source=source, build=build, method=choice.campaign.method, planned=True)
 
 
-def _campaigns_by_tasks_per_worker(source: CampaignSettings) -> Iterator[PlannedCampaign]:
+def _campaigns_by_load(source: CampaignSettings) -> Iterator[PlannedCampaign]:
     """Yield the campaign with each number of tasks per worker that its settings allow."""
     campaign = planned_campaign(source)
     if source.per_worker is not None or source.relay is not None:
