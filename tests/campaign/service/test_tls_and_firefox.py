@@ -15,7 +15,7 @@ import crowdveil
 from crowdveil.campaign.service.campaign_registration import CURATOR_FILE
 from tests.campaign.builders import BuiltCampaign, build_campaign
 from tests.campaign.service.accessibility import send_without_answers
-from tests.campaign.service.browser import free_port, needs_chromium
+from tests.campaign.service.browser import free_port, leave, needs_chromium
 from tests.campaign.service.firefox import firefox, needs_firefox
 
 pytestmark = pytest.mark.slow
@@ -42,7 +42,7 @@ def test_worker_and_curator_over_tls(browser: Any, secured: tuple[BuiltCampaign,
     send_without_answers(page, built.link(0).text)
     reply = page.goto(f"{built.campaign.url}/curator")
     page.fill("#token", token)
-    page.click("button")
+    leave(page, "button")
 
     assert "Animals" in page.inner_text("h1")
     assert "max-age=31536000" == reply.headers["strict-transport-security"]
@@ -89,6 +89,7 @@ def test_worker_and_curator_in_firefox(tmp_path: Path, secured: tuple[BuiltCampa
         page.await_screen("review")
         page.click("#send")
         page.await_screen("done")
+        page.goto("about:blank")
         page.goto(built.link(0).text)
         page.await_screen("done")
         page.goto(f"{built.campaign.url}/curator")
