@@ -53,7 +53,7 @@ def test_every_reply_arrives_over_tls(secured: tuple[BuiltCampaign, str], certif
     """Short and long replies, one after the other on one connection, arrive whole."""
     built, _ = secured
     static = Path(crowdveil.__file__).parent / "campaign" / "service" / "static"
-    with httpx.Client(verify=ssl.create_default_context(cafile=certificate[0]), timeout=20) as client:
+    with httpx.Client(verify=ssl.create_default_context(cafile=certificate[0]), timeout=60) as client:
         for name in ("style.css", "openapi.json", "device.mjs", "page.mjs"):
             assert (static / name).read_bytes() == client.get(f"{built.campaign.url}/static/{name}").content
         document = client.get(f"{built.campaign.url}/v1/campaigns/{built.campaign.name}").content
@@ -64,7 +64,7 @@ def test_every_reply_arrives_over_tls(secured: tuple[BuiltCampaign, str], certif
 def test_a_connection_without_tls_is_ended(secured: tuple[BuiltCampaign, str]) -> None:
     """Plain HTTP at the port of a service with a certificate gets no reply."""
     port = int(str(secured[0].campaign.url).rpartition(":")[2])
-    with socket.create_connection(("localhost", port), timeout=20) as plain:
+    with socket.create_connection(("localhost", port), timeout=60) as plain:
         plain.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
         received = b""
         with suppress(ConnectionError):
