@@ -97,12 +97,13 @@ def test_plans_of_shares_as_values() -> None:
     ("settings", "message"),
     [
         ({"share": 1}, "share must be above 0 and below 1"),
-        ({"response": 0}, "response must be above 0 and at most 1"),
-        ({"half_width": 2.0}, "half_width must be above 0"),
-        ({"level": 95}, "level must be between 0 and 1"),
-        ({"people": [0]}, "people must be at least 2"),
+        ({"response": 0}, "the response rate must be above 0 and at most 1, got 0. Such as response=0.8."),
+        ({"half_width": 2.0}, "the half-width must be above 0"),
+        ({"level": 95}, "level must be above 0 and below 1"),
+        ({"people": [0]}, "people must be a whole number from 2 to 100,000,000, got 0. Such as people=\\[400]."),
         ({"people": 400}, "people must be a list"),
         ({"labels": 1}, "labels must be at least 2"),
+        ({"epsilons": []}, "epsilons must not be empty"),
         ({"epsilons": [0]}, "epsilon must be"),
     ],
 )

@@ -171,11 +171,14 @@ def test_what_nonresponse_can_hide() -> None:
 
 
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
-    "a level of 1": ({"level": 1}, "level must be between 0 and 1, got 1. Such as level=0.95."),
+    "a level of 1": ({"level": 1}, "level must be above 0 and below 1, got 1. Such as level=0.95."),
     "a level as text": ({"level": "95"}, "level must be a number, got '95'"),
-    "groups of a stranger": ({"by": {"ann": "f"}}, "by must be of workers who were asked, got 'ann'"),
-    "groups without workers": ({"by": {"sex": ["f"]}}, "by must be of workers who were asked, got 'sex'"),
-    "a path": ({"by": "groups.csv"}, "by must be a table of workers, got 'str'"),
+    "groups of a stranger": ({"by": {"ann": "f"}}, "groups must be of workers who were asked, got 'ann'"),
+    "groups without workers": (
+        {"by": {"sex": ["f"]}},
+        "groups must have the column 'worker' and another one, got 'sex'",
+    ),
+    "a path": ({"by": "groups.csv"}, "groups must be a table of workers, got 'str'"),
     "a worker twice": ({"by": {"worker": [1, 1], "sex": ["f", "m"]}}, "one row for each worker, got '1'"),
     "a weight of 0": ({"weights": dict.fromkeys(range(100), 0)}, "weights must be positive numbers"),
     "a missing weight": ({"weights": {0: 1}}, "got 'none of worker 1'"),

@@ -132,7 +132,7 @@ design_options = option_group(
         help="Least number of workers in a group; smaller ones are joined, or not shown.",
     ),
     click.option("--weights", type=FILE_PATH, help="Table of public survey weights: worker, weight."),
-    click.option("--totals", type=FILE_PATH, help="CSV file of known totals of the groups of --by: group, total."),
+    click.option("--totals", type=FILE_PATH, help="Table of known totals of the groups of --by: group, total."),
     click.option("--clusters", type=FILE_PATH, help="Table of sampled clusters: worker, cluster."),
     click.option("--pooled", is_flag=True, help="Read all tasks as one; the worker is then the unit of sampling."),
     click.option("--simultaneous", is_flag=True, help="Intervals of all labels of a task hold together."),
@@ -201,7 +201,7 @@ def share(
         found = shares_of(read.evidence, **settings.arguments(), progress=bar)
         joint, regression = settings.joint_table(read.evidence), settings.regression(read.evidence)
     data = {
-        "warnings": list(found.notes),
+        "warnings": [*found.notes, *(() if regression is None else regression.notes)],
         "channel_used": found.channel_used,
         "level": found.level,
         "simultaneous": found.simultaneous,
