@@ -276,8 +276,25 @@ def test_unequal_weights_have_a_note() -> None:
     equal = dict.fromkeys(workers, 2.0)
 
     (said,) = crowdveil.share(answers, weights=heavy).notes
-    (also,) = crowdveil.share(answers, weights=heavy, by=halves, totals={"a": 1, "b": 1}).notes
+    also, of_whom = crowdveil.share(answers, weights=heavy, by=halves, totals={"a": 1, "b": 1}).notes
 
     assert said.startswith("Weights as unequal as these leave 21 effective people;")
     assert "in a group of the totals" in also
-    assert () == crowdveil.share(answers, weights=equal, by=halves, totals={"a": 1, "b": 1}).notes
+    assert (of_whom,) == crowdveil.share(answers, weights=equal, by=halves, totals={"a": 1, "b": 1}).notes
+
+
+def test_totals_say_of_whom_the_shares_are() -> None:
+    """With protected participation totals weight those who would answer, else all people, and the result says which."""
+    halves = {f"w{number}": "ab"[number % 2] for number in range(200)}
+    reports, channel = survey([0] * 100 + [1] * 60 + [2] * 40)
+    hidden = crowdveil.share(reports, channel=channel, by=halves, totals={"a": 1, "b": 3})
+    plain = crowdveil.share(frame(30, 70), by=dict.fromkeys(range(100), "a"), totals={"a": 1})
+
+    assert ("answers", "everyone") == (hidden.totals, plain.totals)
+    assert ("answers", "everyone") == (hidden["q", "yes"].of, plain["q", "yes"].of)
+    assert ("asked", "answers") == (hidden["q", ""].of, plain["q", "yes", "group", "a"].of)
+    assert ["everyone", "everyone", "answers", "answers"] == plain.columns()["of"].tolist()
+    assert "of those people of the population who would answer" in hidden.notes[-1]
+    assert "if in each group those without an answer would answer like the others" in plain.notes[-1]
+    assert "yes, of all people, 30.0 %" in str(plain)
+    assert "" == crowdveil.share(frame(30, 70)).totals

@@ -114,6 +114,7 @@ def shares_of_cells(
         channel_used=evidence.channel is not None,
         method="score" if methods <= {"score"} else "sums",
         weighted=design.weight is not None or design.strata is not None,
+        totals="" if design.strata is None else "answers" if cells.model.protected else "everyone",
         differences=tuple(compared.differences),
         tests=tuple(compared.tests),
         notes=(*notes, *said),

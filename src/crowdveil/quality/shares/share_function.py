@@ -91,7 +91,7 @@ def share(
     design = _design(cells, groupings, notes, weights, totals, clusters)
     if design.unit is not None and (number := len(np.unique(design.unit))) < FEW_CLUSTERS:
         notes = (*notes, f"{number_of(number, 'cluster')}: of fewer than {FEW_CLUSTERS}, intervals are too narrow.")
-    notes = (*notes, *_notes_on_weights(design))
+    notes = (*notes, *_notes_on_weights(design), *_notes_on_totals(design, protected=cells.model.protected))
     settings = Settings(level, simultaneous, pooled, progress)
     every = (everyone(len(cells.reports.workers)), *groupings)
     return shares_of_cells(cells, evidence, every, design, settings, (*evidence.notes, *notes))
@@ -119,6 +119,16 @@ def _notes_on_weights(design: Design) -> tuple[str, ...]:
         return ()
     where = "" if design.strata is None else " in a group of the totals"
     return (f"Weights as unequal as these leave {least:.0f} effective people{where}; intervals may be too narrow.",)
+
+
+def _notes_on_totals(design: Design, *, protected: bool) -> tuple[str, ...]:
+    """Return of whom shares weighted to known totals are; empty without totals."""
+    if design.strata is None:
+        return ()
+    if protected:
+        return ("With the totals, shares of everyone are of those people of the population who would answer.",)
+    if_ignorable = "if in each group those without an answer would answer like the others"
+    return (f"With the totals, shares of everyone are of all people of the population, {if_ignorable}.",)
 
 
 def require_level(level: Any) -> None:
