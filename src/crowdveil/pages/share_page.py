@@ -1,6 +1,6 @@
 """Page of the shares of a survey: the sentence for a board first, then bars with intervals by question and group."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
 from typing import Any, NamedTuple, TypeVar
 
@@ -47,32 +47,47 @@ class _Bars(NamedTuple):
     rows: list[_Bar]
 
 
-def share_page(shares: Shares, statement: PrivacyStatement, *, title: str = NO_TITLE, lead: str | None = None) -> str:
+def share_page(
+    shares: Shares,
+    statement: PrivacyStatement,
+    *,
+    title: str = NO_TITLE,
+    lead: str | None = None,
+    questions: Mapping[str, str] | None = None,
+    sent_of: tuple[int, int] | None = None,
+) -> str:
     """Return the page of shares as HTML.
 
     Args:
         shares: result of `share`.
         statement: checked statement of privacy of the reports.
         title: heading.
+        questions: what was asked, by the name of the task; tasks without a text have their name.
+        sent_of: of a campaign, the number of people who sent a report, and of those with a link; else None.
         lead: label whose share is read first; by default the second of two labels, else all in their order.
 
     Raises:
         SettingsError: `lead` is no label.
     """
-    shown = shown_labels(shares, lead)
+    shown, texts = shown_labels(shares, lead), questions or {}
     return filled_template(
         "shares.html",
         statement,
         title=title if title == NO_TITLE else quoted(title),
-        style=style_sheet() + (files("crowdveil.pages") / "templates" / "shares.css").read_text("utf-8"),
+        style=share_style_sheet(),
         heading=title,
         untitled=NO_TITLE,
         most_open=MAX_OPEN,
-        lead=lead_sentences(shares, statement, lead),
+        lead=[*lead_sentences(shares, statement, lead, texts), *_sent_sentences(sent_of)],
         not_covered=statement.not_covered,
-        parts=[_question_part(shares, task, shown) for task in range(min(len(shares.tasks), MAX_TASKS))],
+        parts=[_question_part(shares, task, shown, texts) for task in range(min(len(shares.tasks), MAX_TASKS))],
         reading=[*READING, *_level_sentences(shares), *shares.notes],
     )
+
+
+def share_style_sheet() -> str:
+    """Return the style sheet of the page of shares."""
+    return style_sheet() + (files("crowdveil.pages") / "templates" / "shares.css").read_text("utf-8")
 
 
 def shown_labels(shares: Shares, lead: str | None = None) -> list[str]:
@@ -90,7 +105,9 @@ def shown_labels(shares: Shares, lead: str | None = None) -> list[str]:
     return labels if lead is None else [lead, *(label for label in labels if label != lead)]
 
 
-def lead_sentences(shares: Shares, statement: PrivacyStatement, lead: str | None = None) -> list[str]:
+def lead_sentences(
+    shares: Shares, statement: PrivacyStatement, lead: str | None = None, questions: Mapping[str, str] | None = None
+) -> list[str]:
     """Return what a board reads first: the interval of each question for everyone, with its level and its epsilon."""
     labels = shown_labels(shares, lead)
     labels = labels if lead is None else labels[:1]
@@ -99,12 +116,27 @@ def lead_sentences(shares: Shares, statement: PrivacyStatement, lead: str | None
     names = list(map(str, np.asarray(shares.tasks[:MAX_LEADS])))
     rows.sort(key=lambda row: names.index(str(row.task)))
     loss, more = _loss_text(statement), len(shares.tasks) * len(labels) - MAX_LEADS
-    found = [f"{_interval_sentence(row, shares)}, at level {100 * shares.level:g} %; {loss}." for row in rows]
+    found = [
+        f"{_interval_sentence(row, shares, questions or {})}, at level {100 * shares.level:g} %; {loss}."
+        for row in rows
+    ]
     return [*found[:MAX_LEADS], *([f"{number_of(more, 'further share')} below."] if more > 0 else [])]
 
 
-def _interval_sentence(row: Share, shares: Shares) -> str:
-    said = f"{isolated(row.label)} to {isolated(str(row.task))} ({_people(row.asked)} asked)"
+def _sent_sentences(sent_of: tuple[int, int] | None) -> list[str]:
+    """Return how many of those with a link sent a report; empty if all did."""
+    if sent_of is None or sent_of[0] >= sent_of[1]:
+        return []
+    sent, invited = sent_of
+    return [
+        f"{sent:,} of the {_people(invited)} with a link sent a report. These shares are of those {sent:,}; nothing is "
+        "known of the others."
+    ]
+
+
+def _interval_sentence(row: Share, shares: Shares, questions: Mapping[str, str]) -> str:
+    question = str(row.task)
+    said = f"{isolated(row.label)} to {isolated(questions.get(question, question))} ({_people(row.asked)} asked)"
     among = {"everyone": OF_EVERYONE, "answers": OF_ANSWERING}.get(shares.totals, "those who answer")
     if np.isnan(row.share):
         return f"The reports do not tell what share of {among.rstrip(',')} say {said}"
@@ -120,7 +152,7 @@ def _loss_text(statement: PrivacyStatement) -> str:
     return f"epsilon {statement.answer_epsilon_text} per answer, participation {statement.per_answer.participation}"
 
 
-def _question_part(shares: Shares, task: int, shown: list[str]) -> dict[str, Any]:
+def _question_part(shares: Shares, task: int, shown: list[str], questions: Mapping[str, str]) -> dict[str, Any]:
     """Return the section of a question: bars of everyone and of each group, tests and differences."""
     name = str(np.asarray(shares.tasks)[task])
     every = list(shares.rows_of_task(task))
@@ -132,7 +164,7 @@ def _question_part(shares: Shares, task: int, shown: list[str]) -> dict[str, Any
         for label in shown:
             groups.append(_Bars(label, by, [_bar(row, row.group) for row in of_label[label] if row.by == by]))
     return {
-        "task": name,
+        "task": questions.get(name, name),
         "asked": f"{_people(every[0].asked)} asked. {_answered_text(every)}",
         "groups": groups,
         "tests": [_test_sentence(one) for one in _of_question(shares.tests, name, shown)],

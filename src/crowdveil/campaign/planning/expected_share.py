@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from crowdveil.campaign.planning.expected_error import crowd_expectation
+from crowdveil.campaign.rules.document import Campaign
 from crowdveil.campaign.settings.settings_file import CampaignSettings
 from crowdveil.channels.alphabet import Categories
 from crowdveil.mechanisms import ChannelMechanism, RandomizedResponse
@@ -78,6 +79,13 @@ def people_of_survey(source: CampaignSettings) -> int | None:
     people = crowd_expectation(source)[0] or source.slots
     survey = isinstance(source.alphabet, Categories) and len(source.rows) <= MOST_TASKS and people >= LEAST_PEOPLE
     return people if survey else None
+
+
+def is_survey_campaign(campaign: Campaign) -> bool:
+    """Return whether a campaign is a survey: one question with labels, few tasks, and many people for each."""
+    few = not campaign.questions and len(campaign.tasks) <= MOST_TASKS
+    people = campaign.slots * campaign.cells / max(len(campaign.tasks), 1)
+    return few and people >= LEAST_PEOPLE and isinstance(campaign.channels[0].alphabet, Categories)
 
 
 def expected_survey(source: CampaignSettings, mechanism: ChannelMechanism) -> ExpectedSurvey | None:

@@ -219,16 +219,34 @@ def share(
         "joint": None if joint is None else joint.to_json(),
         "regression": None if regression is None else regression.to_json(),
     }
-    text = "" if drawn is None else _page(found, read.evidence, title, lead)
+    text = "" if drawn is None else _page(found, read.evidence, title, lead, reports.sources)
     read.write_table_and_print(data, _rows_of_shares, found.columns, drawn, text, earlier)
 
 
-def _page(found: Shares, evidence: Evidence, title: str | None, lead: str | None) -> str:
-    """Return the page of shares, with the statement of privacy of their reports."""
+def _page(found: Shares, evidence: Evidence, title: str | None, lead: str | None, sources: tuple[str, ...]) -> str:
+    """Return the page of shares, with the statement of privacy of their reports and the texts of their campaign."""
+    from crowdveil.campaign.files.folder import read_campaign
     from crowdveil.campaign.statement.collection import statement_of_evidence
+    from crowdveil.campaign.statement.facts import campaign_text
+    from crowdveil.campaign.statement.source import find_campaign_file
     from crowdveil.pages.share_page import NO_TITLE, share_page
+    from crowdveil.storage.crowd import report_directory
 
-    return share_page(found, statement_of_evidence(evidence, None), title=title or NO_TITLE, lead=lead)
+    named = None if evidence.collection is None else evidence.collection.campaign
+    beside = find_campaign_file(report_directory(sources[0])) if named is not None and len(sources) == 1 else None
+    campaign = None if beside is None else read_campaign(beside)
+    if campaign is not None and campaign.name != named:
+        campaign = None
+    text = None if campaign is None else campaign_text(campaign)
+    heading = title or (NO_TITLE if text is None else text.title)
+    return share_page(
+        found,
+        statement_of_evidence(evidence, campaign),
+        title=heading,
+        lead=lead,
+        questions={} if text is None else text.task_texts,
+        sent_of=None if campaign is None else (len(evidence.reports.workers), campaign.slots),
+    )
 
 
 def _rows_of_shares(data: dict[str, Any]) -> list[tuple[str, str]]:
