@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from crowdveil.answers.frames import ArrowRows
 from crowdveil.arguments import require_list, require_number, require_whole_number
 from crowdveil.channels.alphabet import Categories
-from crowdveil.channels.guarantee import Participation, require_participation
-from crowdveil.channels.rounding import format_bound
+from crowdveil.channels.guarantee import Guarantee, Participation, require_participation
+from crowdveil.channels.rounding import format_bound, percent_rounded_up
 from crowdveil.display.html import Html, notebook_card
 from crowdveil.display.html import table as html_table
 from crowdveil.display.svg_pictures import line_chart
@@ -35,6 +35,8 @@ PEOPLE, EPSILONS = (100, 200, 400, 1_000, 2_000, 5_000), (0.5, 1.0, 2.0, 3.0, 4.
 """Numbers of people and epsilons that are compared by default."""
 MAX_PEOPLE = 100_000_000
 """Largest number of people."""
+LARGEST_FACTOR = 1_000_000
+"""Largest number of times as many people that is printed."""
 MAX_LINES = 4
 """Largest number of lines in the picture."""
 DRAWS, GRID, REACH = 1_000, 1_001, 12.0
@@ -126,8 +128,13 @@ class SharePlan(ArrowRows):
             wide = f"± {100 * self.half_width:g} percentage points at level {100 * self.level:g} %"
             texts = [f"{people_text(one.people)} at epsilon {format_bound(one.epsilon)}" for one in protected]
             found.append(f"For {wide} ask {', '.join(texts)}, or {people_text(plain.people)} without protection.")
-        costs = [f"{one.design_effect:.2g} at epsilon {format_bound(one.epsilon)}" for one in protected]
-        return [*found, f"Protection needs more people by these factors: {', '.join(costs)}."]
+        costs = [f"{factor_text(one.design_effect)} at epsilon {format_bound(one.epsilon)}" for one in protected]
+        sure = [f"{certainty_text(one.epsilon)} at epsilon {format_bound(one.epsilon)}" for one in protected]
+        return [
+            *found,
+            f"Protection needs more people by these factors: {', '.join(costs)}.",
+            f"Someone who thought two answers equally likely (50 %) becomes sure of one at most: {', '.join(sure)}.",
+        ]
 
     def picture(self) -> Html:
         """Return the half-widths by epsilon, a line for each of at most `MAX_LINES` numbers of people.
@@ -143,12 +150,18 @@ class SharePlan(ArrowRows):
         lines = [
             (
                 f"{size:,} people",
-                [(one.epsilon, one.half_width) for one in self.rows if one.people == size and one.epsilon < math.inf],
+                [
+                    (one.epsilon, 100 * one.half_width)
+                    for one in self.rows
+                    if one.people == size and one.epsilon < math.inf
+                ],
             )
             for size in sizes
         ]
-        limits = [] if self.half_width is None else [("wanted", self.half_width)]
-        return line_chart("Half-width of the interval of a share by epsilon", "epsilon", lines, limits)
+        limits = [] if self.half_width is None else [(f"wanted: ± {100 * self.half_width:g}", 100 * self.half_width)]
+        return line_chart(
+            "Half-width of the interval of a share in percentage points, by epsilon", "epsilon; ± points", lines, limits
+        )
 
     def __str__(self) -> str:
         """Return the sentences, and the expected intervals."""
@@ -160,6 +173,18 @@ class SharePlan(ArrowRows):
         rows = [(f"{one.people:,}", epsilon_text(one.epsilon), interval_text(one)) for one in self.rows]
         shown = html_table(("people", "asked", "interval"), rows, total=len(rows))
         return notebook_card("Plan of a share", self.sentences(), shown)
+
+
+def factor_text(factor: float) -> str:
+    """Return a factor with two digits, or a whole number from 10 on; a very large one has no digits."""
+    if factor > LARGEST_FACTOR:
+        return f"more than {LARGEST_FACTOR:,}"
+    return f"{factor:,.0f}" if factor >= 10 else f"{factor:.2g}"
+
+
+def certainty_text(epsilon: float) -> str:
+    """Return how sure anyone can be of one of two answers, starting from 50 %."""
+    return percent_rounded_up(Guarantee(epsilon=epsilon).largest_guess_probability)
 
 
 def epsilon_text(epsilon: float) -> str:

@@ -37,12 +37,13 @@ class ExpectedSurvey:
     @property
     def text(self) -> str:
         """Half-widths with and without protection, as text."""
-        return f"{_widths_text(self.protected)}; unprotected {_widths_text(self.unprotected)}"
+        return f"{_widths_text(self.protected)}; without protection {_widths_text(self.unprotected)}"
 
     @property
     def assumptions_text(self) -> str:
         """Assumptions, as text."""
-        return f"{self.people:,} people asked about each task, {self.response:.0%} of them answer; level {LEVEL:.0%}"
+        answered = f"{100 * self.response:.0f} % of them answer"
+        return f"{self.people:,} people asked about each task, {answered}; intervals of {100 * LEVEL:.0f} %"
 
     @property
     def warning(self) -> str:
@@ -69,7 +70,7 @@ class ExpectedSurvey:
 
 def _widths_text(rows: tuple[ExpectedShare, ...]) -> str:
     return ", ".join(
-        f"± {100 * one.half_width:.1f} points of a share of {share:.0%}"
+        f"a share of {100 * share:.0f} % to ± {100 * one.half_width:.1f} points"
         for share, one in zip(SHARES, rows, strict=True)
     )
 
