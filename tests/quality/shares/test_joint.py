@@ -125,10 +125,14 @@ def test_a_combined_question_is_read_in_the_order_of_its_cells() -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("a", "c"), "second must be a task of the answers, got 'c'"),
+        (
+            ("a", "c"),
+            "a joint table is of tasks of the answers, got 'c'. Tasks are a, b. Name two, or one with four "
+            "labels: first='a', second='b'.",
+        ),
         (("a", "a"), "a joint table is of two questions"),
         (("a",), "a combined question has four labels"),
-        ((), "first must be a task of the answers, got 'none'"),
+        ((), "a joint table is of tasks of the answers, got 'none of 2 tasks'"),
     ],
 )
 def test_other_questions_are_refused(words: tuple[str, ...], message: str) -> None:

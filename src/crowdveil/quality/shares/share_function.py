@@ -87,11 +87,11 @@ def share(
     require_whole_number("min_group", min_group, least=1)
     evidence = share_evidence(answers, channel, assignment, options)
     cells = cells_of_evidence(evidence)
-    groupings, notes = ((), ()) if by is None else read_groupings(by, cells.reports.workers, least=min_group)
+    groupings, notes = ((), ()) if by is None else read_groupings(by, cells.reports, least=min_group)
     design = _design(cells, groupings, notes, weights, totals, clusters)
     if design.unit is not None and (number := len(np.unique(design.unit))) < FEW_CLUSTERS:
         notes = (*notes, f"{number_of(number, 'cluster')}: of fewer than {FEW_CLUSTERS}, intervals are too narrow.")
-    notes = (*notes, *_notes_on_weights(design))
+    notes = (*notes, *_notes_on_weights(design), *_notes_on_totals(design, protected=cells.model.protected))
     settings = Settings(level, simultaneous, pooled, progress)
     every = (everyone(len(cells.reports.workers)), *groupings)
     return shares_of_cells(cells, evidence, every, design, settings, (*evidence.notes, *notes))
@@ -101,17 +101,16 @@ def _design(
     cells: Cells, groupings: tuple[Grouping, ...], notes: tuple[str, ...], weights: Any, totals: Any, clusters: Any
 ) -> Design:
     """Return the weights, clusters and strata of the workers asked."""
-    workers = cells.reports.workers
     design = Design(
-        weight=None if weights is None else read_weights(weights, workers),
-        unit=None if clusters is None else read_clusters(clusters, workers),
+        weight=None if weights is None else read_weights(weights, cells.reports),
+        unit=None if clusters is None else read_clusters(clusters, cells.reports),
     )
     return design if totals is None else replace(design, strata=strata_of_totals(totals, groupings, notes, design))
 
 
 def _notes_on_weights(design: Design) -> tuple[str, ...]:
     """Return a note if weights leave few people effective, by Kish's number, of all or of a stratum of totals."""
-    if design.weight is None:
+    if design.weight is None or np.ptp(design.weight) == 0:
         return ()
     group = np.zeros(len(design.weight), np.int64) if design.strata is None else design.strata[0].code
     sums, squares = (np.bincount(group[group >= 0], power[group >= 0]) for power in (design.weight, design.weight**2))
@@ -122,11 +121,22 @@ def _notes_on_weights(design: Design) -> tuple[str, ...]:
     return (f"Weights as unequal as these leave {least:.0f} effective people{where}; intervals may be too narrow.",)
 
 
+def _notes_on_totals(design: Design, *, protected: bool) -> tuple[str, ...]:
+    """Return of whom shares weighted to known totals are; empty without totals."""
+    if design.strata is None:
+        return ()
+    if protected:
+        return ("With the totals, shares of everyone are of those people of the population who would answer.",)
+    if_ignorable = "if in each group those without an answer would answer like the others"
+    return (f"With the totals, shares of everyone are of all people of the population, {if_ignorable}.",)
+
+
 def require_level(level: Any) -> None:
     """Refuse a level of intervals outside (0, 1)."""
     require_number("level", level)
     if not 0 < level < 1:
-        raise SettingsError("level must be between 0 and 1", value=level, hint="Such as level=0.95.")
+        hint = advice("Such as {level}.", level=LEVEL)
+        raise SettingsError("level must be above 0 and below 1", value=level, hint=hint)
 
 
 def share_evidence(
