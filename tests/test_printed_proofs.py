@@ -13,6 +13,7 @@ from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.design.channel_design import design_channel, normal_worker_model, one_coin_confusion
 from crowdveil.estimators.factorization_mean import FactorizationMean
 from crowdveil.mechanisms import DesignObjective, MatrixFactorization, RandomizedResponse
+from crowdveil.privacy.loss_distribution import channel_profile, composed_epsilon
 from crowdveil.privacy.shuffling import shuffled_cell_guarantee, shuffled_worker_guarantee
 from crowdveil.randomness import seeded
 from tests.comparators import comparators
@@ -100,6 +101,20 @@ def test_the_table_of_shuffling_is_rounded_up():
     printed = {row[0]: row[1:] for row in rows("shuffling.md", "| local epsilon |")}[str(epsilon)][:5]
 
     assert [float(up.create_decimal(Decimal(one))) for one in found] == [float(one) for one in printed]
+
+
+@pytest.mark.slow
+def test_the_table_of_small_batches_is_rounded_up():
+    """Epsilon of one, 20 and 200 cells at local epsilon 1, with names and shuffled among ten reports."""
+    channel = RandomizedResponse(alphabet=Categories(("no", "yes")), epsilon=1).channel()
+    profile, numbers = channel_profile(channel), (1, 20, 200)
+    named = [composed_epsilon([(profile, cells)], 1e-6) for cells in numbers]
+    shuffled = [shuffled_worker_guarantee(channel, reports=10, cells=cells, delta=1e-6).epsilon for cells in numbers]
+    up, printed = Context(prec=3, rounding=ROUND_CEILING), rows("shuffling.md", "| reports | 1 cell |")
+
+    for label, found in (("with names", named), ("shuffled in tens", shuffled)):
+        line = next(row[1:] for row in printed if row[0] == label)
+        assert [float(up.create_decimal(Decimal(one))) for one in found] == [float(one) for one in line]
 
 
 def factorization_figures(mechanism: MatrixFactorization, workers: int, answered: float) -> str:
