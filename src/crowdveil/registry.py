@@ -169,6 +169,10 @@ SUMS_ESTIMATOR = Entry("factorization-mean", "estimators.factorization_mean", "F
 
 MECHANISM_ENTRIES: Mapping[str, MechanismEntry] = entries_by_name(
     MechanismEntry("laplace", "mechanisms.laplace", "Laplace", ("null_value",)),
+    MechanismEntry("piecewise", "mechanisms.piecewise", "Piecewise"),
+    MechanismEntry("ogpm", "mechanisms.piecewise", "Ogpm"),
+    MechanismEntry("square-wave", "mechanisms.piecewise", "SquareWave"),
+    MechanismEntry("staircase", "mechanisms.piecewise", "Staircase"),
     MechanismEntry("randomized-response", "mechanisms.randomized_response", "RandomizedResponse"),
     MechanismEntry("one-layer", "mechanisms.randomized_response", "OneLayer"),
     MechanismEntry("two-layer", "mechanisms.two_layer", "TwoLayer", ("low", "high", "answers")),

@@ -21,6 +21,7 @@ EVERY_READER = (
 )
 ANY_READER = {"weighted-vote": "ordered labels", "weighted-mean": "scale"}
 WITHOUT_CERTIFICATE = {"two-layer", "sun-two-layer", "matrix-factorization", "matrix-factorization-published"}
+NEEDS_ORDER = {"laplace", "piecewise", "ogpm", "square-wave", "staircase", "quantized-response"}
 EXTRA = {
     "designed": ("--participation-rate", 0.8),
     "matrix-factorization-published": ("--dimensions", 2),
@@ -33,7 +34,7 @@ def fits(mechanism: str, alphabet: str, participation: str) -> bool:
         return alphabet == "scale" and participation == "protected"
     if mechanism == "sun-two-layer" and participation == "public":
         return False
-    return mechanism not in ("laplace", "quantized-response") or alphabet != "labels"
+    return mechanism not in NEEDS_ORDER or alphabet != "labels"
 
 
 CAMPAIGNS = [

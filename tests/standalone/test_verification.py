@@ -199,9 +199,7 @@ def test_the_file_runs_alone(tmp_path: Path) -> None:
         assert ("FALSE" in done.stdout) == bool(code)
 
 
-@pytest.mark.parametrize(
-    "name", ["piecewise", "designed+piecewise, LISTS FROM ANSWERS: no privacy", "designed, no privacy"]
-)
+@pytest.mark.parametrize("name", ["hybrid", "designed+hybrid, LISTS FROM ANSWERS: no privacy", "designed, no privacy"])
 def test_an_unknown_mechanism_is_named(name: str) -> None:
     """A certificate that is sound but for its mechanism is refused with this name and the known ones."""
     checked = verify(sealed(response().certificate() | {"mechanism": name}))
@@ -290,6 +288,15 @@ def without_docstrings(program):
 def code_lines(text):
     """Return the number of lines that are neither blank nor comment."""
     return sum(re.fullmatch(r"\s*((#|//|/?\*).*)?", line) is None for line in text.splitlines())
+
+
+def test_both_devices_know_the_same_mechanisms():
+    """The device in JavaScript accepts certificates of the mechanisms that the Python program accepts."""
+    static = Path(device.__file__).parents[1] / "campaign" / "service" / "static"
+    names = re.search(r'^const NAME = "\((.*)\)";$', (static / "device.mjs").read_text("utf-8"), re.MULTILINE)
+
+    assert names is not None
+    assert set(CERTIFIED) == set(names[1].split("|"))
 
 
 def test_what_a_worker_must_trust_is_short():

@@ -250,8 +250,8 @@ choice_options = option_group(
         required=True,
         help=f"How answers are randomized: {', '.join(MECHANISM_NAMES)}.",
     ),
-    click.option("--epsilon", type=EPSILON, help="Privacy loss of a single answer (cell) in nats, 1e-6 to 20."),
-    click.option("--budget", type=EPSILON, help="Privacy loss of a whole worker, instead of --epsilon."),
+    click.option("--epsilon", type=EPSILON, help="Privacy loss of an answer (cell), 1e-6 to 20 nats."),
+    click.option("--budget", type=EPSILON, help="Privacy loss of a worker, instead of --epsilon."),
     participation_option,
     heading="Mechanism",
 )

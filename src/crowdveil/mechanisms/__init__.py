@@ -8,6 +8,10 @@ from crowdveil.mechanisms.design_objective import DesignObjective as DesignObjec
 from crowdveil.mechanisms.designed import Designed as Designed
 from crowdveil.mechanisms.laplace import Laplace as Laplace
 from crowdveil.mechanisms.matrix_factorization import MatrixFactorization as MatrixFactorization
+from crowdveil.mechanisms.piecewise import Ogpm as Ogpm
+from crowdveil.mechanisms.piecewise import Piecewise as Piecewise
+from crowdveil.mechanisms.piecewise import SquareWave as SquareWave
+from crowdveil.mechanisms.piecewise import Staircase as Staircase
 from crowdveil.mechanisms.quantized_response import QuantizedResponse as QuantizedResponse
 from crowdveil.mechanisms.randomized_response import OneLayer as OneLayer
 from crowdveil.mechanisms.randomized_response import RandomizedResponse as RandomizedResponse

@@ -308,15 +308,15 @@ def require_form(claims: ClaimLog, claim: str, value: Any, form: Any) -> None:
 
 
 HEX = "[0-9a-f]{64}"
-CERTIFIED = ("randomized-response", "laplace", "one-layer", "quantized-response", "designed")
-"""Mechanisms with the same channel for every cell, which a certificate can contain; the last is a given table."""
+CERTIFIED: tuple[str, ...] = ("randomized-response", "laplace", "one-layer", "quantized-response", "designed")
+CERTIFIED += ("piecewise", "ogpm", "square-wave", "staircase")
+"""Mechanisms with the same channel for every cell, which a certificate can contain; designed is a given table."""
 REAL_VALUED = "laplace, real-valued, binned (simulation only)"
 """Mechanism of the channel of binned simulated real-valued reports."""
 NO_PRIVACY = ": no privacy"
 """Suffix of the marks of simulations and of lists from answers."""
-_NAME = f"({'|'.join(CERTIFIED)})"
 _MARK = f", SIMULATION from seed (0|[1-9][0-9]*){NO_PRIVACY}|, LISTS FROM ANSWERS{NO_PRIVACY}"
-MECHANISM = rf"({re.escape(REAL_VALUED)}|{_NAME}(\+{_NAME}){{0,15}})({_MARK})?"
+MECHANISM = rf"({re.escape(REAL_VALUED)}|({'|'.join(CERTIFIED)})(\+({'|'.join(CERTIFIED)})){{0,15}})({_MARK})?"
 ALPHABET = (
     {"kind": "categories", "names": [str], "ordered": bool},
     {"kind": "scale", **dict.fromkeys(("low", "high", "step"), (int, float))},

@@ -9,11 +9,14 @@ from crowdveil.channels.alphabet import Alphabet, Scale
 from crowdveil.channels.guarantee import Participation
 from crowdveil.errors import SettingsError
 from crowdveil.mechanisms import ChannelMechanism, Designed, Laplace, QuantizedResponse, RandomizedResponse, TwoLayer
+from crowdveil.mechanisms.piecewise import NumberMechanism, Ogpm, Piecewise, SquareWave, Staircase
 from crowdveil.mechanisms.randomized_response import OneLayer
 from crowdveil.standalone.checks import MAX_CHANNELS
 
 PLAN = "plan"
 """In place of a mechanism: what a plan recommends."""
+FOR_NUMBERS: dict[str, type[NumberMechanism]] = {kind.name: kind for kind in (Piecewise, Ogpm, SquareWave, Staircase)}
+"""Mechanisms for numbers without settings of their own."""
 MECHANISMS = (
     PLAN,
     RandomizedResponse.name,
@@ -22,6 +25,7 @@ MECHANISMS = (
     Laplace.name,
     OneLayer.name,
     TwoLayer.name,
+    *FOR_NUMBERS,
 )
 """Mechanisms of a campaign: one certified channel for every cell.
 
@@ -91,6 +95,8 @@ class PrivacyRequest:
             )
         if self.mechanism == QuantizedResponse.name:
             return QuantizedResponse(alphabet=alphabet, epsilon=epsilon, participation=participation, cuts=self.cuts)
+        if self.mechanism in FOR_NUMBERS:
+            return FOR_NUMBERS[self.mechanism](alphabet=alphabet, epsilon=epsilon, participation=participation)
         if self.mechanism in (OneLayer.name, TwoLayer.name):
             return OneLayer(alphabet=alphabet, epsilon=epsilon, participation=participation)
         return RandomizedResponse(alphabet=alphabet, epsilon=epsilon, participation=participation)
