@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 from crowdveil.campaign.settings.section import Section
 from crowdveil.channels.alphabet import Alphabet, Scale
@@ -10,8 +11,17 @@ from crowdveil.channels.guarantee import Participation
 from crowdveil.errors import SettingsError
 from crowdveil.mechanisms import ChannelMechanism, Designed, Laplace, QuantizedResponse, RandomizedResponse, TwoLayer
 from crowdveil.mechanisms.randomized_response import OneLayer
+from crowdveil.mechanisms.subset_selection import OptimizedUnaryEncoding, SubsetSelection
 from crowdveil.standalone.checks import MAX_CHANNELS
 
+ANSWER_MECHANISMS = {
+    kind.name: kind for kind in (RandomizedResponse, OneLayer, SubsetSelection, OptimizedUnaryEncoding)
+} | {TwoLayer.name: OneLayer}
+"""Mechanisms with no setting beside epsilon, by name.
+
+Two-layer with a flip probability of its own for every cell has the table of one-layer at the mean, and is certified as
+that.
+"""
 PLAN = "plan"
 """In place of a mechanism: what a plan recommends."""
 MECHANISMS = (
@@ -22,12 +32,10 @@ MECHANISMS = (
     Laplace.name,
     OneLayer.name,
     TwoLayer.name,
+    SubsetSelection.name,
+    OptimizedUnaryEncoding.name,
 )
-"""Mechanisms of a campaign: one certified channel for every cell.
-
-Two-layer with a flip probability of its own for every cell has the table of one-layer at the mean, and is certified as
-that.
-"""
+"""Mechanisms of a campaign: one certified channel for every cell."""
 MIN_LEVELS, MAX_LEVELS = 2, 4
 MAX_BUDGET = 1_000.0
 MAX_PATH = 1_000
@@ -91,9 +99,9 @@ class PrivacyRequest:
             )
         if self.mechanism == QuantizedResponse.name:
             return QuantizedResponse(alphabet=alphabet, epsilon=epsilon, participation=participation, cuts=self.cuts)
-        if self.mechanism in (OneLayer.name, TwoLayer.name):
-            return OneLayer(alphabet=alphabet, epsilon=epsilon, participation=participation)
-        return RandomizedResponse(alphabet=alphabet, epsilon=epsilon, participation=participation)
+        kind: type[Any] = ANSWER_MECHANISMS[self.mechanism]
+        mechanism: ChannelMechanism = kind(alphabet=alphabet, epsilon=epsilon, participation=participation)
+        return mechanism
 
 
 def read_privacy(section: Section, alphabet: Alphabet, folder: Path) -> PrivacyRequest:
