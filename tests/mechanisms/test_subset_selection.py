@@ -1,7 +1,9 @@
 """Subset selection and optimized unary encoding: their tables by the papers' definitions, sizes, NULL and limits."""
 
 import math
+from dataclasses import replace
 from fractions import Fraction
+from hashlib import sha256
 from itertools import combinations, product
 
 import numpy as np
@@ -9,9 +11,11 @@ import pytest
 
 from crowdveil.channels.alphabet import NULL, Categories
 from crowdveil.channels.channel import Channel
+from crowdveil.channels.guarantee import Participation
+from crowdveil.design.channel_design import design_channel, one_coin_confusion
 from crowdveil.errors import SettingsError
-from crowdveil.mechanisms import OptimizedUnaryEncoding, RandomizedResponse, SubsetSelection
-from crowdveil.mechanisms.subset_selection import BLANK
+from crowdveil.mechanisms import DesignObjective, OptimizedUnaryEncoding, RandomizedResponse, SubsetSelection
+from crowdveil.mechanisms.subset_selection import BLANK, symbol_sets
 from tests.mechanisms.test_mechanism_contract import below_exp
 
 KINDS = (SubsetSelection, OptimizedUnaryEncoding)
@@ -67,18 +71,76 @@ def test_subset_selection_weighs_sets_that_hold_the_answer(size: int, epsilon: f
         ]
     )
 
-    assert held == mechanism.size
+    assert held == mechanism.labels_per_report
     np.testing.assert_allclose(
         mechanism.channel().probabilities, weights / weights.sum(axis=1, keepdims=True), rtol=0, atol=1e-11
     )
 
 
-def test_a_size_with_too_many_sets_is_reduced() -> None:
-    """Of 20 labels at epsilon 0.5 eight would be best; two is the largest size with at most 1,024 sets."""
-    mechanism = SubsetSelection(alphabet=labels(20), epsilon=0.5)
+@pytest.mark.parametrize(("size", "held", "partitions"), [(14, 5, 64), (20, 8, 64), (47, 2, 42), (1024, 400, 64)])
+def test_too_many_sets_are_replaced_by_blocks_of_partitions(size: int, held: int, partitions: int) -> None:
+    """Beyond 1,024 sets, public partitions into blocks of about the size hold each label as often."""
+    sets = symbol_sets(size, held)
+    blocks = max(2, round(size / held))
 
-    assert 2 == mechanism.size
-    assert 190 + 1 == len(mechanism.channel().outputs)
+    held_by = np.zeros(size, dtype=int)
+    for members, weight in sets.items():
+        held_by[list(members)] += weight
+    assert partitions * blocks == sum(sets.values()) >= len(sets)
+    assert {size // blocks, -(-size // blocks)} >= {len(members) for members in sets}
+    assert [partitions] * size == held_by.tolist()
+
+
+def test_partitions_depend_on_the_number_of_labels_alone() -> None:
+    """The first order of the labels is that by SHA-256 of "0/label": anyone can draw it again."""
+    order = sorted(range(14), key=lambda code: sha256(f"0/{code}".encode()).digest())
+
+    assert (tuple(sorted(order[:7])), tuple(sorted(order[7:]))) == tuple(symbol_sets(14, 7))[:2]
+
+
+@pytest.mark.parametrize("size", [0, 4, 9])
+def test_a_size_that_holds_no_or_all_labels_is_refused(size: int) -> None:
+    """A set of one to all but one label says something of the answer."""
+    with pytest.raises(SettingsError, match="size of sets"):
+        SubsetSelection(alphabet=labels(4), epsilon=1.0, size=size)
+
+
+def objective_of(size: int, participation: Participation, ability: float = 0.75) -> DesignObjective:
+    """Return the objective of equally frequent labels and workers of one ability."""
+    return DesignObjective(
+        alphabet=labels(size),
+        prior=np.full(size, 1 / size),
+        worker_model=one_coin_confusion(size, ability),
+        participation_rate=0.4 if participation == "protected" else 1.0,
+        participation=participation,
+    )
+
+
+@pytest.mark.parametrize("size", [3, 5, 10])
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0, 4.0])
+def test_the_best_size_has_the_information_of_the_optimal_design(size: int, epsilon: float) -> None:
+    """For equally frequent labels no table of any form informs more of a truth than the sets of the best size."""
+    objective = objective_of(size, "public")
+    best = SubsetSelection.for_objective(objective, epsilon)
+    designed = design_channel(objective, epsilon)
+
+    assert best.size in range(1, size)
+    assert objective.objective_of_channel(best.channel().probabilities) == pytest.approx(
+        objective.objective_of_channel(designed.probabilities), rel=1e-9
+    )
+
+
+@pytest.mark.parametrize("participation", ["public", "protected"])
+@pytest.mark.parametrize(("epsilon", "ability"), [(0.2, 0.3), (1.0, 0.5), (1.0, 0.95), (2.0, 0.75), (5.0, 0.75)])
+def test_sizes_between_the_two_limits_hold_the_best(
+    participation: Participation, epsilon: float, ability: float
+) -> None:
+    """No size from 1 to 9 of ten labels has a larger objective than the chosen one."""
+    objective = objective_of(10, participation, ability)
+    best = SubsetSelection.for_objective(objective, epsilon)
+    values = [objective.objective_of_channel(replace(best, size=size).channel().probabilities) for size in range(1, 10)]
+
+    assert 1 + int(np.argmax(values)) == best.size
 
 
 def null_as_own_symbol(public: np.ndarray, epsilon: float) -> np.ndarray:
@@ -107,15 +169,14 @@ def test_null_is_a_symbol_of_its_own(kind: type, size: int, epsilon: float) -> N
 
 
 @pytest.mark.parametrize("participation", ["public", "protected"])
-def test_sets_of_one_label_are_randomized_response(participation: str) -> None:
-    """With one label a report both tables agree, NULL included."""
+def test_sets_of_one_label_are_randomized_response(participation: Participation) -> None:
+    """With one label a report both tables have the same integers, NULL included."""
     one, other = (
         kind(alphabet=labels(5), epsilon=2.0, participation=participation).channel()
         for kind in (SubsetSelection, RandomizedResponse)
     )
 
-    assert one.outputs == other.outputs
-    np.testing.assert_allclose(one.probabilities, other.probabilities, rtol=0, atol=1e-12)
+    assert (other.outputs, other.rows) == (one.outputs, one.rows)
 
 
 def test_unary_encoding_given_the_size_is_subset_selection() -> None:
@@ -127,8 +188,10 @@ def test_unary_encoding_given_the_size_is_subset_selection() -> None:
     np.testing.assert_allclose(chosen / chosen.sum(axis=1, keepdims=True), subset.probabilities, rtol=0, atol=1e-11)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("size", [2, 3, 7, 10])
+@pytest.mark.parametrize(
+    ("kind", "size"),
+    [*((kind, size) for kind in KINDS for size in (2, 3, 7, 10)), (SubsetSelection, 14), (SubsetSelection, 60)],
+)
 @pytest.mark.parametrize("epsilon", [1e-6, 0.01, 0.7, 2.5, 10.0, 20.0])
 @pytest.mark.parametrize("participation", ["public", "protected"])
 def test_integers_never_exceed_epsilon_and_lose_little(

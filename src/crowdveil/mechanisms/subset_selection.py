@@ -4,23 +4,33 @@ Subset selection (Ye and Barg 2018; Wang et al. 2016) sends one of all sets of d
 holds the answer. Optimized unary encoding (Wang et al. 2017) keeps the answer's bit with 1/2 and sets every other bit
 with q = 1 / (e^epsilon + 1): given the number of set bits it is subset selection, and that number does not depend on
 the answer. Sets of no and of all labels hold no information and are one symbol.
+
+A designed table that merges labels is best for one report, but the labels stay merged however many workers report.
+Under all permutations of the labels, public and drawn without the answer, it becomes subset selection of its sizes.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
-from itertools import combinations
-from math import comb, exp, floor
-from typing import ClassVar, NamedTuple, final
+from hashlib import sha256
+from itertools import combinations, pairwise
+from math import ceil, comb, exp, floor
+from typing import ClassVar, Self, final
 
 from crowdveil.channels.alphabet import MAX_LABELS, NULL, Alphabet
 from crowdveil.channels.channel import DENOMINATOR, Channel, exp_rounded_down
-from crowdveil.channels.guarantee import Participation
+from crowdveil.channels.guarantee import Participation, require_epsilon
 from crowdveil.errors import SettingsError
 from crowdveil.mechanisms.base import ChannelMechanism
+from crowdveil.mechanisms.design_objective import DesignObjective
 from crowdveil.mechanisms.quantized_response import block_names
+from crowdveil.mechanisms.randomized_response import RandomizedResponse
+from crowdveil.mechanisms.settings import Settings
 
+MAX_PARTITIONS = 64
+"""Largest number of partitions of labels whose blocks are symbols."""
 LEAST_ENTRY = 1 << 10
 """Smallest integer of a set in a table; sizes with smaller ones join the symbol of no and of all labels."""
 BLANK = "no label or all"
@@ -30,14 +40,24 @@ BLANK = "no label or all"
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubsetSelection(ChannelMechanism):
-    """Report a set of d labels, with weight e^epsilon if it holds the answer and 1 if not.
+    """Report a set of labels, with weight e^epsilon if it holds the answer and 1 if not.
 
-    `size` d is K / (e^epsilon + 1) for K labels, rounded, at least 1, and at most the largest for which the sets are
-    1,024 symbols. With d = 1 this is randomized response. A protected NULL is a symbol of its own.
+    All sets of `size` labels are symbols, or where these are more than 1,024, the blocks of public partitions of the
+    labels, see `symbol_sets`. With size 1 this is randomized response. A protected NULL is a symbol of its own.
+
+    Attributes:
+        alphabet: possible answers.
+        epsilon: privacy loss of one cell, in nats.
+        participation: "protected" or "public".
+        size: number of labels in a report; None for that of Ye and Barg, K / (e^epsilon + 1) rounded, and at least 1:
+            the best one for shares. Public.
+
+    Raises:
+        SettingsError: a size outside 1..K - 1.
 
     >>> from crowdveil import Categories
     >>> mechanism = SubsetSelection(alphabet=Categories(tuple("abcd")), epsilon=0.5)
-    >>> mechanism.size, mechanism.channel().outputs[:2]
+    >>> mechanism.labels_per_report, mechanism.channel().outputs[:2]
     (2, ('a|b', 'a|c'))
     """
 
@@ -45,20 +65,46 @@ class SubsetSelection(ChannelMechanism):
     alphabet: Alphabet
     epsilon: float
     participation: Participation = "protected"
+    size: int | None = None
 
     def __post_init__(self) -> None:
         self._require_valid_parameters()
+        if self.size is not None and not 1 <= self.size < self.alphabet.size:
+            raise SettingsError(
+                f"the size of sets must be in 1..{self.alphabet.size - 1}",
+                value=self.size,
+                hint="Leave it out: then it follows from epsilon.",
+            )
+
+    @classmethod
+    def from_settings(cls, settings: Settings, alphabet: Alphabet, *, tasks: int) -> Self:
+        """Return the mechanism with the best size for the settings' objective."""
+        return cls.for_objective(settings.objective(alphabet), settings.required_epsilon(cls.name))
+
+    @classmethod
+    def for_objective(cls, objective: DesignObjective, epsilon: float) -> Self:
+        """Return the mechanism with the size of the largest objective; of equal ones, the smallest.
+
+        Sizes from K / (e^epsilon + 1), the best one for precise answers, to K / (e^(epsilon / 2) + 1), the best one for
+        random answers, are compared, and 1.
+        """
+        require_epsilon(epsilon)
+        labels = objective.alphabet.size
+        least, most = floor(labels / (exp(epsilon) + 1)), ceil(labels / (exp(epsilon / 2) + 1))
+        mechanisms = [
+            cls(alphabet=objective.alphabet, epsilon=epsilon, participation=objective.participation, size=size)
+            for size in sorted({1, *range(max(least, 1), min(most, labels - 1) + 1)})
+        ]
+        return max(mechanisms, key=lambda one: objective.objective_of_channel(one.channel().probabilities))
 
     @property
-    def size(self) -> int:
+    def labels_per_report(self) -> int:
         """Number of labels in a report."""
-        labels = self.alphabet.size
-        best = max(1, round(labels / (exp(self.epsilon) + 1)))
-        return next(size for size in range(best, 0, -1) if comb(labels, size) <= MAX_LABELS)
+        return self.size or max(1, round(self.alphabet.size / (exp(self.epsilon) + 1)))
 
     def channel(self) -> Channel:
         """Return the exact table; outputs are the sets, then NULL where protected."""
-        return _subset_channel(self.alphabet, self.epsilon, self.participation, self.size)
+        return _subset_channel(self.alphabet, self.epsilon, self.participation, self.labels_per_report)
 
 
 @final
@@ -97,37 +143,50 @@ class OptimizedUnaryEncoding(ChannelMechanism):
         return _unary_channel(self.alphabet, self.epsilon, self.participation)
 
 
-class _Entries(NamedTuple):
-    """Integers of the columns of all sets of one size: of an answer in the set, and of others and NULL."""
+@cache
+def symbol_sets(labels: int, size: int) -> Mapping[tuple[int, ...], int]:
+    """Return the sets of label codes that are symbols, with weights; each label is in sets of the same total weight.
 
-    size: int
-    high: int
-    low: int
-
-    def total(self, labels: int) -> int:
-        """Return the sum over all sets, for one answer."""
-        return comb(labels - 1, self.size - 1) * self.high + comb(labels - 1, self.size) * self.low
+    All sets of the size, if these are at most 1,024. Else the blocks of up to 64 public partitions of the labels into
+    labels / size blocks, rounded; a set's weight is the number of its partitions. A partition cuts an order of the
+    labels, that by the SHA-256 of "partition/label": it depends on no answer, and nobody chooses it.
+    """
+    if comb(labels, size) <= MAX_LABELS:
+        return dict.fromkeys(combinations(range(labels), size), 1)
+    blocks = max(2, round(labels / size))
+    ends = [labels * block // blocks for block in range(blocks + 1)]
+    found: Counter[tuple[int, ...]] = Counter()
+    for number in range(min(MAX_PARTITIONS, MAX_LABELS // blocks)):
+        order = sorted(range(labels), key=lambda code: sha256(f"{number}/{code}".encode()).digest())
+        found.update(tuple(sorted(order[first:end])) for first, end in pairwise(ends))
+    return found
 
 
 @cache
 def _subset_channel(alphabet: Alphabet, epsilon: float, participation: Participation, size: int) -> Channel:
-    """Return the table of sets of one size, whose rows are balanced by NULL or by single units."""
-    labels, ratio = alphabet.size, exp_rounded_down(epsilon)
-    holding, others = comb(labels - 1, size - 1), comb(labels - 1, size)
+    """Return the table over `symbol_sets`, whose rows are balanced by NULL or by single units."""
+    if size == 1:
+        response = RandomizedResponse(alphabet=alphabet, epsilon=epsilon, participation=participation)
+        return replace(response.channel(), mechanism=SubsetSelection.name)
+    ratio, sets = exp_rounded_down(epsilon), symbol_sets(alphabet.size, size)
+    holding = sum(weight for members, weight in sets.items() if 0 in members)
+    others = sum(sets.values()) - holding
     if participation == "protected":
         unit = 1 / (holding * ratio + others)
-        entries = (_entries_of(size, _share_beside_null(unit * comb(labels, size), ratio) * unit, ratio),)
+        low = floor(_share_beside_null(unit * (holding + others), ratio) * unit * DENOMINATOR)
+        entries = [(members, weight * floor(ratio * low), weight * low) for members, weight in sets.items()]
         return _channel_of_sets(alphabet, participation, SubsetSelection.name, entries, ratio)
     low = -(-(DENOMINATOR + holding) // (holding * ratio + others))
     high, left = divmod(DENOMINATOR - others * low, holding)
-    sets = tuple(combinations(range(labels), size))
     rows = []
-    for code in range(labels):
-        row = [high if code in members else low for members in sets]
-        for place in [place for place, members in enumerate(sets) if code in members][:left]:
-            row[place] += 1
+    for code in range(alphabet.size):
+        row, rest = [], left
+        for members, weight in sets.items():
+            added = min(rest, weight) if code in members else 0
+            row.append(weight * (high if code in members else low) + added)
+            rest -= added
         rows.append(tuple(row))
-    return Channel(alphabet, participation, block_names(alphabet, sets), tuple(rows), SubsetSelection.name)
+    return Channel(alphabet, participation, block_names(alphabet, tuple(sets)), tuple(rows), SubsetSelection.name)
 
 
 @cache
@@ -142,7 +201,11 @@ def _unary_channel(alphabet: Alphabet, epsilon: float, participation: Participat
     if participation == "protected":
         least = sum(comb(labels, size) * unit for size, unit in units.items()) + blank / ratio
         share = _share_beside_null(least, ratio)
-    entries = tuple(_entries_of(size, share * unit, ratio) for size, unit in units.items())
+    entries = [
+        (members, floor(ratio * low), low)
+        for size, low in ((size, floor(share * unit * DENOMINATOR)) for size, unit in units.items())
+        for members in combinations(range(labels), size)
+    ]
     name = OptimizedUnaryEncoding.name
     return _channel_of_sets(alphabet, participation, name, entries, ratio, blank=floor(share * blank * DENOMINATOR))
 
@@ -165,16 +228,11 @@ def _share_beside_null(least: Fraction, ratio: Fraction) -> Fraction:
     return 1 - (1 - least) / (ratio - least)
 
 
-def _entries_of(size: int, unit: Fraction, ratio: Fraction) -> _Entries:
-    low = floor(unit * DENOMINATOR)
-    return _Entries(size, floor(ratio * low), low)
-
-
 def _channel_of_sets(
     alphabet: Alphabet,
     participation: Participation,
     mechanism: str,
-    entries: tuple[_Entries, ...],
+    entries: Sequence[tuple[tuple[int, ...], int, int]],
     ratio: Fraction,
     *,
     blank: int | None = None,
@@ -183,28 +241,26 @@ def _channel_of_sets(
 
     Args:
         alphabet, participation, mechanism: of the channel.
-        entries: of each size of sets.
+        entries: each set with the integer of answers in it, and that of others and NULL.
         ratio: at most e^epsilon.
         blank: integer of the symbol of no or all labels where NULL is protected; None if there is none.
     """
-    labels, protected = alphabet.size, participation == "protected"
-    sets = [(one, members) for one in entries for members in combinations(range(labels), one.size)]
-    rest = DENOMINATOR - sum(one.total(labels) for one in entries)
+    protected = participation == "protected"
+    rows = [[high if code in members else low for members, high, low in entries] for code in range(alphabet.size)]
+    rest = DENOMINATOR - sum(rows[0])
     of_answer, of_null = [], []
     if blank is not None:
         of_answer.append(blank if protected else rest)
         of_null.append(-(-blank // ratio))
     if protected:
         of_answer.append(rest - sum(of_answer))
-        of_null.append(DENOMINATOR - sum(one.low for one, _ in sets) - sum(of_null))
-    rows = [
-        (*(one.high if code in members else one.low for one, members in sets), *of_answer) for code in range(labels)
-    ]
+        of_null.append(DENOMINATOR - sum(low for _, _, low in entries) - sum(of_null))
+    table = [(*row, *of_answer) for row in rows]
     if protected:
-        rows.append((*(one.low for one, _ in sets), *of_null))
-    names = block_names(alphabet, tuple(members for _, members in sets))
+        table.append((*(low for _, _, low in entries), *of_null))
+    names = block_names(alphabet, [members for members, _, _ in entries])
     blank_name = BLANK
     while blank_name in (*names, *alphabet.names):
         blank_name += "'"
     outputs = (*names, *((blank_name,) if blank is not None else ()), *((NULL,) if protected else ()))
-    return Channel(alphabet, participation, outputs, tuple(rows), mechanism)
+    return Channel(alphabet, participation, outputs, tuple(table), mechanism)

@@ -13,7 +13,7 @@ from crowdveil.campaign.settings.privacy_request import PLAN
 from crowdveil.campaign.settings.settings_file import CampaignSettings
 from crowdveil.channels.alphabet import Alphabet
 from crowdveil.design.channel_design import design_channel
-from crowdveil.mechanisms import ChannelMechanism, Designed, QuantizedResponse, RandomizedResponse
+from crowdveil.mechanisms import ChannelMechanism, Designed, QuantizedResponse, RandomizedResponse, SubsetSelection
 from crowdveil.planning import PlannedCampaign, candidates
 from crowdveil.planning.expected_campaign import expected_objective
 from crowdveil.planning.plan import predict_group
@@ -90,8 +90,9 @@ def _chosen_mechanism_of_one_channel(source: CampaignSettings) -> ChosenMechanis
             source=source, build=partial(privacy.mechanism_of_answer_epsilon, source.alphabet, source.participation)
         )
     objective = expected_objective(source.alphabet, expectation_within_cells(source), source.participation)
-    if privacy.mechanism == QuantizedResponse.name:
-        return ChosenMechanism(source=source, build=partial(QuantizedResponse.for_objective, objective))
+    for kind in (QuantizedResponse, SubsetSelection):
+        if privacy.mechanism == kind.name:
+            return ChosenMechanism(source=source, build=partial(kind.for_objective, objective))
 
     def design(epsilon: float) -> Designed:
         # NULL apart from labels, as on the command line: inference then learns participation.
@@ -108,7 +109,7 @@ def _best_within_budget(source: CampaignSettings) -> ChosenMechanism:
     if source.per_worker is None and choice.campaign.assigned_per_task is not None:
         source = replace(source, per_worker=choice.cost.cells)
     mechanism = _on_answer_scale_with_blocks(choice.mechanism, source.alphabet)
-    assert isinstance(mechanism, RandomizedResponse | QuantizedResponse)
+    assert isinstance(mechanism, RandomizedResponse | QuantizedResponse | SubsetSelection)
 
     def build(epsilon: float) -> ChannelMechanism:
         return replace(mechanism, epsilon=min(epsilon, LARGEST_CELL_EPSILON))

@@ -14,9 +14,9 @@ from crowdveil.mechanisms.randomized_response import OneLayer
 from crowdveil.mechanisms.subset_selection import OptimizedUnaryEncoding, SubsetSelection
 from crowdveil.standalone.checks import MAX_CHANNELS
 
-ANSWER_MECHANISMS = {
-    kind.name: kind for kind in (RandomizedResponse, OneLayer, SubsetSelection, OptimizedUnaryEncoding)
-} | {TwoLayer.name: OneLayer}
+ANSWER_MECHANISMS = {kind.name: kind for kind in (RandomizedResponse, OneLayer, OptimizedUnaryEncoding)} | {
+    TwoLayer.name: OneLayer
+}
 """Mechanisms with no setting beside epsilon, by name.
 
 Two-layer with a flip probability of its own for every cell has the table of one-layer at the mean, and is certified as
@@ -56,8 +56,8 @@ class PrivacyRequest:
             are `cuts`. Empty with one group.
         levels: ascending budgets of a worker, of which each worker chooses one; `budget_per_worker` is the least. Empty
             without a choice.
-        prior: plan, designed, and quantized-response without cuts: file with the public probability of each label as
-            truth; None for equal ones.
+        prior: plan, designed, subset-selection, and quantized-response without cuts: file with the public probability
+            of each label as truth; None for equal ones.
     """
 
     mechanism: str
@@ -79,7 +79,8 @@ class PrivacyRequest:
     @property
     def is_designed_for_answers(self) -> bool:
         """Whether the table is chosen for what the settings expect of the answers."""
-        return self.mechanism in (PLAN, Designed.name) or (self.mechanism == QuantizedResponse.name and not self.cuts)
+        chosen = (PLAN, Designed.name, SubsetSelection.name)
+        return self.mechanism in chosen or (self.mechanism == QuantizedResponse.name and not self.cuts)
 
     def mechanism_of_answer_epsilon(
         self, alphabet: Alphabet, participation: Participation, epsilon: float
