@@ -8,6 +8,7 @@ from math import inf
 import numpy as np
 
 from crowdveil.campaign.planning.expected_error import expectation_within_cells, planned_campaign
+from crowdveil.campaign.planning.expected_share import people_of_survey
 from crowdveil.campaign.settings.build import BuildMechanism, requested_mechanism
 from crowdveil.campaign.settings.privacy_request import PLAN
 from crowdveil.campaign.settings.settings_file import CampaignSettings
@@ -108,7 +109,7 @@ def _best_within_budget(source: CampaignSettings) -> ChosenMechanism:
     choice = best_plan_row(list(_campaigns_by_load(source)), budget)
     if source.per_worker is None and choice.campaign.assigned_per_task is not None:
         source = replace(source, per_worker=choice.cost.cells)
-    mechanism = _on_answer_scale_with_blocks(choice.mechanism, source.alphabet)
+    mechanism = _single_labels_of_survey(_on_answer_scale_with_blocks(choice.mechanism, source.alphabet), source)
     assert isinstance(mechanism, RandomizedResponse | QuantizedResponse | SubsetSelection)
 
     def build(epsilon: float) -> ChannelMechanism:
@@ -139,8 +140,17 @@ def _best_at_epsilon(source: CampaignSettings) -> ChosenMechanism:
     # A channel designed on a coarser scale than the campaign's names labels that its blocks do not begin with.
     group = candidates(campaign, epsilon, without_designed=campaign.crowd.alphabet != source.alphabet)
     best = min(predict_group(campaign, epsilon, group, inf), key=lambda result: result.prediction.error)
-    mechanism = _on_answer_scale_with_blocks(best.mechanism, source.alphabet)
+    mechanism = _single_labels_of_survey(_on_answer_scale_with_blocks(best.mechanism, source.alphabet), source)
     return ChosenMechanism(source=source, build=lambda _: mechanism, method=best.campaign.method, planned=True)
+
+
+def _single_labels_of_survey(mechanism: ChannelMechanism, source: CampaignSettings) -> ChannelMechanism:
+    """Return randomized response in place of sets of labels in a survey, whose expected interval is planned for it."""
+    if not isinstance(mechanism, SubsetSelection) or people_of_survey(source) is None:
+        return mechanism
+    return RandomizedResponse(
+        alphabet=mechanism.alphabet, epsilon=mechanism.epsilon, participation=mechanism.participation
+    )
 
 
 def _on_answer_scale_with_blocks(mechanism: ChannelMechanism, alphabet: Alphabet) -> ChannelMechanism:
