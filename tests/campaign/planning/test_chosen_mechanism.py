@@ -134,6 +134,16 @@ def test_a_survey_reports_single_labels(privacy):
     assert not isinstance(made, SubsetSelection)
 
 
+def test_sets_of_long_labels_are_not_asked_for():
+    """Two labels of 101 signs make a name that no campaign accepts: single labels are asked for."""
+    source = replace(TEN, alphabet=Categories(tuple(sign * 101 for sign in "abcdefghij")))
+
+    chosen = mechanism_of_campaign_settings(source)
+    _, _, (mechanism,) = build_campaign(chosen.source, seeded(1), build=chosen.build)
+
+    assert not isinstance(mechanism, SubsetSelection)
+
+
 def test_labels_of_a_long_scale_are_blocks_of_neighbours():
     """A plan on a coarser scale is asked on all labels: every number belongs to the block of its nearest label."""
     source = replace(SOURCE, alphabet=Scale(0, 100), per_worker=1, privacy=replace(BUDGET, budget_per_worker=40.0))

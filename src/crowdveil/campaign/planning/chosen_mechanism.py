@@ -25,6 +25,7 @@ from crowdveil.planning.worker_budget import (
     largest_cell_count,
     with_task_load,
 )
+from crowdveil.standalone.checks import MAX_NAME
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,7 +110,7 @@ def _best_within_budget(source: CampaignSettings) -> ChosenMechanism:
     choice = best_plan_row(list(_campaigns_by_load(source)), budget)
     if source.per_worker is None and choice.campaign.assigned_per_task is not None:
         source = replace(source, per_worker=choice.cost.cells)
-    mechanism = _single_labels_of_survey(_on_answer_scale_with_blocks(choice.mechanism, source.alphabet), source)
+    mechanism = _single_labels_where_needed(_on_answer_scale_with_blocks(choice.mechanism, source.alphabet), source)
     assert isinstance(mechanism, RandomizedResponse | QuantizedResponse | SubsetSelection)
 
     def build(epsilon: float) -> ChannelMechanism:
@@ -140,13 +141,18 @@ def _best_at_epsilon(source: CampaignSettings) -> ChosenMechanism:
     # A channel designed on a coarser scale than the campaign's names labels that its blocks do not begin with.
     group = candidates(campaign, epsilon, without_designed=campaign.crowd.alphabet != source.alphabet)
     best = min(predict_group(campaign, epsilon, group, inf), key=lambda result: result.prediction.error)
-    mechanism = _single_labels_of_survey(_on_answer_scale_with_blocks(best.mechanism, source.alphabet), source)
+    mechanism = _single_labels_where_needed(_on_answer_scale_with_blocks(best.mechanism, source.alphabet), source)
     return ChosenMechanism(source=source, build=lambda _: mechanism, method=best.campaign.method, planned=True)
 
 
-def _single_labels_of_survey(mechanism: ChannelMechanism, source: CampaignSettings) -> ChannelMechanism:
-    """Return randomized response in place of sets of labels in a survey, whose expected interval is planned for it."""
-    if not isinstance(mechanism, SubsetSelection) or people_of_survey(source) is None:
+def _single_labels_where_needed(mechanism: ChannelMechanism, source: CampaignSettings) -> ChannelMechanism:
+    """Return randomized response in place of sets of labels that a campaign cannot ask for.
+
+    The expected interval of a survey is planned for single labels, and names of sets may be too long for a campaign.
+    """
+    if not isinstance(mechanism, SubsetSelection):
+        return mechanism
+    if people_of_survey(source) is None and max(map(len, mechanism.channel().outputs)) <= MAX_NAME:
         return mechanism
     return RandomizedResponse(
         alphabet=mechanism.alphabet, epsilon=mechanism.epsilon, participation=mechanism.participation
