@@ -65,7 +65,7 @@ def test_mechanisms_are_found_by_their_settings() -> None:
     """A setting names its mechanisms; designed mechanisms and plannable methods are lists of names."""
     assert ("two-layer", "sun-two-layer") == mechanisms_with("low")
     assert () == mechanisms_with("nothing")
-    assert ("quantized-response", "designed") == DESIGNED_MECHANISMS
+    assert ("quantized-response", "designed", "subset-selection") == DESIGNED_MECHANISMS
     assert ("dawid-skene", "hierarchical-dawid-skene", "one-coin", "ordinal-dawid-skene", "gaussian") == PLAN_METHODS
 
 

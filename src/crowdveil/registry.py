@@ -188,6 +188,8 @@ MECHANISM_ENTRIES: Mapping[str, MechanismEntry] = entries_by_name(
         "quantized-response", "mechanisms.quantized_response", "QuantizedResponse", ("cuts",), designed=True
     ),
     MechanismEntry("designed", "mechanisms.designed", "Designed", designed=True),
+    MechanismEntry("subset-selection", "mechanisms.subset_selection", "SubsetSelection", designed=True),
+    MechanismEntry("optimized-unary-encoding", "mechanisms.subset_selection", "OptimizedUnaryEncoding"),
 )
 """Mechanisms, in the order of help texts."""
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from crowdveil.channels.alphabet import NULL, Categories, Scale
 from crowdveil.channels.channel import DENOMINATOR
+from crowdveil.design.channel_design import one_coin_confusion
 from crowdveil.errors import SettingsError
 from crowdveil.mechanisms import DesignObjective, QuantizedResponse, RandomizedResponse
 from crowdveil.mechanisms.quantized_response import block_names
@@ -177,3 +178,18 @@ def test_labels_in_the_form_of_composed_names_do_not_collide():
 
         assert len(sets) == len(set(names))
         assert (*labels, "NULL") == names[:7]
+
+
+def test_blocks_of_single_labels_are_the_alphabet() -> None:
+    """Ten labels that are as frequent, up to rounding, keep their order where no two are merged."""
+    alphabet = Categories(tuple(f"label {k}" for k in range(10)))
+    objective = DesignObjective(
+        alphabet=alphabet,
+        prior=np.full(10, 0.1),
+        worker_model=one_coin_confusion(10, 2 / 3),
+        participation="public",
+    )
+
+    channel = QuantizedResponse.for_objective(objective, 4.0).channel()
+
+    assert alphabet == channel.report_alphabet

@@ -6,7 +6,7 @@ from pathlib import Path
 from crowdveil.channels.alphabet import Alphabet, Scale
 from crowdveil.design.mechanism_from_settings import Expectation
 from crowdveil.files.csv_rows import csv_row
-from crowdveil.mechanisms import Designed, QuantizedResponse
+from crowdveil.mechanisms import Designed, QuantizedResponse, SubsetSelection
 from crowdveil.planning.campaign import PlannedCampaign
 from crowdveil.planning.plan import PlanRow
 from crowdveil.planning.population import NumberCrowd
@@ -52,7 +52,7 @@ def _mechanism_options(result: PlanRow, expected: Expectation, prior: str | None
     mechanism, chosen = result.mechanism, list[str]()
     if isinstance(mechanism, QuantizedResponse) and mechanism.cuts:
         chosen = ["--cuts", csv_row(mechanism.alphabet.names[cut] for cut in mechanism.cuts)]
-    elif isinstance(mechanism, QuantizedResponse | Designed):
+    elif isinstance(mechanism, QuantizedResponse | Designed | SubsetSelection):
         chosen = _expectation_options(result.campaign, expected, prior)
     return ["--mechanism", mechanism.name, *chosen, *_privacy_options(result)]
 

@@ -15,6 +15,8 @@ from crowdveil.mechanisms.piecewise import Staircase as Staircase
 from crowdveil.mechanisms.quantized_response import QuantizedResponse as QuantizedResponse
 from crowdveil.mechanisms.randomized_response import OneLayer as OneLayer
 from crowdveil.mechanisms.randomized_response import RandomizedResponse as RandomizedResponse
+from crowdveil.mechanisms.subset_selection import OptimizedUnaryEncoding as OptimizedUnaryEncoding
+from crowdveil.mechanisms.subset_selection import SubsetSelection as SubsetSelection
 from crowdveil.mechanisms.two_layer import TwoLayer as TwoLayer
 from crowdveil.registry import MECHANISM_ENTRIES, LazyClasses
 

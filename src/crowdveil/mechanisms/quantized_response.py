@@ -129,6 +129,8 @@ class QuantizedResponse(ChannelMechanism):
         if alphabet.ordered:
             return cls(alphabet=alphabet, epsilon=epsilon, participation=objective.participation, cuts=cuts)
         blocks = tuple(tuple(sorted(line[a:b].tolist())) for a, b in pairwise((0, *cuts, alphabet.size)))
+        if len(blocks) == alphabet.size:
+            blocks = tuple(sorted(blocks))  # the reports are the labels, which have their order
         return cls(alphabet=alphabet, epsilon=epsilon, participation=objective.participation, blocks=blocks)
 
     @property

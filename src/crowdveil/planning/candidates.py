@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from crowdveil.channels.channel import Channel
 from crowdveil.design.channel_design import design_channel
 from crowdveil.estimators.ordinal_dawid_skene import OrdinalDawidSkene
-from crowdveil.mechanisms import ChannelMechanism, Designed, QuantizedResponse, RandomizedResponse
+from crowdveil.mechanisms import ChannelMechanism, Designed, QuantizedResponse, RandomizedResponse, SubsetSelection
 from crowdveil.planning.campaign import PlannedCampaign
 from crowdveil.planning.population import LabelCrowd
 from crowdveil.privacy.accounting import account
@@ -14,7 +14,7 @@ from crowdveil.privacy.loss_distribution import channel_profile, composed_epsilo
 
 ORDINAL_SUFFIX = ", ordinal"
 """Suffix of candidates whose reports are read by `ordinal-dawid-skene`."""
-_NAMES = (RandomizedResponse.name, QuantizedResponse.name, Designed.name)
+_NAMES = (RandomizedResponse.name, SubsetSelection.name, QuantizedResponse.name, Designed.name)
 CANDIDATE_NAMES = (*_NAMES, *(name + ORDINAL_SUFFIX for name in _NAMES))
 """Names of all candidates; among equals, an earlier one is preferred."""
 
@@ -77,8 +77,10 @@ def candidates(campaign: PlannedCampaign, epsilon: float, *, without_designed: b
         RandomizedResponse.name: RandomizedResponse(
             alphabet=objective.alphabet, epsilon=epsilon, participation=objective.participation
         ),
-        QuantizedResponse.name: QuantizedResponse.for_objective(objective, epsilon),
     }
+    if isinstance(campaign.crowd, LabelCrowd):
+        mechanisms[SubsetSelection.name] = SubsetSelection.for_objective(objective, epsilon)
+    mechanisms[QuantizedResponse.name] = QuantizedResponse.for_objective(objective, epsilon)
     if not without_designed:
         # NULL apart from labels, as on the command line: inference then learns participation.
         mechanisms[Designed.name] = Designed.from_channel(design_channel(objective, epsilon, null_apart=True))

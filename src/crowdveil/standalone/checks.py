@@ -308,13 +308,12 @@ def require_form(claims: ClaimLog, claim: str, value: Any, form: Any) -> None:
 
 
 HEX = "[0-9a-f]{64}"
-CERTIFIED: tuple[str, ...] = ("randomized-response", "laplace", "one-layer", "quantized-response", "designed")
-CERTIFIED += ("piecewise", "ogpm", "square-wave", "staircase")
-"""Mechanisms with the same channel for every cell, which a certificate can contain; designed is a given table."""
-REAL_VALUED = "laplace, real-valued, binned (simulation only)"
-"""Mechanism of the channel of binned simulated real-valued reports."""
-NO_PRIVACY = ": no privacy"
-"""Suffix of the marks of simulations and of lists from answers."""
+_SETS, _CUTS = ("subset-selection", "optimized-unary-encoding"), ("piecewise", "ogpm", "square-wave", "staircase")
+CERTIFIED = ("randomized-response", "laplace", "one-layer", "quantized-response", *_SETS, *_CUTS, "designed")
+"""Mechanisms with the same channel for every cell, which a certificate can contain; the last is a given table."""
+REAL_VALUED, NO_PRIVACY = "laplace, real-valued, binned (simulation only)", ": no privacy"
+"""Mechanism of the channel of binned simulated real-valued reports; suffix of the marks of simulations and of lists
+from answers."""
 _MARK = f", SIMULATION from seed (0|[1-9][0-9]*){NO_PRIVACY}|, LISTS FROM ANSWERS{NO_PRIVACY}"
 MECHANISM = rf"({re.escape(REAL_VALUED)}|({'|'.join(CERTIFIED)})(\+({'|'.join(CERTIFIED)})){{0,15}})({_MARK})?"
 ALPHABET = (

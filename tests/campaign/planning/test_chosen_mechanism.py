@@ -14,7 +14,7 @@ from crowdveil.campaign.settings.build import build_campaign
 from crowdveil.campaign.settings.privacy_request import PLAN, PrivacyRequest
 from crowdveil.campaign.settings.settings_file import ExpectedCrowd, read_settings
 from crowdveil.channels.alphabet import Categories, Scale
-from crowdveil.mechanisms import QuantizedResponse
+from crowdveil.mechanisms import QuantizedResponse, SubsetSelection
 from crowdveil.planning.worker_budget import plan_of_worker_budgets
 from crowdveil.randomness import seeded
 from tests.campaign.planning.test_creation import elsewhere
@@ -101,6 +101,47 @@ def test_a_plan_chooses_what_a_campaign_can_ask(alphabet, privacy, participation
     assert alphabet == mechanism.alphabet == campaign.alphabet
     assert participation == campaign.participation
     assert campaign.epsilon <= (privacy.epsilon_per_answer or 5.0)
+
+
+TEN = replace(
+    SOURCE,
+    alphabet=Categories(tuple(f"group {k}" for k in range(10))),
+    excluded=(frozenset(),) * 12,
+    participation="public",
+    privacy=PrivacyRequest(mechanism=PLAN, epsilon_per_answer=2.0),
+    per_worker=12,
+)
+
+
+def test_a_plan_asks_for_sets_of_labels_where_these_err_less():
+    """Of ten labels at epsilon 2 the plan reports pairs; the campaign has one table, and no worker exceeds epsilon."""
+    chosen = mechanism_of_campaign_settings(TEN)
+    campaign, _, (mechanism,) = build_campaign(chosen.source, seeded(1), build=chosen.build)
+
+    assert isinstance(mechanism, SubsetSelection)
+    assert 45 == len(campaign.channels[0].outputs)
+    assert campaign.epsilon <= 2.0
+
+
+@pytest.mark.parametrize("privacy", [TEN.privacy, PrivacyRequest(mechanism=PLAN, budget_per_worker=2.0)])
+def test_a_survey_reports_single_labels(privacy):
+    """One question to forty people is a survey: its expected interval is that of randomized response."""
+    survey = replace(TEN, privacy=privacy, slots=40, names=(), excluded=(frozenset(),) * 40, rows=TEN.rows[:1])
+    survey = replace(survey, per_worker=1)
+
+    made = mechanism_of_campaign_settings(survey).device_mechanism
+
+    assert not isinstance(made, SubsetSelection)
+
+
+def test_sets_of_long_labels_are_not_asked_for():
+    """Two labels of 101 signs make a name that no campaign accepts: single labels are asked for."""
+    source = replace(TEN, alphabet=Categories(tuple(sign * 101 for sign in "abcdefghij")))
+
+    chosen = mechanism_of_campaign_settings(source)
+    _, _, (mechanism,) = build_campaign(chosen.source, seeded(1), build=chosen.build)
+
+    assert not isinstance(mechanism, SubsetSelection)
 
 
 def test_labels_of_a_long_scale_are_blocks_of_neighbours():

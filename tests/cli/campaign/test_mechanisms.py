@@ -89,6 +89,8 @@ def ask_and_infer(run: Run, run_json: RunJson, path: Path, levels: int = 0) -> t
         (f'mechanism = "quantized-response", {BUDGET}, cuts = [[1, 3], [2, 4]]', "quantized-response"),
         (f'mechanism = "two-layer", {BUDGET}', "one-layer"),
         *((f'mechanism = "{name}", {BUDGET}', name) for name in ("piecewise", "ogpm", "square-wave", "staircase")),
+        (f'mechanism = "subset-selection", {BUDGET}, prior = "rooms-prior.csv"', "subset-selection"),
+        (f'mechanism = "optimized-unary-encoding", {BUDGET}', "optimized-unary-encoding"),
     ],
 )
 def test_a_campaign_is_asked_collected_and_inferred(

@@ -8,12 +8,13 @@ from math import inf
 import numpy as np
 
 from crowdveil.campaign.planning.expected_error import expectation_within_cells, planned_campaign
+from crowdveil.campaign.planning.expected_share import people_of_survey
 from crowdveil.campaign.settings.build import BuildMechanism, requested_mechanism
 from crowdveil.campaign.settings.privacy_request import PLAN
 from crowdveil.campaign.settings.settings_file import CampaignSettings
 from crowdveil.channels.alphabet import Alphabet
 from crowdveil.design.channel_design import design_channel
-from crowdveil.mechanisms import ChannelMechanism, Designed, QuantizedResponse, RandomizedResponse
+from crowdveil.mechanisms import ChannelMechanism, Designed, QuantizedResponse, RandomizedResponse, SubsetSelection
 from crowdveil.planning import PlannedCampaign, candidates
 from crowdveil.planning.expected_campaign import expected_objective
 from crowdveil.planning.plan import predict_group
@@ -24,6 +25,7 @@ from crowdveil.planning.worker_budget import (
     largest_cell_count,
     with_task_load,
 )
+from crowdveil.standalone.checks import MAX_NAME
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,8 +92,9 @@ def _chosen_mechanism_of_one_channel(source: CampaignSettings) -> ChosenMechanis
             source=source, build=partial(privacy.mechanism_of_answer_epsilon, source.alphabet, source.participation)
         )
     objective = expected_objective(source.alphabet, expectation_within_cells(source), source.participation)
-    if privacy.mechanism == QuantizedResponse.name:
-        return ChosenMechanism(source=source, build=partial(QuantizedResponse.for_objective, objective))
+    for kind in (QuantizedResponse, SubsetSelection):
+        if privacy.mechanism == kind.name:
+            return ChosenMechanism(source=source, build=partial(kind.for_objective, objective))
 
     def design(epsilon: float) -> Designed:
         # NULL apart from labels, as on the command line: inference then learns participation.
@@ -107,8 +110,8 @@ def _best_within_budget(source: CampaignSettings) -> ChosenMechanism:
     choice = best_plan_row(list(_campaigns_by_load(source)), budget)
     if source.per_worker is None and choice.campaign.assigned_per_task is not None:
         source = replace(source, per_worker=choice.cost.cells)
-    mechanism = _on_answer_scale_with_blocks(choice.mechanism, source.alphabet)
-    assert isinstance(mechanism, RandomizedResponse | QuantizedResponse)
+    mechanism = _single_labels_where_needed(_on_answer_scale_with_blocks(choice.mechanism, source.alphabet), source)
+    assert isinstance(mechanism, RandomizedResponse | QuantizedResponse | SubsetSelection)
 
     def build(epsilon: float) -> ChannelMechanism:
         return replace(mechanism, epsilon=min(epsilon, LARGEST_CELL_EPSILON))
@@ -138,8 +141,22 @@ def _best_at_epsilon(source: CampaignSettings) -> ChosenMechanism:
     # A channel designed on a coarser scale than the campaign's names labels that its blocks do not begin with.
     group = candidates(campaign, epsilon, without_designed=campaign.crowd.alphabet != source.alphabet)
     best = min(predict_group(campaign, epsilon, group, inf), key=lambda result: result.prediction.error)
-    mechanism = _on_answer_scale_with_blocks(best.mechanism, source.alphabet)
+    mechanism = _single_labels_where_needed(_on_answer_scale_with_blocks(best.mechanism, source.alphabet), source)
     return ChosenMechanism(source=source, build=lambda _: mechanism, method=best.campaign.method, planned=True)
+
+
+def _single_labels_where_needed(mechanism: ChannelMechanism, source: CampaignSettings) -> ChannelMechanism:
+    """Return randomized response in place of sets of labels that a campaign cannot ask for.
+
+    The expected interval of a survey is planned for single labels, and names of sets may be too long for a campaign.
+    """
+    if not isinstance(mechanism, SubsetSelection):
+        return mechanism
+    if people_of_survey(source) is None and max(map(len, mechanism.channel().outputs)) <= MAX_NAME:
+        return mechanism
+    return RandomizedResponse(
+        alphabet=mechanism.alphabet, epsilon=mechanism.epsilon, participation=mechanism.participation
+    )
 
 
 def _on_answer_scale_with_blocks(mechanism: ChannelMechanism, alphabet: Alphabet) -> ChannelMechanism:

@@ -3,20 +3,27 @@
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 from crowdveil.campaign.settings.section import Section
 from crowdveil.channels.alphabet import Alphabet, Scale
 from crowdveil.channels.guarantee import Participation
 from crowdveil.errors import SettingsError
 from crowdveil.mechanisms import ChannelMechanism, Designed, Laplace, QuantizedResponse, RandomizedResponse, TwoLayer
-from crowdveil.mechanisms.piecewise import NumberMechanism, Ogpm, Piecewise, SquareWave, Staircase
+from crowdveil.mechanisms.piecewise import Ogpm, Piecewise, SquareWave, Staircase
 from crowdveil.mechanisms.randomized_response import OneLayer
+from crowdveil.mechanisms.subset_selection import OptimizedUnaryEncoding, SubsetSelection
 from crowdveil.standalone.checks import MAX_CHANNELS
 
+_ALONE = RandomizedResponse, OneLayer, OptimizedUnaryEncoding, Piecewise, Ogpm, SquareWave, Staircase
+ANSWER_MECHANISMS: dict[str, type[Any]] = {kind.name: kind for kind in _ALONE} | {TwoLayer.name: OneLayer}
+"""Mechanisms with no setting beside epsilon, by name.
+
+Two-layer with a flip probability of its own for every cell has the table of one-layer at the mean, and is certified as
+that.
+"""
 PLAN = "plan"
 """In place of a mechanism: what a plan recommends."""
-FOR_NUMBERS: dict[str, type[NumberMechanism]] = {kind.name: kind for kind in (Piecewise, Ogpm, SquareWave, Staircase)}
-"""Mechanisms for numbers without settings of their own."""
 MECHANISMS = (
     PLAN,
     RandomizedResponse.name,
@@ -25,13 +32,14 @@ MECHANISMS = (
     Laplace.name,
     OneLayer.name,
     TwoLayer.name,
-    *FOR_NUMBERS,
+    Piecewise.name,
+    Ogpm.name,
+    SquareWave.name,
+    Staircase.name,
+    SubsetSelection.name,
+    OptimizedUnaryEncoding.name,
 )
-"""Mechanisms of a campaign: one certified channel for every cell.
-
-Two-layer with a flip probability of its own for every cell has the table of one-layer at the mean, and is certified as
-that.
-"""
+"""Mechanisms of a campaign: one certified channel for every cell."""
 MIN_LEVELS, MAX_LEVELS = 2, 4
 MAX_BUDGET = 1_000.0
 MAX_PATH = 1_000
@@ -52,8 +60,8 @@ class PrivacyRequest:
             are `cuts`. Empty with one group.
         levels: ascending budgets of a worker, of which each worker chooses one; `budget_per_worker` is the least. Empty
             without a choice.
-        prior: plan, designed, and quantized-response without cuts: file with the public probability of each label as
-            truth; None for equal ones.
+        prior: plan, designed, subset-selection, and quantized-response without cuts: file with the public probability
+            of each label as truth; None for equal ones.
     """
 
     mechanism: str
@@ -75,7 +83,8 @@ class PrivacyRequest:
     @property
     def is_designed_for_answers(self) -> bool:
         """Whether the table is chosen for what the settings expect of the answers."""
-        return self.mechanism in (PLAN, Designed.name) or (self.mechanism == QuantizedResponse.name and not self.cuts)
+        chosen = (PLAN, Designed.name, SubsetSelection.name)
+        return self.mechanism in chosen or (self.mechanism == QuantizedResponse.name and not self.cuts)
 
     def mechanism_of_answer_epsilon(
         self, alphabet: Alphabet, participation: Participation, epsilon: float
@@ -95,11 +104,9 @@ class PrivacyRequest:
             )
         if self.mechanism == QuantizedResponse.name:
             return QuantizedResponse(alphabet=alphabet, epsilon=epsilon, participation=participation, cuts=self.cuts)
-        if self.mechanism in FOR_NUMBERS:
-            return FOR_NUMBERS[self.mechanism](alphabet=alphabet, epsilon=epsilon, participation=participation)
-        if self.mechanism in (OneLayer.name, TwoLayer.name):
-            return OneLayer(alphabet=alphabet, epsilon=epsilon, participation=participation)
-        return RandomizedResponse(alphabet=alphabet, epsilon=epsilon, participation=participation)
+        kind: type[Any] = ANSWER_MECHANISMS[self.mechanism]
+        mechanism: ChannelMechanism = kind(alphabet=alphabet, epsilon=epsilon, participation=participation)
+        return mechanism
 
 
 def read_privacy(section: Section, alphabet: Alphabet, folder: Path) -> PrivacyRequest:

@@ -9,7 +9,8 @@ counts M[i, z, y] have E sum (M - n R)^2 = sum n (1 - |R|^2) + r P, with the num
 (method of moments, as for a Dirichlet-multinomial). With X = the sum of squares less the first term, at least 0,
     r = (X + noise * standard error of X + 30 / 21) / (P + 30):
 rows of which little is known vary as in real crowds, S = 20. There S is 0.5 to 12, and the prior of all workers covers
-that; what S has beyond 20 are pseudo-answers of the own prior.
+that; what S has beyond 20 are pseudo-answers of the own prior. With several channels, X and P are sums over channels.
+Where symbols are more than labels, M, R and Q count labels that symbols name, see `labels_of_symbols`.
 """
 
 from typing import NamedTuple
@@ -140,13 +141,54 @@ def excess_row_variance_share(
     `own_ability_prior` and `OwnPrior`.
     """
     model = pool.model
-    told = np.flatnonzero(model.is_informative)
-    table, counts = model.table[:, told], reports if len(told) == reports.shape[2] else reports[:, :, told]
+    channel = model.channel[: model.listed_symbol_count]
+    counted = np.ones((len(reports), 1)) if weights_of_workers is None else weights_of_workers[:, None]
+    excess = variance = known = 0.0
+    for one in np.unique(channel):
+        told = np.flatnonzero(model.is_informative & (channel == one))
+        table, counts = model.table[:, told], reports if len(told) == reports.shape[2] else reports[:, :, told]
+        found = _row_pair_sums(counts, table, ability, participation, errors, counted)
+        excess, known = excess + found.excess, known + found.known
+        variance += 2 * found.variance / max(min(len(told), len(errors)) - 1, 1)
+    return (max(excess, 0.0) + pool.noise * float(np.sqrt(variance)) + USUAL_PAIRS / (1 + USUAL_STRENGTH)) / (
+        known + USUAL_PAIRS
+    )
+
+
+class _PairSums(NamedTuple):
+    """Sums over workers and truths: X before it is cut at 0, pairs with squares of their deviation, and P."""
+
+    excess: float
+    variance: float
+    known: float
+
+
+def _row_pair_sums(
+    counts: NDArray[np.float64],
+    table: NDArray[np.float64],
+    ability: NDArray[np.float64],
+    participation: NDArray[np.float64],
+    errors: NDArray[np.float64],
+    counted: NDArray[np.float64],
+) -> _PairSums:
+    """Return the sums over the reports of one channel.
+
+    Args:
+        counts: reports other than NULL, indexed [worker, truth, report].
+        table: P(report | input) of these reports.
+        ability, participation, errors: as in `excess_row_variance_share`.
+        counted: weight of each worker, shape (workers, 1).
+    """
     # R is a mixture of three distributions over reports: of the right answer, of wrong ones, and of no answer.
     right = table[: len(errors)]
     parts = np.stack((right, errors @ right, np.broadcast_to(table[-1], right.shape)))
     weights = np.stack((participation * ability, participation * (1 - ability), 1 - participation))[:, :, None]
     weights = weights / np.maximum((weights * parts.sum(axis=2)[:, None]).sum(axis=0), TINY)
+    number, length = np.einsum("wzy->wz", counts), 1.0
+    if table.shape[1] > len(errors):
+        named = labels_of_symbols(right)
+        length = np.einsum("awz,azy,y->wz", weights, parts, np.einsum("yx,yx->y", named, named))
+        counts, parts = counts @ named, parts @ named
     products = np.einsum("azy,bzy->abz", parts, parts)
     squares = np.einsum("awz,bwz,abz->wz", weights, weights, products)
     given = weights[:2] / np.maximum(participation, TINY)[:, None]
@@ -154,12 +196,21 @@ def excess_row_variance_share(
     lengths = np.stack((products[0, 0], errors @ products[0, 0]))[:, None]
     spread = scale * (given * lengths).sum(axis=0) - np.einsum("awz,bwz,abz->wz", given, given, products[:2, :2])
     spread = spread * participation[:, None] ** 2
-    number = np.einsum("wzy->wz", counts)
     met = sum(weight * np.einsum("wzy,zy->wz", counts, part) for weight, part in zip(weights, parts, strict=True))
-    counted = np.ones((len(reports), 1)) if weights_of_workers is None else weights_of_workers[:, None]
     deviation = np.einsum("wzy,wzy->wz", counts, counts) + number**2 * squares - 2 * number * met
     pairs = counted * number * np.maximum(number - 1, 0)
-    excess = max(float((counted * (deviation - number * (1 - squares))).sum()), 0.0)
-    error = np.sqrt(2 * (pairs * (1 - squares) ** 2).sum() / max(len(told) - 1, 1))
-    known = float((pairs * spread).sum())
-    return (excess + pool.noise * float(error) + USUAL_PAIRS / (1 + USUAL_STRENGTH)) / (known + USUAL_PAIRS)
+    return _PairSums(
+        excess=float((counted * (deviation - number * (length - squares))).sum()),
+        variance=float((pairs * (length - squares) ** 2).sum()),
+        known=float((pairs * spread).sum()),
+    )
+
+
+def labels_of_symbols(table: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return how much a symbol names a label, from 0 for its least to 1 for its most probable labels; [symbol, label].
+
+    Args:
+        table: P(symbol | label), indexed [label, symbol].
+    """
+    least, most = table.min(axis=0), table.max(axis=0)
+    return np.asarray(((table - least) / np.maximum(most - least, TINY)).T)

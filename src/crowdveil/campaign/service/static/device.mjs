@@ -99,7 +99,7 @@ const visible = (name) => Array.from(name, asSeen).join("").normalize("NFC").rep
 const areUnlike = (names) => new Set(names.map(visible)).size === names.length;
 
 // Certificate of one channel ------------------------------------------------------------------------------------------
-const NAME = "(randomized-response|laplace|one-layer|quantized-response|designed|piecewise|ogpm|square-wave|staircase)";
+const NAME = "(randomized-response|laplace|one-layer|quantized-response|subset-selection|optimized-unary-encoding|piecewise|ogpm|square-wave|staircase|designed)";
 const REAL_VALUED = "laplace, real-valued, binned \\(simulation only\\)";
 const MARK = ", SIMULATION from seed (0|[1-9][0-9]*): no privacy|, LISTS FROM ANSWERS: no privacy";
 const MECHANISM = new RegExp(`^(${REAL_VALUED}|${NAME}(\\+${NAME}){0,15})(${MARK})?$`);
