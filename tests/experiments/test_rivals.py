@@ -220,7 +220,7 @@ def test_a_row_of_a_budget_is_measured_again(monkeypatch: pytest.MonkeyPatch) ->
 def test_reports_are_summed_with_the_epsilon_of_their_worker() -> None:
     """Two reports of one task count with the epsilons of their workers, as they are or inverted."""
     names = Categories(("a", "b"))
-    reports = Reports([0, 0], [0, 1], [0, 1], ["t"], ["v", "w"], names)
+    reports = Reports([0, 0], [0, 1], [0, 1], np.array(["t"]), np.array(["v", "w"]), names)
     group = np.array([0, 2])
     inverse = [np.linalg.inv(worker_budgets.response(names, one).probabilities) for one in (0.5, 4.0)]
 
