@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from math import inf
+from typing import Any, cast
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from crowdveil.campaign.settings.settings_file import CampaignSettings
 from crowdveil.channels.alphabet import Alphabet
 from crowdveil.design.channel_design import design_channel
 from crowdveil.mechanisms import ChannelMechanism, Designed, QuantizedResponse, RandomizedResponse
+from crowdveil.mechanisms.piecewise import MAX_ANSWERS, NumberMechanism
 from crowdveil.planning import PlannedCampaign, candidates
 from crowdveil.planning.expected_campaign import expected_objective
 from crowdveil.planning.plan import predict_group
@@ -107,11 +109,11 @@ def _best_within_budget(source: CampaignSettings) -> ChosenMechanism:
     choice = best_plan_row(list(_campaigns_by_load(source)), budget)
     if source.per_worker is None and choice.campaign.assigned_per_task is not None:
         source = replace(source, per_worker=choice.cost.cells)
-    mechanism = _on_answer_scale_with_blocks(choice.mechanism, source.alphabet)
-    assert isinstance(mechanism, RandomizedResponse | QuantizedResponse)
+    mechanism = on_answer_scale_with_blocks(choice.mechanism, source.alphabet)
+    assert isinstance(mechanism, RandomizedResponse | QuantizedResponse | NumberMechanism)
 
     def build(epsilon: float) -> ChannelMechanism:
-        return replace(mechanism, epsilon=min(epsilon, LARGEST_CELL_EPSILON))
+        return replace(cast(Any, mechanism), epsilon=min(epsilon, LARGEST_CELL_EPSILON))
 
     return ChosenMechanism(source=source, build=build, method=choice.campaign.method, planned=True)
 
@@ -138,14 +140,19 @@ def _best_at_epsilon(source: CampaignSettings) -> ChosenMechanism:
     # A channel designed on a coarser scale than the campaign's names labels that its blocks do not begin with.
     group = candidates(campaign, epsilon, without_designed=campaign.crowd.alphabet != source.alphabet)
     best = min(predict_group(campaign, epsilon, group, inf), key=lambda result: result.prediction.error)
-    mechanism = _on_answer_scale_with_blocks(best.mechanism, source.alphabet)
+    mechanism = on_answer_scale_with_blocks(best.mechanism, source.alphabet)
     return ChosenMechanism(source=source, build=lambda _: mechanism, method=best.campaign.method, planned=True)
 
 
-def _on_answer_scale_with_blocks(mechanism: ChannelMechanism, alphabet: Alphabet) -> ChannelMechanism:
-    """Return a mechanism over the coarser scale of a plan on the scale of the answers, where its labels are blocks."""
+def on_answer_scale_with_blocks(mechanism: ChannelMechanism, alphabet: Alphabet) -> ChannelMechanism:
+    """Return a mechanism over the coarser scale of a plan on the scale of the answers, where its labels are blocks.
+
+    Mechanisms for numbers need no blocks on scales that they can hold.
+    """
     if mechanism.alphabet == alphabet:
         return mechanism
+    if isinstance(mechanism, NumberMechanism) and alphabet.size <= MAX_ANSWERS:
+        return mechanism.on_scale(alphabet)
     whole = range(1, mechanism.alphabet.size)
     nearest = np.abs(alphabet.values[:, np.newaxis] - mechanism.alphabet.values).argmin(axis=1)
     cuts = np.searchsorted(nearest, mechanism.cuts if isinstance(mechanism, QuantizedResponse) else whole).tolist()
