@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from crowdveil.campaign.planning.chosen_mechanism import mechanism_of_campaign_settings, on_answer_scale_with_blocks
+from crowdveil.campaign.planning.chosen_mechanism import mechanism_of_campaign_settings, on_answer_scale
 from crowdveil.campaign.planning.creation import create_campaign
 from crowdveil.campaign.planning.expected_error import planned_campaign
 from crowdveil.campaign.rules.document import Relay
@@ -118,7 +118,7 @@ def test_labels_of_a_long_scale_are_blocks_of_neighbours():
 @pytest.mark.parametrize(("scale", "kind"), [(Scale(0, 100), Ogpm), (Scale(0, 1000), QuantizedResponse)], ids=str)
 def test_a_mechanism_for_numbers_is_used_on_the_answers(scale, kind):
     """Windows of a plan on a coarser scale are those of the answers; a scale that is too long for them has blocks."""
-    made = on_answer_scale_with_blocks(Ogpm(alphabet=Scale(0, scale.high, scale.high / 20), epsilon=2.0), scale)
+    made = on_answer_scale(Ogpm(alphabet=Scale(0, scale.high, scale.high / 20), epsilon=2.0), scale)
 
     assert (kind, scale, 2.0) == (type(made), made.alphabet, made.epsilon)
 

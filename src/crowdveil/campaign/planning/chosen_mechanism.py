@@ -109,7 +109,7 @@ def _best_within_budget(source: CampaignSettings) -> ChosenMechanism:
     choice = best_plan_row(list(_campaigns_by_load(source)), budget)
     if source.per_worker is None and choice.campaign.assigned_per_task is not None:
         source = replace(source, per_worker=choice.cost.cells)
-    mechanism = on_answer_scale_with_blocks(choice.mechanism, source.alphabet)
+    mechanism = on_answer_scale(choice.mechanism, source.alphabet)
     assert isinstance(mechanism, RandomizedResponse | QuantizedResponse | NumberMechanism)
 
     def build(epsilon: float) -> ChannelMechanism:
@@ -140,11 +140,11 @@ def _best_at_epsilon(source: CampaignSettings) -> ChosenMechanism:
     # A channel designed on a coarser scale than the campaign's names labels that its blocks do not begin with.
     group = candidates(campaign, epsilon, without_designed=campaign.crowd.alphabet != source.alphabet)
     best = min(predict_group(campaign, epsilon, group, inf), key=lambda result: result.prediction.error)
-    mechanism = on_answer_scale_with_blocks(best.mechanism, source.alphabet)
+    mechanism = on_answer_scale(best.mechanism, source.alphabet)
     return ChosenMechanism(source=source, build=lambda _: mechanism, method=best.campaign.method, planned=True)
 
 
-def on_answer_scale_with_blocks(mechanism: ChannelMechanism, alphabet: Alphabet) -> ChannelMechanism:
+def on_answer_scale(mechanism: ChannelMechanism, alphabet: Alphabet) -> ChannelMechanism:
     """Return a mechanism over the coarser scale of a plan on the scale of the answers, where its labels are blocks.
 
     Mechanisms for numbers need no blocks on scales that they can hold.
