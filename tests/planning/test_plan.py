@@ -1,5 +1,6 @@
 """Plans: candidates at one epsilon, recommendations, budgets per worker, and their sentences."""
 
+from dataclasses import replace
 from math import ceil, log2
 
 import pytest
@@ -213,6 +214,36 @@ def test_types_apply_to_their_campaigns(campaign: PlannedCampaign, ordinal: bool
         ("ordinal-dawid-skene" == one.campaign.estimator_of_simulated_fits.name) == one.name.endswith(ORDINAL_SUFFIX)
         for one in made
     )
+
+
+@pytest.mark.parametrize(
+    ("workers", "told", "names"),
+    [
+        (12, False, ["randomized-response", "quantized-response", "designed"]),
+        (14, False, ["randomized-response", "ogpm", "square-wave"]),
+        (12, True, ["randomized-response", "quantized-response", "designed"]),
+        (14, True, ["randomized-response", "quantized-response", "designed", "ogpm", "square-wave"]),
+    ],
+)
+def test_candidates_for_numbers_depend_on_answers_and_prior(workers: int, told: bool, names: list[str]) -> None:
+    """With more than 6 / epsilon answers to a task windows are tried; without a prior, no table chosen for one is."""
+    campaign = replace(of_numbers(workers=workers), prior_public=told)  # half of the cells are answered
+
+    assert names == [one.name for one in candidates(campaign, 1.0)]
+    assert [name for name in names if name != "designed"] == [
+        one.name for one in candidates(campaign, 1.0, without_designed=True)
+    ]
+
+
+@pytest.mark.parametrize(("told", "asked"), [(False, True), (True, False)])
+def test_a_prior_is_asked_for_where_it_decides(told: bool, asked: bool) -> None:
+    """If the table is chosen for equally likely truths, the plan asks for their shares."""
+    campaign = replace(of_numbers(workers=4, tasks=10, rate=1.0, participation="public"), prior_public=told)
+    whole = plan_campaign(campaign, target=0.01, epsilons=(0.5,))
+    made = replace(whole, results=whole.results[1:])  # without randomized response
+
+    assert made.best.name in ("quantized-response", "designed")
+    assert asked == any("last term's grades" in sentence for sentence in finding_sentences(made))
 
 
 def test_channel_keys_ignore_names_of_symbols() -> None:

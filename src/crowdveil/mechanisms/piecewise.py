@@ -7,11 +7,11 @@ Proof, and the papers: docs/explanation/mechanisms/piecewise.md.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
 from itertools import pairwise
-from typing import ClassVar, final
+from typing import Any, ClassVar, Self, cast, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +40,10 @@ class NumberMechanism(ChannelMechanism):
     Raises:
         SettingsError: the alphabet has no order or more than `MAX_ANSWERS` answers, or epsilon is not accepted.
     """
+
+    def on_scale(self, alphabet: Alphabet) -> Self:
+        """Return the mechanism with the same epsilon for other answers."""
+        return replace(cast(Any, self), alphabet=alphabet)
 
     def _require_valid_parameters(self) -> None:
         ChannelMechanism._require_valid_parameters(self)

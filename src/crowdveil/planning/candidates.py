@@ -6,17 +6,30 @@ from dataclasses import dataclass, replace
 from crowdveil.channels.channel import Channel
 from crowdveil.design.channel_design import design_channel
 from crowdveil.estimators.ordinal_dawid_skene import OrdinalDawidSkene
-from crowdveil.mechanisms import ChannelMechanism, Designed, QuantizedResponse, RandomizedResponse, SubsetSelection
+from crowdveil.mechanisms import (
+    ChannelMechanism,
+    Designed,
+    Ogpm,
+    QuantizedResponse,
+    RandomizedResponse,
+    SquareWave,
+    SubsetSelection,
+)
 from crowdveil.planning.campaign import PlannedCampaign
-from crowdveil.planning.population import LabelCrowd
+from crowdveil.planning.population import LabelCrowd, NumberCrowd
 from crowdveil.privacy.accounting import account
 from crowdveil.privacy.loss_distribution import channel_profile, composed_epsilon
 
 ORDINAL_SUFFIX = ", ordinal"
 """Suffix of candidates whose reports are read by `ordinal-dawid-skene`."""
 _NAMES = (RandomizedResponse.name, SubsetSelection.name, QuantizedResponse.name, Designed.name)
-CANDIDATE_NAMES = (*_NAMES, *(name + ORDINAL_SUFFIX for name in _NAMES))
+CANDIDATE_NAMES = (*_NAMES, *(name + ORDINAL_SUFFIX for name in _NAMES), Ogpm.name, SquareWave.name)
 """Names of all candidates; among equals, an earlier one is preferred."""
+FEW_ANSWERS, FEW_TIMES_EPSILON = 3, 6.0
+"""Answers to a task, and answers times epsilon, up to which one table of few columns is planned for numbers.
+
+With many answers such a table repeats one question: `experiments/utility/number_mechanisms.py`.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,29 +80,38 @@ def candidates(campaign: PlannedCampaign, epsilon: float, *, without_designed: b
     Args:
         campaign: to be planned.
         epsilon: in nats per cell.
-        search_only: whether to leave out designed channels, as searches do.
+        without_designed: whether to leave out designed channels, as searches do.
 
     Raises:
         SettingsError: the epsilon is not accepted.
     """
     objective = campaign.own_cell_objective
-    mechanisms: dict[str, ChannelMechanism] = {
-        RandomizedResponse.name: RandomizedResponse(
-            alphabet=objective.alphabet, epsilon=epsilon, participation=objective.participation
-        ),
-    }
+    alphabet, participation = objective.alphabet, objective.participation
+    many = isinstance(campaign.crowd, NumberCrowd) and not one_design_is_enough(campaign, epsilon)
+    mechanisms: list[ChannelMechanism] = [
+        RandomizedResponse(alphabet=alphabet, epsilon=epsilon, participation=participation)
+    ]
     if isinstance(campaign.crowd, LabelCrowd):
-        mechanisms[SubsetSelection.name] = SubsetSelection.for_objective(objective, epsilon)
-    mechanisms[QuantizedResponse.name] = QuantizedResponse.for_objective(objective, epsilon)
-    if not without_designed:
-        # NULL apart from labels, as on the command line: inference then learns participation.
-        mechanisms[Designed.name] = Designed.from_channel(design_channel(objective, epsilon, null_apart=True))
+        mechanisms.append(SubsetSelection.for_objective(objective, epsilon))
+    if not many or campaign.prior_public:  # a table for equally likely truths confuses many that are not
+        mechanisms.append(QuantizedResponse.for_objective(objective, epsilon))
+        if not without_designed:
+            # NULL apart from labels, as on the command line: inference then learns participation.
+            mechanisms.append(Designed.from_channel(design_channel(objective, epsilon, null_apart=True)))
+    kinds = (Ogpm, SquareWave) if many else ()
+    mechanisms += [kind(alphabet=alphabet, epsilon=epsilon, participation=participation) for kind in kinds]
     return [
-        Candidate(name=name + suffix, campaign=variant, mechanism=mechanism)
+        Candidate(name=mechanism.name + suffix, campaign=variant, mechanism=mechanism)
         for suffix, variant in (("", campaign), (ORDINAL_SUFFIX, with_ordinal_method(campaign)))
-        for name, mechanism in mechanisms.items()
+        for mechanism in mechanisms
         if variant is not None
     ]
+
+
+def one_design_is_enough(campaign: PlannedCampaign, epsilon: float) -> bool:
+    """Return whether a task of numbers has so few answers that one table of few columns is planned."""
+    answers = campaign.reporters_per_task * campaign.answered_cell_share
+    return answers <= max(FEW_ANSWERS, FEW_TIMES_EPSILON / epsilon)
 
 
 def channel_key(channel: Channel) -> frozenset[tuple[int, ...]]:

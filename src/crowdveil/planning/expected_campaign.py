@@ -11,6 +11,7 @@ from crowdveil.design.mechanism_from_settings import USUAL_ABILITY, Expectation
 from crowdveil.errors import SettingsError
 from crowdveil.hints import advice
 from crowdveil.mechanisms import ChannelMechanism, Designed, DesignObjective, Laplace
+from crowdveil.mechanisms.piecewise import NumberMechanism
 from crowdveil.planning.campaign import PlannedCampaign
 from crowdveil.planning.population import LabelCrowd, NumberCrowd, beta_abilities, coarsen_prior, coarsen_scale
 from crowdveil.planning.prediction import with_crowd_of_pilot
@@ -95,12 +96,15 @@ def _expected_crowd(
 def mechanism_on_plan_scale(alphabet: Alphabet, mechanism: ChannelMechanism) -> ChannelMechanism:
     """Return the mechanism over the scale of the plan, where an answer is sent as the nearest label of the campaign.
 
-    Symbols that are then equally likely for every answer are one symbol. Laplace adds its noise on the plan's scale.
+    Symbols that are then equally likely for every answer are one symbol. Laplace and the mechanisms for numbers add
+    their noise on the plan's scale.
     """
     if mechanism.alphabet == alphabet:
         return mechanism
     if isinstance(mechanism, Laplace):
         return Laplace(alphabet=alphabet, epsilon=mechanism.epsilon, participation=mechanism.participation)
+    if isinstance(mechanism, NumberMechanism):
+        return mechanism.on_scale(alphabet)
     channel = mechanism.channel()
     nearest = np.abs(alphabet.values[:, np.newaxis] - channel.alphabet.values).argmin(axis=1).tolist()
     inputs = [*nearest, *range(channel.alphabet.size, len(channel.rows))]

@@ -8,8 +8,10 @@ from crowdveil.hints import advice
 from crowdveil.planning.campaign import PlannedCampaign
 from crowdveil.planning.candidates import Cost
 from crowdveil.planning.plan import MAX_WORKERS, Alternative, Plan, PlanRow
+from crowdveil.planning.population import NumberCrowd
 from crowdveil.planning.prediction import Prediction
 from crowdveil.privacy.largest_posterior import sentences_on_adversary_certainty
+from crowdveil.registry import DESIGNED_MECHANISMS
 
 DIGITS = 2
 """Significant digits of a predicted error."""
@@ -52,10 +54,16 @@ def finding_sentences(plan: Plan) -> list[str]:
             f"no more than the target {plan.target_or_minus_infinity:g}."
         ]
     if plan.by_budget:
-        return [*_chosen_budget_sentences(plan), *_warning_of_weak_guarantee(plan), *_more_workers_sentences(plan)]
+        return [
+            *_chosen_budget_sentences(plan),
+            *_warning_of_weak_guarantee(plan),
+            *_prior_advice(plan),
+            *_more_workers_sentences(plan),
+        ]
     return [
         *_recommendation_sentences(plan),
         *_warning_of_weak_guarantee(plan),
+        *_prior_advice(plan),
         *_pilot_advice(plan),
         *_more_workers_sentences(plan),
         *map(_alternative_sentence, plan.alternatives),
@@ -166,6 +174,18 @@ def _more_epsilon_sentence(plan: Plan) -> str:
         f"No epsilon is enough: {error}. Without protection it needs about "
         f"{plan.workers_needed_unprotected.campaign.workers:,} workers, with protection more."
     )
+
+
+def _prior_advice(plan: Plan) -> list[str]:
+    """Return the advice to give a prior, if a table for numbers is chosen for equally likely truths."""
+    chosen = plan.recommended or plan.best
+    assumed = isinstance(chosen.campaign.crowd, NumberCrowd) and not chosen.campaign.prior_public
+    if not (assumed and chosen.mechanism.name in DESIGNED_MECHANISMS):
+        return []
+    return [
+        f"{chosen.name} is chosen for truths that are all equally likely. If they are not, give their shares, such as "
+        f"those of last term's grades{advice(', by {prior}')}."
+    ]
 
 
 def _pilot_advice(plan: Plan) -> list[str]:

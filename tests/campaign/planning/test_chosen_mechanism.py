@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from crowdveil.campaign.planning.chosen_mechanism import mechanism_of_campaign_settings
+from crowdveil.campaign.planning.chosen_mechanism import mechanism_of_campaign_settings, on_answer_scale
 from crowdveil.campaign.planning.creation import create_campaign
 from crowdveil.campaign.planning.expected_error import planned_campaign
 from crowdveil.campaign.rules.document import Relay
@@ -14,7 +14,7 @@ from crowdveil.campaign.settings.build import build_campaign
 from crowdveil.campaign.settings.privacy_request import PLAN, PrivacyRequest
 from crowdveil.campaign.settings.settings_file import ExpectedCrowd, read_settings
 from crowdveil.channels.alphabet import Categories, Scale
-from crowdveil.mechanisms import QuantizedResponse, SubsetSelection
+from crowdveil.mechanisms import Ogpm, QuantizedResponse, SubsetSelection
 from crowdveil.planning.worker_budget import plan_of_worker_budgets
 from crowdveil.randomness import seeded
 from tests.campaign.planning.test_creation import elsewhere
@@ -154,3 +154,22 @@ def test_labels_of_a_long_scale_are_blocks_of_neighbours():
     assert 8.0 == made.epsilon
     assert {cut % 5 for cut in made.cuts} == {3}
     assert all(second - first >= 5 for first, second in pairwise((0, *made.cuts)) if first)
+
+
+@pytest.mark.parametrize(("scale", "kind"), [(Scale(0, 100), Ogpm), (Scale(0, 1000), QuantizedResponse)], ids=str)
+def test_a_mechanism_for_numbers_is_used_on_the_answers(scale, kind):
+    """Windows of a plan on a coarser scale are those of the answers; a scale that is too long for them has blocks."""
+    made = on_answer_scale(Ogpm(alphabet=Scale(0, scale.high, scale.high / 20), epsilon=2.0), scale)
+
+    assert (kind, scale, 2.0) == (type(made), made.alphabet, made.epsilon)
+
+
+def test_many_answers_of_one_epsilon_are_asked_through_windows():
+    """Twelve answers at epsilon 2 to a question without a prior are asked by a mechanism without a designed table."""
+    each = PrivacyRequest(mechanism=PLAN, epsilon_per_answer=2.0)
+    source = replace(SOURCE, per_worker=None, excluded=(frozenset(),) * 12, privacy=each)
+
+    made = mechanism_of_campaign_settings(source).device_mechanism
+
+    assert made.name in ("ogpm", "square-wave", "randomized-response")
+    assert made.alphabet == source.alphabet

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from math import inf
+from typing import Any, cast
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from crowdveil.campaign.settings.settings_file import CampaignSettings
 from crowdveil.channels.alphabet import Alphabet
 from crowdveil.design.channel_design import design_channel
 from crowdveil.mechanisms import ChannelMechanism, Designed, QuantizedResponse, RandomizedResponse, SubsetSelection
+from crowdveil.mechanisms.piecewise import MAX_ANSWERS, NumberMechanism
 from crowdveil.planning import PlannedCampaign, candidates
 from crowdveil.planning.expected_campaign import expected_objective
 from crowdveil.planning.plan import predict_group
@@ -110,11 +112,11 @@ def _best_within_budget(source: CampaignSettings) -> ChosenMechanism:
     choice = best_plan_row(list(_campaigns_by_load(source)), budget)
     if source.per_worker is None and choice.campaign.assigned_per_task is not None:
         source = replace(source, per_worker=choice.cost.cells)
-    mechanism = _single_labels_where_needed(_on_answer_scale_with_blocks(choice.mechanism, source.alphabet), source)
-    assert isinstance(mechanism, RandomizedResponse | QuantizedResponse | SubsetSelection)
+    mechanism = _single_labels_where_needed(on_answer_scale(choice.mechanism, source.alphabet), source)
+    assert isinstance(mechanism, RandomizedResponse | QuantizedResponse | SubsetSelection | NumberMechanism)
 
     def build(epsilon: float) -> ChannelMechanism:
-        return replace(mechanism, epsilon=min(epsilon, LARGEST_CELL_EPSILON))
+        return replace(cast(Any, mechanism), epsilon=min(epsilon, LARGEST_CELL_EPSILON))
 
     return ChosenMechanism(source=source, build=build, method=choice.campaign.method, planned=True)
 
@@ -141,7 +143,7 @@ def _best_at_epsilon(source: CampaignSettings) -> ChosenMechanism:
     # A channel designed on a coarser scale than the campaign's names labels that its blocks do not begin with.
     group = candidates(campaign, epsilon, without_designed=campaign.crowd.alphabet != source.alphabet)
     best = min(predict_group(campaign, epsilon, group, inf), key=lambda result: result.prediction.error)
-    mechanism = _single_labels_where_needed(_on_answer_scale_with_blocks(best.mechanism, source.alphabet), source)
+    mechanism = _single_labels_where_needed(on_answer_scale(best.mechanism, source.alphabet), source)
     return ChosenMechanism(source=source, build=lambda _: mechanism, method=best.campaign.method, planned=True)
 
 
@@ -159,10 +161,15 @@ def _single_labels_where_needed(mechanism: ChannelMechanism, source: CampaignSet
     )
 
 
-def _on_answer_scale_with_blocks(mechanism: ChannelMechanism, alphabet: Alphabet) -> ChannelMechanism:
-    """Return a mechanism over the coarser scale of a plan on the scale of the answers, where its labels are blocks."""
+def on_answer_scale(mechanism: ChannelMechanism, alphabet: Alphabet) -> ChannelMechanism:
+    """Return a mechanism over the coarser scale of a plan on the scale of the answers, where its labels are blocks.
+
+    Mechanisms for numbers need no blocks on scales that they can hold.
+    """
     if mechanism.alphabet == alphabet:
         return mechanism
+    if isinstance(mechanism, NumberMechanism) and alphabet.size <= MAX_ANSWERS:
+        return mechanism.on_scale(alphabet)
     whole = range(1, mechanism.alphabet.size)
     nearest = np.abs(alphabet.values[:, np.newaxis] - mechanism.alphabet.values).argmin(axis=1)
     cuts = np.searchsorted(nearest, mechanism.cuts if isinstance(mechanism, QuantizedResponse) else whole).tolist()

@@ -1,0 +1,213 @@
+"""Errors of `gaussian` through every mechanism for numbers on four crowds, with and without knowledge of the truths.
+
+    python -m experiments.utility.mechanisms_on_crowds > experiments/utility/results/mechanisms_on_crowds.csv
+
+Participation is public. "told": design and inference know the distribution of the truths, and the design the deviations
+of the workers. "untold": the design assumes equally likely truths and the default deviations of a plan, and inference
+learns the distribution. Within a seed all mechanisms have the same crowd. n_emotion is read from `CROWDVEIL_DATA`.
+"""
+
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import product
+from typing import NamedTuple
+
+import numpy as np
+from experiments.rows import four_digits, write_rows
+from numpy.typing import NDArray
+
+from crowdveil import Gaussian, QuantizedResponse, Reports, Scale
+from crowdveil.answers.assignment import Assignment
+from crowdveil.answers.datasets import load
+from crowdveil.channels.channel import Channel
+from crowdveil.design.channel_design import design_channel, normal_worker_model
+from crowdveil.estimators.gaussian.discretization import normal_answer_probabilities
+from crowdveil.mechanisms import MECHANISMS, DesignObjective
+from crowdveil.planning.expected_campaign import DEFAULT_SIGMAS
+from crowdveil.randomness import seeded
+from crowdveil.simulate import numeric_crowd, perturb_cells
+
+EPSILONS = (0.5, 1.0, 2.0, 4.0)
+CLOSED = ("randomized-response", "laplace", "staircase", "piecewise", "ogpm", "square-wave")
+CHOSEN = ("quantized-response", "designed")
+UNPROTECTED = "unprotected"
+SEED_SETS = {"first": 0, "second": 1000}
+"""First seed of each set."""
+TOLERANCE_STEPS = 0.02
+"""Largest change of a truth at convergence, in steps of the answers."""
+
+
+class CrowdKind(NamedTuple):
+    """A crowd: its scale, how one is made from a seed, number of seeds, mean and deviation of truths, workers' sigmas.
+
+    Without a known distribution of truths there is no row "told".
+    """
+
+    scale: Scale
+    make: Callable[[int], tuple[Reports, NDArray[np.float64]]]
+    seeds: int
+    truths: tuple[float, float] | None = None
+    sigmas: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """Mean over seeds of one mechanism.
+
+    Attributes:
+        crowd, knowledge, seed_set, epsilon, mechanism: names; epsilon is 0 for unprotected answers.
+        seeds: number of crowds, or of draws of the reports.
+        error, deviation: mean absolute error and its standard error over seeds.
+        constant: error of the best constant, chosen with the truths.
+        below: share of the seeds whose error is below that of the constant.
+    """
+
+    crowd: str
+    knowledge: str
+    seed_set: str
+    epsilon: float
+    mechanism: str
+    seeds: int
+    error: float
+    deviation: float
+    constant: float
+    below: float
+
+
+def _sun(seed: int) -> tuple[Reports, NDArray[np.float64]]:
+    crowd = numeric_crowd(workers=1000, tasks=200, sparsity=0.9, source=seeded(seed))
+    return crowd.answers, crowd.truth
+
+
+def _peer(seed: int) -> tuple[Reports, NDArray[np.float64]]:
+    """Return 40 students who each grade 5 essays of 40."""
+    crowd = numeric_crowd(
+        workers=40,
+        tasks=40,
+        sparsity=0.0,
+        scale=Scale(0, 10),
+        truth=lambda generator, count: generator.normal(7, 1.5, count),
+        sigmas=(0.5, 1.0, 2.0),
+        source=seeded(seed),
+    )
+    answers = crowd.answers
+    asked = Assignment.balanced(answers.tasks, answers.workers, 5, seeded(seed + 1))
+    cells = asked.task * len(answers.workers) + asked.worker
+    kept = np.isin(answers.task.astype(np.int64) * len(answers.workers) + answers.worker, cells)
+    return (
+        replace(answers, task=answers.task[kept], worker=answers.worker[kept], value=answers.value[kept]),
+        crowd.truth,
+    )
+
+
+def _dense(seed: int) -> tuple[Reports, NDArray[np.float64]]:
+    """Return 150 workers with error variances from an exponential distribution, and 30 truths uniform on 0..10."""
+    crowd = numeric_crowd(
+        workers=150,
+        tasks=30,
+        sparsity=0.0,
+        scale=Scale(0, 10),
+        truth=lambda generator, count: generator.uniform(0, 10, count),
+        sigmas=tuple(np.sqrt(seeded(seed + 1).generator.exponential(1, 150)).tolist()),
+        source=seeded(seed),
+    )
+    return crowd.answers, crowd.truth
+
+
+@cache
+def _emotion() -> tuple[Reports, NDArray[np.float64]]:
+    """Return the answers of n_emotion on 11 numbers, and its truths."""
+    answers, gold = load("n_emotion", duplicates="first")[:2]
+    scale = Scale(-100, 100, 20)
+    rounded = replace(answers, value=scale.encode(answers.numeric_values), alphabet=scale)
+    return rounded, np.array([gold.get(task, np.nan) for task in answers.tasks.tolist()], dtype=float)
+
+
+KINDS = {
+    "sun": CrowdKind(Scale(0, 9), _sun, 6, (0.0, 1.0), (1.0, 5.0)),
+    "peer": CrowdKind(Scale(0, 10), _peer, 40, (7.0, 1.5), (0.5, 1.0, 2.0)),
+    "dense": CrowdKind(Scale(0, 10), _dense, 12),
+    "n_emotion": CrowdKind(Scale(-100, 100, 20), lambda _: _emotion(), 6),
+}
+
+
+def label_prior(kind: CrowdKind) -> dict[str, float] | None:
+    """Return the probability of each rounded truth; None if the distribution is not known."""
+    if kind.truths is None:
+        return None
+    mean, deviation = kind.truths
+    shares = normal_answer_probabilities(np.array([mean]), np.array([deviation]), kind.scale.values, kind.scale.step)
+    return dict(zip(kind.scale.names, shares[0, 0].tolist(), strict=True))
+
+
+@cache
+def channel_of(name: str, mechanism: str, epsilon: float, told: bool) -> Channel:
+    """Return the channel of a mechanism for a kind of crowd."""
+    kind = KINDS[name]
+    if mechanism in CLOSED:
+        return MECHANISMS[mechanism](alphabet=kind.scale, epsilon=epsilon, participation="public").channel()
+    known = label_prior(kind) if told else None
+    size = kind.scale.size
+    objective = DesignObjective(
+        alphabet=kind.scale,
+        prior=np.full(size, 1 / size) if known is None else np.array(list(known.values())),
+        worker_model=normal_worker_model(
+            kind.scale, kind.sigmas if told else tuple(share * kind.scale.range for share in DEFAULT_SIGMAS)
+        ),
+        participation_rate=1.0,
+        participation="public",
+    )
+    if mechanism == "designed":
+        return design_channel(objective, epsilon)
+    return QuantizedResponse.for_objective(objective, epsilon).channel()
+
+
+def error_and_constant(name: str, seed: int, mechanism: str, epsilon: float, told: bool) -> tuple[float, float]:
+    """Return the mean absolute error of one fit, and that of the best constant."""
+    kind = KINDS[name]
+    answers, truth = kind.make(seed)
+    channel = None if mechanism == UNPROTECTED else channel_of(name, mechanism, epsilon, told)
+    reports = answers if channel is None else perturb_cells(answers, channel, seeded(seed + 500_000))
+    method = Gaussian(tolerance=TOLERANCE_STEPS * kind.scale.step)
+    estimate = method.fit(reports, channel=channel, prior=label_prior(kind) if told else None)
+    codes = {task: code for code, task in enumerate(answers.tasks.tolist())}
+    known = truth[[codes[task] for task in estimate.tasks.tolist()]]
+    scored = ~np.isnan(known)
+    return (
+        float(np.abs(estimate.truth - known)[scored].mean()),
+        float(np.abs(known - np.median(known[scored]))[scored].mean()),
+    )
+
+
+def measured_rows(names: tuple[str, ...] = tuple(KINDS)) -> Iterator[Row]:
+    """Yield the rows of some crowds."""
+    for name, (seed_set, first) in product(names, SEED_SETS.items()):
+        kind = KINDS[name]
+        for told in (False, True) if kind.truths is not None else (False,):
+            cells = [(0.0, UNPROTECTED), *product(EPSILONS, (*CLOSED, *CHOSEN))]
+            for epsilon, mechanism in cells:
+                found = np.array(
+                    [
+                        error_and_constant(name, seed, mechanism, epsilon, told)
+                        for seed in range(first, first + kind.seeds)
+                    ]
+                )
+                errors, constants = found.T
+                yield Row(
+                    crowd=name,
+                    knowledge="told" if told else "untold",
+                    seed_set=seed_set,
+                    epsilon=epsilon,
+                    mechanism=mechanism,
+                    seeds=kind.seeds,
+                    error=float(errors.mean()),
+                    deviation=float(errors.std(ddof=1) / np.sqrt(kind.seeds)),
+                    constant=float(constants.mean()),
+                    below=float((errors < constants).mean()),
+                )
+
+
+if __name__ == "__main__":
+    write_rows(sys.stdout, Row, measured_rows(tuple(sys.argv[1:]) or tuple(KINDS)), four_digits)
