@@ -34,7 +34,7 @@ def test_groups_have_rows_differences_and_tests(survey: Path, run: Run, run_json
     assert ["", "f", "m", "old", "young"] == [one["group"] for one in items[:5]]
     assert len(rows) == 2 * 5 * 2
     assert float(rows[0]["share"]) == items[0]["symbols"][0]["share"]
-    assert 8 == data["differences"]["of"] == data["tests"]["of"]
+    assert 4 == data["differences"]["of"] == data["tests"]["of"]
     assert 0.9 == data["level"]
     assert "drugs, yes: no difference by age: chi-squared" in text
     assert "drugs, yes: age old minus young -50.0 (-6" in text
