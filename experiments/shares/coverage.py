@@ -7,7 +7,7 @@ Reports are drawn from the exact channel, at least 1,000 samples for each cell a
   level of 5 % rejects;
 - weights, heavy weights, strata, heavy strata, tasks, clusters: clipped score interval of the effective number;
 - epsilons: Fieller's interval of two channels. These are described in `designs`.
-Few clusters are measured beside: a note names them in results. Cells of seed `FRESH` were computed once, after the
+Few clusters are measured beside, also with strong effects, of which nothing is promised: a note names them in results. Cells of seed `FRESH` were computed once, after the
 intervals were chosen, with settings that no choice was made by.
 `errors` is the distance of the share from 0 or 1 in standard errors (of weighted sums: half of the distance of the 16 %
 and 84 % quantiles of the estimates), `effective` the median of Kish's number of people.
@@ -198,6 +198,15 @@ def fresh_rows() -> Iterator[Row]:
         yield from cluster_rows(FRESH, replace(sample, participation="public", response=1.0), clusters, 0.1)
 
 
+def strong_rows() -> Iterator[Row]:
+    """Yield clusters so few, and shares that differ so much between them, that nothing is promised."""
+    sample = Sample(0.05, 1000, 4.0)
+    for clusters, equal in product((4, 8), (True, False)):
+        draw: Sampler = partial(designs.clustered, sample=sample, clusters=clusters, correlation=0.1, equal=equal)
+        text = f"{clusters}, {'equal' if equal else 'unequal'}, 0.1"
+        yield row_of_sums(1, "strong effects of few clusters", text, sample, draw)
+
+
 def heavy_rows(seed: int, sample: Sample, spread: float) -> Iterator[Row]:
     """Yield the coverage of one sample with heavy weights, alone and with known totals."""
     for by_answer in (False, True):
@@ -277,6 +286,7 @@ def rows() -> Iterator[Row]:
         yield from single_rows(seed)
         yield from difference_rows(seed)
     yield from fresh_rows()
+    yield from strong_rows()
 
 
 if __name__ == "__main__":

@@ -10,6 +10,8 @@ ROWS: list[Row] = read_rows(coverage.RESULTS, Row)
 TABLES: list[joint_tables.Row] = read_rows(joint_tables.RESULTS, joint_tables.Row)
 WIDER = {"heavy weights", "heavy strata", "clusters", "few clusters"}
 """Kinds whose variance is the larger of two estimates."""
+UNPROMISED = "strong effects of few clusters"
+"""Kind whose coverage is measured and not promised."""
 KINDS = {"share": 120, "no answer": 48, "difference": 16, "weights": 36, "epsilons": 36, "strata": 36, "tasks": 36,
          "heavy weights": 48, "heavy strata": 48, "clusters": 72, "few clusters": 24}  # fmt: skip
 """Cells of each kind, for each seed."""
@@ -18,7 +20,7 @@ KINDS = {"share": 120, "no answer": 48, "difference": 16, "weights": 36, "epsilo
 def test_every_cell_has_two_seeds_and_a_thousand_samples() -> None:
     """Each kind has all of its cells for both seeds; others were computed once with fresh settings."""
     for seed in SEEDS:
-        own = [row.kind for row in ROWS if row.seed == seed]
+        own = [row.kind for row in ROWS if row.seed == seed and row.kind != UNPROMISED]
         assert {kind: own.count(kind) for kind in own} == KINDS
     assert 128 == sum(row.seed == FRESH for row in ROWS)
     assert min(row.draws for row in ROWS) >= 1000
@@ -29,7 +31,7 @@ def test_every_cell_holds_and_none_far_from_an_end_too_often() -> None:
 
     Where the variance is the larger of two estimates up to 99.9 % are held.
     """
-    assert min(row.covered for row in ROWS) >= 0.92
+    assert min(row.covered for row in ROWS if row.kind != UNPROMISED) >= 0.92
     assert max(row.covered for row in ROWS if row.errors > 2 and row.kind not in WIDER) <= 0.97
     assert max(row.covered for row in ROWS if row.errors > 2) <= 0.999
 

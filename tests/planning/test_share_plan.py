@@ -97,12 +97,13 @@ def test_plans_of_shares_as_values() -> None:
     ("settings", "message"),
     [
         ({"share": 1}, "share must be above 0 and below 1"),
-        ({"response": 0}, "response must be above 0 and at most 1"),
-        ({"half_width": 2.0}, "half_width must be above 0"),
-        ({"level": 95}, "level must be between 0 and 1"),
-        ({"people": [0]}, "people must be at least 2"),
+        ({"response": 0}, "the response rate must be above 0 and at most 1, got 0. Such as response=0.8."),
+        ({"half_width": 2.0}, "the half-width must be above 0"),
+        ({"level": 95}, "level must be above 0 and below 1"),
+        ({"people": [0]}, "people must be a whole number from 2 to 100,000,000, got 0. Such as people=\\[400]."),
         ({"people": 400}, "people must be a list"),
         ({"labels": 1}, "labels must be at least 2"),
+        ({"epsilons": []}, "epsilons must not be empty"),
         ({"epsilons": [0]}, "epsilon must be"),
     ],
 )
@@ -110,3 +111,35 @@ def test_refused_plans_of_shares(settings: dict[str, Any], message: str) -> None
     """Numbers out of range are refused with the rule."""
     with pytest.raises(SettingsError, match=message):
         cv.plan_share(**{"share": 0.3} | settings)
+
+
+@pytest.mark.parametrize("labels", range(2, 9))
+@pytest.mark.parametrize("response", [0.01, 1.0])
+@pytest.mark.parametrize("participation", ["protected", "public"])
+def test_plans_of_any_number_of_labels(labels: int, response: float, participation: Participation) -> None:
+    """Intervals hold the planned share, and do not widen with people, within the error of the draws."""
+    planned = cv.plan_share(
+        0.2, people=[2, 1_000], epsilons=[1e-6, 1, 8], labels=labels, response=response, participation=participation
+    )
+
+    assert all(0 <= row.low <= 0.2 <= row.high <= 1 for row in planned)
+    few, many = planned.rows[:4], planned.rows[4:]
+    assert all(one.half_width >= other.half_width - 1e-3 for one, other in zip(few, many, strict=True))
+    assert all(one.design_effect >= 1 - 1e-9 for one in planned.needed)
+
+
+def test_a_half_width_out_of_reach_is_said() -> None:
+    """More people than there may be are no number; factors have no exponent."""
+    planned = cv.plan_share(0.3, people=[], epsilons=[1e-6, 0.1, 1], half_width=0.0001)
+    needed, factors, sure = planned.sentences()
+
+    assert "ask more than 100,000,000 people at epsilon 1e-06" in needed
+    assert None is planned.needed[0].people
+    assert "these factors: more than 1,000,000 at epsilon 1e-06, 736 at epsilon 0.1, 6.9 at epsilon 1." in factors
+    assert "50.1 % at epsilon 1e-06, 52.5 % at epsilon 0.1, 73.2 % at epsilon 1." in sure
+
+
+def test_a_plan_without_people_has_no_picture() -> None:
+    """A picture is of numbers of people."""
+    with pytest.raises(SettingsError, match="a picture needs numbers of people"):
+        cv.plan_share(0.3, people=[]).picture()

@@ -14,6 +14,7 @@ OPTION_OF_ARGUMENT = {
     "label": ("label_column",),
     "value": ("value_column",),
     "alphabet": ("labels", "scale"),
+    "people": ("workers",),
 }
 """Options of arguments that have another name; each that the command has is one way to state the argument."""
 

@@ -78,9 +78,10 @@ def style_sheet() -> str:
     return (files("crowdveil.pages") / "templates" / "results.css").read_text("utf-8")
 
 
-def content_security_policy() -> str:
-    """Return the policy of the page: nothing but its own style sheet."""
-    return f"default-src 'none'; style-src {policy_source(style_sheet())}; base-uri 'none'; form-action 'none'"
+def content_security_policy(style: str | None = None) -> str:
+    """Return the policy of a page: nothing but its own style sheet, by default that of results."""
+    allowed = policy_source(style_sheet() if style is None else style)
+    return f"default-src 'none'; style-src {allowed}; base-uri 'none'; form-action 'none'"
 
 
 class QuestionResults(NamedTuple):
@@ -140,6 +141,26 @@ def _render_results_page(
     answered: Sequence[QuestionResults], conclusions: Sequence[Conclusion], statement: PrivacyStatement, text: PageText
 ) -> str:
     """Return the page as HTML."""
+    several = len(answered) > 1
+    parts = [
+        _question_section(one, conclusion, number if several else None)
+        for number, (one, conclusion) in enumerate(zip(answered, conclusions, strict=True), start=1)
+    ]
+    return filled_template(
+        "results.html",
+        statement,
+        title=text.title if text.title == NO_TITLE else quoted(text.title),
+        style=style_sheet(),
+        text=text,
+        posterior_picture=_adversary_certainty_picture(statement),
+        shown=SHOWN,
+        several=several,
+        parts=parts,
+    )
+
+
+def filled_template(name: str, statement: PrivacyStatement, *, title: str, style: str, **values: Any) -> str:
+    """Return a template of a page with its head, the notice of privacy and further values as HTML."""
     environment = Environment(
         loader=PackageLoader("crowdveil.pages", "templates"),
         autoescape=True,
@@ -149,25 +170,16 @@ def _render_results_page(
     )
     filters: dict[str, Callable[..., str]] = {"percent": percent, "code": code_as_html, "foreign": foreign_html}
     environment.filters |= filters
-    several = len(answered) > 1
-    parts = [
-        _question_section(one, conclusion, number if several else None)
-        for number, (one, conclusion) in enumerate(zip(answered, conclusions, strict=True), start=1)
-    ]
-    return environment.get_template("results.html").render(
-        text=text,
-        title=text.title if text.title == NO_TITLE else quoted(text.title),
-        style=Markup(style_sheet()),
-        policy=content_security_policy(),
+    return environment.get_template(name).render(
+        title=title,
+        style=Markup(style),
+        policy=content_security_policy(style),
         version=version("crowdveil"),
         statement=statement,
         sentences=statement_sentences(statement),
         privacy_class=_css_class_of_privacy_line(statement),
         whole_person=_all_answers_sentence(statement),
-        posterior_picture=_adversary_certainty_picture(statement),
-        shown=SHOWN,
-        several=several,
-        parts=parts,
+        **values,
     )
 
 

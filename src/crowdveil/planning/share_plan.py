@@ -9,6 +9,7 @@ v / n is the variance of the estimate; near 0 and 1, where intervals are cut, it
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,13 +19,13 @@ from numpy.typing import NDArray
 from crowdveil.answers.frames import ArrowRows
 from crowdveil.arguments import require_list, require_number, require_whole_number
 from crowdveil.channels.alphabet import Categories
-from crowdveil.channels.guarantee import Participation, require_participation
-from crowdveil.channels.rounding import format_bound
+from crowdveil.channels.guarantee import Guarantee, Participation, require_participation
+from crowdveil.channels.rounding import format_bound, percent_rounded_up
 from crowdveil.display.html import Html, notebook_card
 from crowdveil.display.html import table as html_table
 from crowdveil.display.svg_pictures import line_chart
 from crowdveil.errors import SettingsError
-from crowdveil.hints import advising_own_arguments
+from crowdveil.hints import advice, advising_own_arguments
 from crowdveil.mechanisms import RandomizedResponse
 from crowdveil.quality.shares.score import normal_quantile
 from crowdveil.quality.shares.share_function import LEVEL, require_level
@@ -34,6 +35,8 @@ PEOPLE, EPSILONS = (100, 200, 400, 1_000, 2_000, 5_000), (0.5, 1.0, 2.0, 3.0, 4.
 """Numbers of people and epsilons that are compared by default."""
 MAX_PEOPLE = 100_000_000
 """Largest number of people."""
+LARGEST_FACTOR = 1_000_000
+"""Largest number of times as many people that is printed."""
 MAX_LINES = 4
 """Largest number of lines in the picture."""
 DRAWS, GRID, REACH = 1_000, 1_001, 12.0
@@ -125,22 +128,40 @@ class SharePlan(ArrowRows):
             wide = f"± {100 * self.half_width:g} percentage points at level {100 * self.level:g} %"
             texts = [f"{people_text(one.people)} at epsilon {format_bound(one.epsilon)}" for one in protected]
             found.append(f"For {wide} ask {', '.join(texts)}, or {people_text(plain.people)} without protection.")
-        costs = [f"{one.design_effect:.2g} at epsilon {format_bound(one.epsilon)}" for one in protected]
-        return [*found, f"Protection needs more people by these factors: {', '.join(costs)}."]
+        costs = [f"{factor_text(one.design_effect)} at epsilon {format_bound(one.epsilon)}" for one in protected]
+        sure = [f"{certainty_text(one.epsilon)} at epsilon {format_bound(one.epsilon)}" for one in protected]
+        return [
+            *found,
+            f"Protection needs more people by these factors: {', '.join(costs)}.",
+            f"Someone who thought two answers equally likely (50 %) becomes sure of one at most: {', '.join(sure)}.",
+        ]
 
     def picture(self) -> Html:
-        """Return the half-widths by epsilon, a line for each of at most `MAX_LINES` numbers of people."""
+        """Return the half-widths by epsilon, a line for each of at most `MAX_LINES` numbers of people.
+
+        Raises:
+            SettingsError: a plan without numbers of people.
+        """
         sizes = sorted({one.people for one in self.rows})
+        if not sizes:
+            hint = "Plan it for some, such as people=[100, 400]."
+            raise SettingsError("a picture needs numbers of people", value=[], hint=hint)
         sizes = sizes[:: math.ceil(len(sizes) / MAX_LINES) or 1]
         lines = [
             (
                 f"{size:,} people",
-                [(one.epsilon, one.half_width) for one in self.rows if one.people == size and one.epsilon < math.inf],
+                [
+                    (one.epsilon, 100 * one.half_width)
+                    for one in self.rows
+                    if one.people == size and one.epsilon < math.inf
+                ],
             )
             for size in sizes
         ]
-        limits = [] if self.half_width is None else [("wanted", self.half_width)]
-        return line_chart("Half-width of the interval of a share by epsilon", "epsilon", lines, limits)
+        limits = [] if self.half_width is None else [(f"wanted: ± {100 * self.half_width:g}", 100 * self.half_width)]
+        return line_chart(
+            "Half-width of the interval of a share in percentage points, by epsilon", "epsilon; ± points", lines, limits
+        )
 
     def __str__(self) -> str:
         """Return the sentences, and the expected intervals."""
@@ -152,6 +173,18 @@ class SharePlan(ArrowRows):
         rows = [(f"{one.people:,}", epsilon_text(one.epsilon), interval_text(one)) for one in self.rows]
         shown = html_table(("people", "asked", "interval"), rows, total=len(rows))
         return notebook_card("Plan of a share", self.sentences(), shown)
+
+
+def factor_text(factor: float) -> str:
+    """Return a factor with two digits, or a whole number from 10 on; a very large one has no digits."""
+    if factor > LARGEST_FACTOR:
+        return f"more than {LARGEST_FACTOR:,}"
+    return f"{factor:,.0f}" if factor >= 10 else f"{factor:.2g}"
+
+
+def certainty_text(epsilon: float) -> str:
+    """Return how sure anyone can be of one of two answers, starting from 50 %."""
+    return percent_rounded_up(Guarantee(epsilon=epsilon).largest_guess_probability)
 
 
 def epsilon_text(epsilon: float) -> str:
@@ -187,7 +220,7 @@ def plan_share(
 
     Args:
         share: guessed share of a label among the answers; for a share that nobody knows, .5 is the widest.
-        people: numbers of people asked, one answer each.
+        people: numbers of people asked, one answer each; may be empty if only `needed` is wanted.
         epsilons: in nats, of one answer.
         response: guessed share of those asked who answer.
         labels: number of labels; those beside the planned one are taken to be equally frequent.
@@ -203,17 +236,19 @@ def plan_share(
     >>> [one.people for one in planned.needed]
     [3101, 670, 173]
     """
-    _require_open_unit("share", share)
-    _require_open_unit("response", response, closed=True)
+    _require_open_unit("the guessed share", share, advice("Such as {share}.", share=0.3))
+    _require_open_unit("the response rate", response, advice("Such as {response}.", response=0.8), closed=True)
     require_level(level)
     require_participation(participation)
     require_whole_number("labels", labels, least=2)
     if half_width is not None:
-        _require_open_unit("half_width", half_width)
+        _require_open_unit("the half-width", half_width, advice("Such as {half_width}.", half_width=0.05))
     for name, values, example in (("people", people, "[100, 400]"), ("epsilons", epsilons, "[1, 2]")):
         require_list(name, values, example=example)
+    if not len(epsilons):
+        raise SettingsError("epsilons must not be empty", value=epsilons, hint="Such as epsilons=[1, 2].")
     for number in people:
-        require_whole_number("people", number, least=2, example="[100, 400]")
+        _require_people(number)
     surveys = _surveys(share, response, labels, participation, epsilons, normal_quantile(level))
     unprotected = share * (1 - share) / response
     return SharePlan(
@@ -309,9 +344,16 @@ def _surveys(
     ]
 
 
-def _require_open_unit(name: str, value: Any, *, closed: bool = False) -> None:
+def _require_open_unit(what: str, value: Any, hint: str, *, closed: bool = False) -> None:
     """Refuse what is no number between 0 and 1; 1 is allowed if `closed`."""
-    require_number(name, value)
+    require_number(what, value)
     if not (0 < value < 1 or (closed and value == 1)):
-        end = "at most 1" if closed else "below 1"
-        raise SettingsError(f"{name} must be above 0 and {end}", value=value, hint=f"Such as {name}=0.3.")
+        raise SettingsError(f"{what} must be above 0 and {'at most' if closed else 'below'} 1", value=value, hint=hint)
+
+
+def _require_people(number: Any) -> None:
+    """Refuse what is no number of people from 2 to `MAX_PEOPLE`."""
+    whole = isinstance(number, Integral) and not isinstance(number, bool)
+    if not whole or not 2 <= int(number) <= MAX_PEOPLE:
+        rule = f"people must be a whole number from 2 to {MAX_PEOPLE:,}"
+        raise SettingsError(rule, value=number, hint=advice("Such as {people}.", people=[400]))

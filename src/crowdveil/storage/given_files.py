@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from crowdveil.answers import datasets
 from crowdveil.answers.facts.inputs import Input, derived_input, inputs_of_json
-from crowdveil.answers.importers.export_file import ExportFile
+from crowdveil.answers.importers.export_file import ExportFile, read_given_columns
 from crowdveil.answers.ingest.column_readers import delimiter_and_roles, match_columns, read_csv_by_role
 from crowdveil.answers.ingest.csv_files import content_digest, text_source
 from crowdveil.answers.ingest.gold_files import load_gold_and_seed
@@ -175,17 +175,17 @@ def read_worker_table(path: Path) -> pa.Table:
 
 
 def read_totals(path: Path) -> dict[str, str]:
-    """Return the text of the total of each group, of a CSV file with the columns group and total.
+    """Return the text of the total of each group, from a table of any form with the columns group and total.
 
     Raises:
         ReportsError: a damaged file, a missing column, or a group twice.
     """
-    _, found = read_csv_by_role(path, {name: (name,) for name in ("group", "total")})
-    groups, totals = (found[name].cells.tolist() for name in ("group", "total"))
+    read = read_given_columns(path, {name: (name,) for name in ("group", "total")})
+    groups, totals = ([str(cell) for cell in read.coded[name].cells.tolist()] for name in ("group", "total"))
     twice = [group for group, count in Counter(groups).items() if count > 1]
     if twice:
         hint = "Keep one of its rows."
-        raise ReportsError("a group has one total", source=text_source(path), examples=twice[0], hint=hint)
+        raise ReportsError("a group has one total", source=read.source, examples=twice[0], hint=hint)
     return dict(zip(groups, totals, strict=True))
 
 

@@ -13,7 +13,7 @@ from crowdveil.campaign.rules.token import Token
 from crowdveil.campaign.service.store import Store
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.mechanisms import Laplace
-from tests.campaign.builders import BuiltCampaign, body_of, build_questions, response
+from tests.campaign.builders import BuiltCampaign, body_of, build_campaign, build_questions, response
 from tests.cli.conftest import Run, rows
 
 SLOTS = 8
@@ -92,3 +92,28 @@ def test_the_commands_of_a_service_lead_to_the_page_of_results(run: Run, monkeyp
     ]
     assert [database] * 2 == [[word for word in words if word in database] for words in done[:2]]
     assert Path("collected/report.html").is_file()
+
+
+def test_the_commands_of_a_survey_lead_to_the_page_of_shares(run: Run) -> None:
+    """From the links to the sentence of a board, with title and question of the campaign, epsilon and certificate."""
+    answers = Categories(("no", "yes"))
+    built = build_campaign(
+        channels=[response(answers, 2.0)], tasks=1, slots=40, url=None, content={"title": "Exams <of> 2026"}
+    )
+    write_new_campaign_folder(Path("essays"), built.campaign, built.parts)
+    collect = following(run, following(run, ["campaign", "invite", "essays"]))
+    Path("received").mkdir()
+    for token in tokens():
+        sent = body_of([token.slot % 3], built.campaign)
+        report = ReportFile(token, secrets.token_hex(16), sent)
+        Path(f"received/{token.slot}.json").write_bytes(report.to_bytes(built.campaign))
+    done = followed(run, collect)
+    page = Path("shares.html").read_text("utf-8")
+
+    assert ["campaign collect", "share collected"] == [" ".join(words[:2]) for words in done]
+    assert "Exams &lt;of&gt; 2026" in page
+    assert "say &#39;yes&#39; to &#39;Picture 0&#39; (40 people asked)" in page
+    assert "epsilon 2 per answer, participation protected" in page
+    assert built.campaign.certificates[0]["sha256"] in page
+    assert "truth:" not in page
+    assert "w0000" not in page

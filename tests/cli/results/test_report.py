@@ -226,3 +226,11 @@ def test_the_page_does_not_depend_on_a_score(folder: Path, run: Run, run_json: R
     assert ["scores as well or better" in text for text in warnings] == [True]
     assert [warnings[0] in text for text in (page, record)] == [False, False]
     assert files == {name: Path("found", name).read_bytes() for name in files}
+
+
+def test_a_folder_without_truths_names_the_page_of_shares(folder: Path, sent: Path, refusal: Refusal) -> None:
+    """Reports of a survey have no truths: the refusal names the command that writes their page."""
+    refused = refusal("report", "sent")
+
+    assert "the folder must hold truths" in refused
+    assert "crowdveil share REPORTS --page shares.html writes it." in refused

@@ -67,10 +67,36 @@ def test_two_questions_and_covariates(survey: Path, run: Run, run_json: RunJson)
 
 
 REFUSED = {
-    "an unknown worker": (("--by", "strangers.csv"), "by must be of workers who were asked"),
+    "an unknown worker": (("--by", "strangers.csv"), "groups must be of workers who were asked"),
     "a weight of 0": (("--weights", "zero.csv"), "weights must be positive numbers"),
     "no column of workers": (("--by", "totals.csv"), "worker"),
     "totals without groups": (("--totals", "totals.csv"), "Give --by with one column"),
+    "totals of other groups": (
+        ("--by", "sex.csv", "--min-group", 60, "--totals", "totals.csv"),
+        "got \"no total of 'others (f, m)'; no group 'f'; no group 'm'\". Join small groups in the table, or lower "
+        "--min-group.",
+    ),
+    "totals and clusters": (
+        ("--by", "sex.csv", "--totals", "totals.csv", "--clusters", "sex.csv"),
+        "Leave --totals or --clusters out.",
+    ),
+    "a joint table of no task": (("--joint", "drugs,crime"), "got 'crime'. Tasks are drugs, theft. Name two"),
+    "a joint table of one question": (("--joint", "drugs"), "Name two, or one with four labels: --joint drugs,theft."),
+    "a question twice": (("--joint", "drugs,drugs"), "Name another question."),
+    "a regression of several tasks": (
+        ("--regress", "sex.csv", "--outcome", "yes"),
+        "got 'none of 2 tasks'. Tasks are drugs, theft. Name one: --regress-task theft.",
+    ),
+    "a regression of no task": (
+        ("--regress", "sex.csv", "--outcome", "yes", "--regress-task", "crime"),
+        "got 'crime'. Tasks are drugs, theft. Name one: --regress-task theft.",
+    ),
+    "an outcome that is no label": (
+        ("--regress", "sex.csv", "--outcome", "maybe", "--regress-task", "theft"),
+        "got 'maybe'. Labels are no, yes: --outcome yes.",
+    ),
+    "a column without a name": (("--by", "frame.csv"), "each column of groups must have a name"),
+    "a weight with a comma": (("--weights", "comma.csv"), "Write decimals with a point."),
 }
 MISUSED = {
     "a regression without a label": (("--regress", "groups.csv"), "--regress and --outcome go together"),
@@ -86,6 +112,8 @@ def test_bad_input_is_refused(name: str, survey: Path, refusal: Refusal) -> None
     """Each bad option is refused in words of the command."""
     write("strangers.csv", "worker,sex", "q1,f")
     write("zero.csv", "worker,weight", *(f"p{k},{k}" for k in range(100)))
+    write("comma.csv", "worker;weight", *(f"p{k};1,5" for k in range(100)))
+    write("frame.csv", ",worker,sex", *(f"{k},p{k},f" for k in range(100)))
     words, message = REFUSED[name]
 
     assert message in " ".join(refusal("share", "answers.csv", *words).split())
@@ -113,3 +141,15 @@ def test_edited_reports_are_refused_without_an_option_that_is_not_there(
 
     assert "crowd.json" in refused
     assert "--accept-edited" not in refused
+
+
+def test_an_unknown_worker_of_a_complete_list_has_no_other_list(survey: Path, run: Run, refusal: Refusal) -> None:
+    """Where crowd.json lists all who were asked, the hint does not propose lists, which would be refused."""
+    write("people.csv", "worker", *(f"p{k}" for k in range(100)))
+    write("tasks.csv", "task", "drugs", "theft")
+    lists = ("--tasks", "tasks.csv", "--workers", "people.csv", "--labels", "no,yes")
+    run("perturb", "answers.csv", "--mechanism", "randomized-response", "--epsilon", 2, *lists, "--out", "sent")
+    write("strangers.csv", "worker,sex", "q1,f")
+
+    assert "1 worker is unknown: leave them out.\n" in refusal("share", "sent", "--by", "strangers.csv")
+    assert "--workers" in refusal("share", "answers.csv", "--by", "strangers.csv")

@@ -1,11 +1,12 @@
 """Tests of `crowdveil share --page`."""
 
 import json
+from errno import ENOSPC
 from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Run
+from tests.cli.conftest import Refusal, Run, written
 
 
 @pytest.fixture
@@ -31,6 +32,40 @@ def test_page_of_protected_reports(run: Run, survey: None) -> None:
     assert "no answer, of those asked" in texts
 
 
-def test_a_title_needs_a_page(run: Run, survey: None) -> None:
-    """A title without a page is refused."""
-    assert "--title requires --page" in run("share", "answers.csv", "--title", "Exams", code=2).stderr
+@pytest.mark.parametrize("option", ["--title", "--lead"])
+def test_options_of_the_page_need_a_page(option: str, run: Run, survey: None) -> None:
+    """A title or a label that is read first is refused without a page."""
+    assert f"{option} requires --page" in run("share", "answers.csv", option, "no", code=2).stderr
+
+
+def test_page_and_table_have_two_names(run: Run, survey: None) -> None:
+    """One name for both would leave one of them: it is refused before anything is read."""
+    words = ("share", "answers.csv", "--out", "a.html", "--page", "./a.html")
+    assert "--out and --page are two files" in run(*words, code=2).stderr
+
+
+def test_the_lead_is_an_option(run: Run, refusal: Refusal, survey: None) -> None:
+    """The label that a board reads first is stated; one that is none is refused with the option."""
+    run("share", "answers.csv", "--page", "shares.html", "--lead", "no")
+
+    assert "say &#39;no&#39; to" in Path("shares.html").read_text("utf-8")
+    assert "Labels are no, yes: --lead yes." in refusal("share", "answers.csv", "--page", "x.html", "--lead", "maybe")
+
+
+def test_page_and_table_are_written_together(run: Run, survey: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If the table cannot be written, the earlier page stays; the next run replaces both."""
+    words = ("share", "answers.csv", "--out", "shares.csv", "--page", "shares.html")
+    run(*words)
+    before = [Path(name).read_bytes() for name in ("shares.csv", "shares.html")]
+
+    def full(*_: object) -> None:
+        raise OSError(ENOSPC, "no space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("crowdveil.storage.tables.write_table", full)
+        run(*words, "--title", "Exams", code=1)
+    assert before == [Path(name).read_bytes() for name in ("shares.csv", "shares.html")]
+    run(*words, "--title", "Exams")
+    assert "Exams" in Path("shares.html").read_text("utf-8")
+    assert {"answers.csv", "asked.csv", "tasks.csv", "shares.csv", "shares.html"} <= written(".")
+    assert not [path for path in Path().iterdir() if path.is_dir()]

@@ -175,11 +175,14 @@ def test_what_nonresponse_can_hide() -> None:
 
 
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
-    "a level of 1": ({"level": 1}, "level must be between 0 and 1, got 1. Such as level=0.95."),
+    "a level of 1": ({"level": 1}, "level must be above 0 and below 1, got 1. Such as level=0.95."),
     "a level as text": ({"level": "95"}, "level must be a number, got '95'"),
-    "groups of a stranger": ({"by": {"ann": "f"}}, "by must be of workers who were asked, got 'ann'"),
-    "groups without workers": ({"by": {"sex": ["f"]}}, "by must be of workers who were asked, got 'sex'"),
-    "a path": ({"by": "groups.csv"}, "by must be a table of workers, got 'str'"),
+    "groups of a stranger": ({"by": {"ann": "f"}}, "groups must be of workers who were asked, got 'ann'"),
+    "groups without workers": (
+        {"by": {"sex": ["f"]}},
+        "groups must have the column 'worker' and another one, got 'sex'",
+    ),
+    "a path": ({"by": "groups.csv"}, "groups must be a table of workers, got 'str'"),
     "a worker twice": ({"by": {"worker": [1, 1], "sex": ["f", "m"]}}, "one row for each worker, got '1'"),
     "a weight of 0": ({"weights": dict.fromkeys(range(100), 0)}, "weights must be positive numbers"),
     "a missing weight": ({"weights": {0: 1}}, "got 'none of worker 1'"),
@@ -281,8 +284,25 @@ def test_unequal_weights_have_a_note() -> None:
     equal = dict.fromkeys(workers, 2.0)
 
     (said,) = crowdveil.share(answers, weights=heavy).notes
-    (also,) = crowdveil.share(answers, weights=heavy, by=halves, totals={"a": 1, "b": 1}).notes
+    also, of_whom = crowdveil.share(answers, weights=heavy, by=halves, totals={"a": 1, "b": 1}).notes
 
     assert said.startswith("Weights and sizes leave 10.6 effective people;")
     assert "leave 5.3 effective people in a group of the totals" in also
-    assert () == crowdveil.share(answers, weights=equal, by=halves, totals={"a": 1, "b": 1}).notes
+    assert (of_whom,) == crowdveil.share(answers, weights=equal, by=halves, totals={"a": 1, "b": 1}).notes
+
+
+def test_totals_say_of_whom_the_shares_are() -> None:
+    """With protected participation totals weight those who would answer, else all people, and the result says which."""
+    halves = {f"w{number}": "ab"[number % 2] for number in range(200)}
+    reports, channel = survey([0] * 100 + [1] * 60 + [2] * 40)
+    hidden = crowdveil.share(reports, channel=channel, by=halves, totals={"a": 1, "b": 3})
+    plain = crowdveil.share(frame(30, 70), by=dict.fromkeys(range(100), "a"), totals={"a": 1})
+
+    assert ("answers", "everyone") == (hidden.totals, plain.totals)
+    assert ("answers", "everyone") == (hidden["q", "yes"].of, plain["q", "yes"].of)
+    assert ("asked", "answers") == (hidden["q", ""].of, plain["q", "yes", "group", "a"].of)
+    assert ["everyone", "everyone", "answers", "answers"] == plain.columns()["of"].tolist()
+    assert "of those people of the population who would answer" in hidden.notes[-1]
+    assert "if in each group those without an answer would answer like the others" in plain.notes[-1]
+    assert "yes, of all people, 30.0 %" in str(plain)
+    assert "" == crowdveil.share(frame(30, 70)).totals

@@ -123,7 +123,11 @@ ANSWERS = {"task": ["q"] * 20, "worker": [*range(20)], "label": ["yes", "no"] * 
     ("given", "label", "message"),
     [
         ({"worker": [*range(20)], "x": [1] * 20}, "yes", "no covariate may follow from the others"),
-        ({"worker": [*range(20)], "x": [*range(20)]}, "maybe", "a regression is of one of two labels"),
+        (
+            {"worker": [*range(20)], "x": [*range(20)]},
+            "maybe",
+            "the outcome of a regression is a label of the answers, got 'maybe'. Labels are no, yes: outcome='yes'.",
+        ),
         ({"worker": [30], "x": [1]}, "yes", "covariates must be of workers who were asked"),
         ({"worker": [*range(20)], "x": [0, 1] * 10}, "yes", "a covariate separates the answers"),
         ({"worker": [*range(20)], "x": [f"{place:02}x" for place in range(20)]}, "yes", "separates"),
@@ -153,10 +157,30 @@ def test_the_unit_of_a_covariate_changes_nothing_else(scale: float, shift: float
     assert found[0].estimate == pytest.approx(plain[0].estimate - plain[1].estimate * shift / scale, rel=1e-5)
 
 
-@pytest.mark.parametrize("cell", ["nan", "inf"])
+@pytest.mark.parametrize("cell", ["inf", "NA", "n/a"])
 def test_covariates_are_finite(cell: str) -> None:
-    """Texts that read as numbers without a value are refused, not computed with."""
+    """Texts that stand for no number beside numbers are refused: they are neither numbers nor a category."""
     reports, channel, covariates = table_of(COUNTS, 2.0)
     given = covariates | {"x": [cell, *map(str, covariates["x"][1:])]}
     with pytest.raises(SettingsError, match=f"finite numbers, got '{cell} in x'"):
         crowdveil.share_regression(reports, given, "yes", channel=channel)
+
+
+def test_people_without_a_covariate_are_left_out_and_named() -> None:
+    """Empty cells, also those that a program wrote as nan, leave a person out, with a note."""
+    reports, channel, covariates = table_of(COUNTS, 2.0)
+    given = covariates | {"x": ["nan", "", *map(str, covariates["x"][2:])]}
+    found = crowdveil.share_regression(reports, given, "yes", channel=channel)
+
+    assert 2 == found.left_out
+    assert ("2 workers without a covariate are not in the regression.",) == found.notes
+
+
+def test_a_category_that_may_be_no_value_is_named() -> None:
+    """A text such as "NA" among texts is a category; a note says so."""
+    reports, channel, covariates = table_of(COUNTS, 2.0)
+    given = covariates | {"x": ["north" if x < 0 else "NA" for x in covariates["x"]]}
+    found = crowdveil.share_regression(reports, given, "yes", channel=channel)
+
+    assert "x: north" == found.coefficients[1].name
+    assert ("x: read as a value: 'NA'. If this stands for no value, leave the cells empty.",) == found.notes

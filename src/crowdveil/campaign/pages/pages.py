@@ -17,7 +17,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from crowdveil.campaign.pages.results import DOWNLOADS, PAGE_FILE, CampaignResult, ResultCache
+from crowdveil.campaign.pages.results import DESCRIPTIONS, PAGE_FILE, CampaignResult, ResultCache
 from crowdveil.campaign.pages.session import (
     Session,
     campaign_of_curator_token,
@@ -27,6 +27,7 @@ from crowdveil.campaign.pages.session import (
     require_csrf,
     start_session,
 )
+from crowdveil.campaign.planning.expected_share import is_survey_campaign
 from crowdveil.campaign.rules.document import spaced_name_to_compare
 from crowdveil.campaign.service.problems import Problem
 from crowdveil.campaign.service.store import Store
@@ -34,7 +35,6 @@ from crowdveil.campaign.statement.sentences import question_sentences
 from crowdveil.channels.rounding import format_bound
 from crowdveil.display.counts import number_of
 from crowdveil.errors import SettingsError
-from crowdveil.pages.results_page import content_security_policy
 
 HOME = "/curator/"
 HEADERS = {"Cache-Control": "no-store", "Referrer-Policy": "same-origin"}
@@ -101,7 +101,7 @@ class _Pages:
         session = await self._session_or_forbidden(request)
 
         def respond(result: Any) -> Response:
-            headers = {**HEADERS, "Content-Security-Policy": f"{content_security_policy()}; frame-ancestors 'none'"}
+            headers = {**HEADERS, "Content-Security-Policy": f"{result.policy}; frame-ancestors 'none'"}
             return Response(result.files[PAGE_FILE], headers=headers, media_type=_TYPES["html"])
 
         return await self._respond_with_result(session, respond)
@@ -151,6 +151,7 @@ class _Pages:
             "downloads": [] if result is None else _download_files_with_descriptions(result),
             "asked": question_sentences(campaign),
             "warnings": () if result is None else result.warnings,
+            "survey": is_survey_campaign(campaign),
         }
 
     async def _session(self, request: Request) -> Session | None:
@@ -171,9 +172,9 @@ class _Pages:
 
 def _download_files_with_descriptions(result: CampaignResult) -> list[tuple[str, str]]:
     """Return the files of a result with what they hold, those of each question together."""
-    order, described = list(DOWNLOADS), []
+    order, described = list(DESCRIPTIONS), []
     for name in sorted(result.files, key=lambda name: (name.rpartition("/")[0], order.index(name.rpartition("/")[2]))):
-        described.append((name, DOWNLOADS[name.rpartition("/")[2]]))
+        described.append((name, DESCRIPTIONS[name.rpartition("/")[2]]))
     return described
 
 

@@ -1,4 +1,4 @@
-"""Results of a closed campaign: reports, certificate, truths, workers, page and statement, computed in memory.
+"""Results of a closed campaign: reports, certificate, truths or shares, page and statement, computed in memory.
 
 No file exists while they are computed. The result is kept in memory until the process ends or learns of the purge,
 within an hour; no session reaches it after the purge. Each process computes its own, with the same bytes.
@@ -7,26 +7,31 @@ within an hour; no session reaches it after the purge. Each process computes its
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+import io
+from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
 
 from crowdveil.answers.facts.inputs import Input
+from crowdveil.answers.write_reports import write_table
 from crowdveil.campaign.files.campaign_reports import CollectedQuestion, export_folder_per_question, warning_of_formulas
 from crowdveil.campaign.files.folder import CAMPAIGN_FILE
+from crowdveil.campaign.planning.expected_share import is_survey_campaign
 from crowdveil.campaign.rules.document import Campaign
 from crowdveil.campaign.service.export_and_purge import collect_closed_campaign
 from crowdveil.campaign.service.store import Store
 from crowdveil.campaign.statement.collection import joint_statement_of_questions, statement_of_evidence
 from crowdveil.campaign.statement.facts import campaign_text
 from crowdveil.inference.infer import infer
-from crowdveil.pages.results_page import QuestionResults, results_page
+from crowdveil.pages.results_page import QuestionResults, content_security_policy, results_page
+from crowdveil.pages.share_page import share_page, share_style_sheet
 from crowdveil.privacy.statement import PrivacyStatement, statement_text
+from crowdveil.quality.shares.share_function import share
 from crowdveil.storage.crowd import ASSIGNMENT_FILE, CERTIFICATE_FILE, CROWD_FILE, REPORTS_FILE
 from crowdveil.storage.estimate_files import estimate_files_in_memory
 from crowdveil.storage.results.result_files import Results
 
-PAGE_FILE, STATEMENT_FILE, TRUTHS_FILE = "report.html", "statement.txt", "truths.csv"
+PAGE_FILE, STATEMENT_FILE, TRUTHS_FILE, SHARES_FILE = "report.html", "statement.txt", "truths.csv", "shares.csv"
 DOWNLOADS = {
     REPORTS_FILE: "reports, as infer reads them",
     CERTIFICATE_FILE: "certificate of the channel",
@@ -38,12 +43,14 @@ DOWNLOADS = {
     PAGE_FILE: "the page of results, to mail or file",
     STATEMENT_FILE: "the statement of privacy",
 }
-"""Files of a result, with what they hold."""
+"""Files of a result with truths, with what they hold."""
+DESCRIPTIONS = DOWNLOADS | {SHARES_FILE: "shares of the answers, with intervals"}
+"""Files of any result; a survey has shares, and neither truths nor workers."""
 
 
 @dataclass(frozen=True, eq=False)
 class CampaignResult:
-    """Files of a result by name, the statement of privacy, warnings of the inference, and what the truths depend on.
+    """Files of a result by name, its statement of privacy, warnings, what it depends on, and the policy of its page.
 
     With several questions the names of their files begin with their folder; digest and inputs are those of the first.
     """
@@ -53,6 +60,7 @@ class CampaignResult:
     warnings: tuple[str, ...]
     reports_sha256: str
     inputs: tuple[Input, ...]
+    policy: str = field(default_factory=content_security_policy)
 
 
 class ResultCache:
@@ -89,6 +97,8 @@ class ResultCache:
 def _infer_and_render_results(store: Store, digest: bytes) -> CampaignResult:
     campaign = store.campaign(digest)
     collected = collect_closed_campaign(store, digest)
+    if is_survey_campaign(campaign):
+        return _shares_of_survey(collected[0], campaign)
     folders = export_folder_per_question(Path(), campaign)
     answered, notes, files = list[QuestionResults](), list[str](), dict[str, bytes]()
     for folder, one in zip(folders, collected, strict=True):
@@ -103,6 +113,30 @@ def _infer_and_render_results(store: Store, digest: bytes) -> CampaignResult:
     files[CAMPAIGN_FILE] = campaign.to_bytes()
     first = answered[0].results
     return CampaignResult(dict(sorted(files.items())), statement, tuple(notes), first.reports_sha256, first.inputs)
+
+
+def _shares_of_survey(one: CollectedQuestion, campaign: Campaign) -> CampaignResult:
+    """Return the result of a survey: shares, their page and the statement; a survey has no truths."""
+    found, stated = share(one.evidence), statement_of_evidence(one.evidence, campaign)
+    text, table = campaign_text(campaign), io.BytesIO()
+    write_table(table, found.to_arrow(), "csv")
+    files = {name: contents for name, contents in one.files.items() if name in DESCRIPTIONS} | {
+        SHARES_FILE: table.getvalue(),
+        PAGE_FILE: share_page(
+            found,
+            stated,
+            title=text.title,
+            questions=text.task_texts,
+            sent_of=(len(one.evidence.reports.workers), campaign.slots),
+        ).encode("utf-8"),
+        STATEMENT_FILE: statement_text(stated, text.facts).encode("utf-8"),
+        CAMPAIGN_FILE: campaign.to_bytes(),
+    }
+    notes = (*found.notes, *warning_of_formulas(campaign))
+    policy = content_security_policy(share_style_sheet())
+    return CampaignResult(
+        dict(sorted(files.items())), stated, notes, one.evidence.sha256, one.evidence.every_input, policy
+    )
 
 
 def _infer_question(one: CollectedQuestion, campaign: Campaign) -> tuple[QuestionResults, dict[str, bytes]]:

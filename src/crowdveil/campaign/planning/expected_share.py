@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from crowdveil.campaign.planning.expected_error import crowd_expectation
+from crowdveil.campaign.rules.document import Campaign
 from crowdveil.campaign.settings.settings_file import CampaignSettings
 from crowdveil.channels.alphabet import Categories
 from crowdveil.mechanisms import ChannelMechanism, RandomizedResponse
@@ -36,12 +37,16 @@ class ExpectedSurvey:
     @property
     def text(self) -> str:
         """Half-widths with and without protection, as text."""
-        return f"{_widths_text(self.protected)}; unprotected {_widths_text(self.unprotected)}"
+        rows = zip(SHARES, self.protected, strict=True)
+        own = ", ".join(f"± {100 * one.half_width:.1f} points for a share of {100 * share:.0f} %" for share, one in rows)
+        plain = " and ".join(f"± {100 * one.half_width:.1f}" for one in self.unprotected)
+        return f"{own}; without protection {plain}"
 
     @property
     def assumptions_text(self) -> str:
         """Assumptions, as text."""
-        return f"{self.people:,} people asked about each task, {self.response:.0%} of them answer; level {LEVEL:.0%}"
+        answered = f"{100 * self.response:.0f} % of them answer"
+        return f"{self.people:,} people asked about each task, {answered}; intervals of {100 * LEVEL:.0f} %"
 
     @property
     def warning(self) -> str:
@@ -66,18 +71,18 @@ class ExpectedSurvey:
         }  # fmt: skip
 
 
-def _widths_text(rows: tuple[ExpectedShare, ...]) -> str:
-    return ", ".join(
-        f"± {100 * one.half_width:.1f} points of a share of {share:.0%}"
-        for share, one in zip(SHARES, rows, strict=True)
-    )
-
-
 def people_of_survey(source: CampaignSettings) -> int | None:
     """Return the number of people asked about each task of a survey; None if a campaign is none."""
     people = crowd_expectation(source)[0] or source.slots
     survey = isinstance(source.alphabet, Categories) and len(source.rows) <= MOST_TASKS and people >= LEAST_PEOPLE
     return people if survey else None
+
+
+def is_survey_campaign(campaign: Campaign) -> bool:
+    """Return whether a campaign is a survey: one question with labels, few tasks, and many people for each."""
+    few = not campaign.questions and len(campaign.tasks) <= MOST_TASKS
+    people = campaign.slots * campaign.cells / max(len(campaign.tasks), 1)
+    return few and people >= LEAST_PEOPLE and isinstance(campaign.channels[0].alphabet, Categories)
 
 
 def expected_survey(source: CampaignSettings, mechanism: ChannelMechanism) -> ExpectedSurvey | None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from crowdveil.cli.campaign.serve import database_errors_as_refusals, database_url, require_service_packages
+from crowdveil.cli.display import next_row
 from crowdveil.cli.options import CAMPAIGN_FILE
 from crowdveil.errors import SettingsError
 
@@ -57,3 +58,10 @@ def report_count_text(number: int | None, least: int) -> str:
 
 
 campaign_argument = click.argument("file", type=CAMPAIGN_FILE, metavar="CAMPAIGN")
+
+
+def following_verb(campaign: Campaign, out: Path) -> tuple[str, str]:
+    """Return the row with the command that reads the collection: shares of a survey, truths of other campaigns."""
+    from crowdveil.campaign.planning.expected_share import is_survey_campaign
+
+    return next_row("share", out, "--page", "shares.html") if is_survey_campaign(campaign) else next_row("infer", out)

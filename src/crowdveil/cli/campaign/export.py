@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
-from crowdveil.cli.campaign.database import campaign_argument, open_campaign
+from crowdveil.cli.campaign.database import campaign_argument, following_verb, open_campaign
 from crowdveil.cli.campaign.serve import database_option
-from crowdveil.cli.display import next_row, print_written, warning_rows
+from crowdveil.cli.display import print_written, warning_rows
 from crowdveil.cli.options import FOLDER_PATH, replace_option
 from crowdveil.cli.verb import Verb
 from crowdveil.display.counts import number_of
@@ -59,4 +59,6 @@ def export(file: Path, database: str | None, out: Path, replace: bool) -> None:
         ("rows", f"{number_of(reports, 'report')} other than NULL"),
         *warning_rows(data),
     ]
-    print_written(data, rows, [path for one in outputs for path in one.paths], replaced, [next_row("infer", out)])
+    print_written(
+        data, rows, [path for one in outputs for path in one.paths], replaced, [following_verb(campaign, out)]
+    )

@@ -21,6 +21,7 @@ PURPOSES = (
     "If each task has one right answer, crowdveil infer finds it. If answers differ from person to "
     "person, as opinions do, crowdveil share estimates their shares."
 )
+OF_SURVEY = "crowdveil share estimates what share gave each answer, with an interval; nobody learns who."
 
 
 @click.command(
@@ -134,7 +135,7 @@ def _rows_to_print(created: CreatedCampaign) -> list[tuple[str, str]]:
             for one in created.questions
             for row in _mechanism_and_error_rows(one, several=len(created.questions) > 1)
         ),
-        ("results", PURPOSES),
+        ("results", PURPOSES if created.questions[0].survey is None else OF_SURVEY),
         ("written", f"{created.folder}"),
         *([("curator's key", f"{created.key}: keep it, and give the relay the folder only")] if created.key else []),
         next_row("campaign", "invite", created.folder),

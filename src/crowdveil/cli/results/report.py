@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 WORSE = ("use", "care", "unknown", "not enough")
 """Verdicts, the best first."""
+OF_SHARES = "A survey has a page of shares instead: crowdveil share REPORTS --page shares.html writes it."
 HINT = "If the reports were protected, name them: --reports collected/reports.csv."
 
 
@@ -81,6 +82,8 @@ def report(
     reports, and no worker's name unless requested. REPORTS must be those that infer read, with the same options.
 
     \f
+    A survey has shares in place of truths: crowdveil share REPORTS --page shares.html writes their page.
+
     --grades also writes a table of numbers rounded to the scale, with 90 % intervals rounded outwards. It has all
     questions of a task together, and the name that --names gives the task.
     """
@@ -180,10 +183,15 @@ def _results_with_statement(
     from crowdveil.campaign.statement.collection import question_that_reports_answer, statement_of_results
     from crowdveil.campaign.statement.facts import campaign_text
     from crowdveil.campaign.statement.source import find_recorded_reports, read_stated_reports
+    from crowdveil.errors import ReportsError
     from crowdveil.pages.results_page import QuestionResults
+    from crowdveil.storage.estimate_files import estimate_names
     from crowdveil.storage.results.result_files import read_results
 
-    results = read_results(folder)
+    try:
+        results = read_results(folder)
+    except ReportsError as error:
+        raise error if estimate_names(folder) else error.changed(hint=f"{error.hint} {OF_SHARES}") from None
     with _opened_reports(folder, reports) as (source, reading):
         found = source or find_recorded_reports(folder)
         behind = read_stated_reports(results.reports_sha256, found, reading, text.question)

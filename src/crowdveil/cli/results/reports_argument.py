@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from inspect import signature
 from pathlib import Path
@@ -172,20 +172,28 @@ class ReadReports:
         rows: Callable[[dict[str, Any]], list[tuple[str, str]]],
         columns: Callable[[], Mapping[str, Identifiers]],
         page: Outputs | None = None,
+        text: str = "",
         replaced: Sequence[Path] = (),
     ) -> None:
-        """Write the table, if there is one, and print the result.
+        """Write the table and the page, if there are any, and print the result.
+
+        The page is on the disk before the table is replaced, and is renamed last: no failure leaves half of a file.
 
         Args:
             data: members of the JSON document; its `warnings` are by default those of the evidence.
             rows: returns the table rows of the data.
             columns: returns the columns of the table.
-            page: page that was written beside it; None for none.
-            replaced: earlier page that it replaced.
+            page: page to write beside it; None for none.
+            text: the page.
+            replaced: earlier page that it replaces.
         """
+        from crowdveil.files.atomic_write import staged_outputs
         from crowdveil.storage.tables import write_columns
 
-        formulas = () if self.outputs is None else write_columns(self.outputs, columns())
+        with nullcontext() if page is None else staged_outputs(page) as staged:
+            if page is not None and staged is not None:
+                (staged / page.names[0]).write_text(text, "utf-8")
+            formulas = () if self.outputs is None else write_columns(self.outputs, columns())
         data = {"warnings": list(self.evidence.notes)} | data
         data["warnings"] = [*data["warnings"], *formulas]
         files = [path for one in (self.outputs, page) if one is not None for path in one.paths]

@@ -17,7 +17,6 @@ from crowdveil.display.counts import number_of
 
 if TYPE_CHECKING:
     from crowdveil.answers.evidence import Evidence
-    from crowdveil.files.atomic_write import Outputs
     from crowdveil.quality.shares.joint import JointShares
     from crowdveil.quality.shares.regression import ShareRegression
     from crowdveil.quality.shares.result import Shares
@@ -132,7 +131,7 @@ design_options = option_group(
         help="Least number of workers in a group; smaller ones are joined, or not shown.",
     ),
     click.option("--weights", type=FILE_PATH, help="Table of public survey weights: worker, weight."),
-    click.option("--totals", type=FILE_PATH, help="CSV file of known totals of the groups of --by: group, total."),
+    click.option("--totals", type=FILE_PATH, help="Table of known totals of the groups of --by: group, total."),
     click.option("--clusters", type=FILE_PATH, help="Table of sampled clusters: worker, cluster."),
     click.option("--pooled", is_flag=True, help="Read all tasks as one; the worker is then the unit of sampling."),
     click.option("--simultaneous", is_flag=True, help="Intervals of labels, and of differences, hold together."),
@@ -159,6 +158,9 @@ relation_options = option_group(
 @click.option("--page", type=FILE_PATH, help="HTML file of a page: intervals by question and group, and privacy.")
 @click.option("--title", metavar="TEXT", help="Heading of the page.")
 @click.option(
+    "--lead", metavar="LABEL", help="Label that the page reads first. [default: the second of two; else all in order]"
+)
+@click.option(
     "--level",
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
     default=0.95,
@@ -171,8 +173,9 @@ relation_options = option_group(
 @reports_options
 @asked_options
 def share(
-    reports: NamedReports, out: Path | None, page: Path | None, title: str | None, settings: ShareSettings
-) -> None:
+    reports: NamedReports, out: Path | None, page: Path | None, title: str | None, lead: str | None,
+    settings: ShareSettings,
+) -> None:  # fmt: skip
     """Estimate the share of each label among the answers to each task: what share said yes.
 
     REPORTS is what infer reads, or the folder that it wrote. `crowdveil infer` finds the truth of a task, which has one
@@ -194,38 +197,57 @@ def share(
     from crowdveil.quality.shares.share_function import share as shares_of
     from crowdveil.storage.estimate_files import page_outputs
 
-    if title is not None and page is None:
-        raise click.UsageError("--title requires --page.")
+    for name, given in (("--title", title), ("--lead", lead)):
+        if given is not None and page is None:
+            raise click.UsageError(f"{name} requires --page.")
+    if out is not None and page is not None and out.resolve() == page.resolve():
+        raise click.UsageError("--out and --page are two files: give them two names.")
     drawn = None if page is None else page_outputs(page)
     earlier = [] if drawn is None else drawn.check_replaced_files(inputs=settings.files)
     with open_reports(reports, out, "shares", settings.files) as read, progress_bar("estimating") as bar:
         found = shares_of(read.evidence, **settings.arguments(), progress=bar)
         joint, regression = settings.joint_table(read.evidence), settings.regression(read.evidence)
     data = {
-        "warnings": list(found.notes),
+        "warnings": [*found.notes, *(() if regression is None else regression.notes)],
         "channel_used": found.channel_used,
         "level": found.level,
         "simultaneous": found.simultaneous,
         "method": found.method,
+        "totals": found.totals or None,
         "shares": truncate_items(found.to_json(SHOWN_TASKS), len(found.tasks) * len(found.groups)),
         "differences": truncate_items(first_rows(found.differences, SHOWN), len(found.differences)),
         "tests": truncate_items(first_rows(found.tests, SHOWN), len(found.tests)),
         "joint": None if joint is None else joint.to_json(),
         "regression": None if regression is None else regression.to_json(),
     }
-    if drawn is not None:
-        _write_page(drawn, found, read.evidence, title)
-    read.write_table_and_print(data, _rows_of_shares, found.columns, drawn, earlier)
+    text = "" if drawn is None else _page(found, read.evidence, title, lead, reports.sources)
+    read.write_table_and_print(data, _rows_of_shares, found.columns, drawn, text, earlier)
 
 
-def _write_page(outputs: Outputs, found: Shares, evidence: Evidence, title: str | None) -> None:
-    """Write the page of shares, with the statement of privacy of their reports."""
+def _page(found: Shares, evidence: Evidence, title: str | None, lead: str | None, sources: tuple[str, ...]) -> str:
+    """Return the page of shares, with the statement of privacy of their reports and the texts of their campaign."""
+    from crowdveil.campaign.files.folder import read_campaign
     from crowdveil.campaign.statement.collection import statement_of_evidence
-    from crowdveil.files.atomic_write import write_outputs
+    from crowdveil.campaign.statement.facts import campaign_text
+    from crowdveil.campaign.statement.source import find_campaign_file
     from crowdveil.pages.share_page import NO_TITLE, share_page
+    from crowdveil.storage.crowd import report_directory
 
-    text = share_page(found, statement_of_evidence(evidence, None), title=title or NO_TITLE)
-    write_outputs(outputs, {outputs.names[0]: text})
+    named = None if evidence.collection is None else evidence.collection.campaign
+    beside = find_campaign_file(report_directory(sources[0])) if named is not None and len(sources) == 1 else None
+    campaign = None if beside is None else read_campaign(beside)
+    if campaign is not None and campaign.name != named:
+        campaign = None
+    text = None if campaign is None else campaign_text(campaign)
+    heading = title or (NO_TITLE if text is None else text.title)
+    return share_page(
+        found,
+        statement_of_evidence(evidence, campaign),
+        title=heading,
+        lead=lead,
+        questions={} if text is None else text.task_texts,
+        sent_of=None if campaign is None else (len(evidence.reports.workers), campaign.slots),
+    )
 
 
 def _rows_of_shares(data: dict[str, Any]) -> list[tuple[str, str]]:
@@ -256,7 +278,8 @@ def _place(one: dict[str, Any]) -> str:
 def _share_with_interval(one: dict[str, Any]) -> str:
     """Return a share with its interval as text."""
     value = "not determined" if one["share"] is None else f"{one['share']:.1%}"
-    name = one["label"] if one["of"] == "answers" else "no answer, of those asked"
+    name = "no answer, of those asked" if one["of"] == "asked" else one["label"]
+    name += ", of all people," if one["of"] == "everyone" else ""
     return f"{name} {value} ({one['low']:.1%} to {one['high']:.1%})"
 
 

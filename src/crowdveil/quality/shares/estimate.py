@@ -66,7 +66,8 @@ def strata_of_totals(
         hint = advice("Give {by} with one column besides the workers.")
         raise SettingsError("totals need one column of groups", value=f"{len(groupings)} columns", hint=hint)
     if design.unit is not None:
-        raise SettingsError("totals and clusters do not go together", value="both", hint="Leave one of them out.")
+        hint = advice("Leave {totals} or {clusters} out.")
+        raise SettingsError("totals and clusters do not go together", value="both", hint=hint)
     return groupings[0], shares_of_totals(totals, groupings[0], notes)
 
 
@@ -119,6 +120,7 @@ def shares_of_cells(
         channel_used=evidence.channel is not None,
         method="score" if methods <= {"score"} else "sums",
         weighted=design.weight is not None or design.strata is not None,
+        totals="" if design.strata is None else "answers" if cells.model.protected else "everyone",
         differences=tuple(compared.differences),
         tests=with_adjusted(compared.tests),
         notes=(*notes, *said),

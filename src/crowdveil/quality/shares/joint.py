@@ -6,8 +6,8 @@ first four inputs are the cells of the table, f^ = H' N / n their unclipped shar
     ln OR = ln f11 - ln f12 - ln f21 + ln f22,  with variance d' J^-1 d / n,  d = (1, -1, -1, 1) / f on the cells.
 The interval of the odds ratio holds the values whose profile likelihood loses at most z^2 / 2: with the odds ratio held
 the table follows from its margins (Plackett 1965), which are free, as are the inputs beside it.
-The privacy loss of a person is the sum of both epsilons, or the one of the combined question, in which each single
-answer is protected at that epsilon alone.
+The privacy loss of a person is the sum of both epsilons, or the one of the combined question; a change of one of its two
+answers has this loss, too.
 """
 
 from collections.abc import Sequence
@@ -27,12 +27,12 @@ from crowdveil.answers.frames import ArrowRows
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.errors import SettingsError
-from crowdveil.hints import advising_own_arguments
+from crowdveil.hints import advice, advising_own_arguments, command_advice
 from crowdveil.quality.shares.counts import Cells
 from crowdveil.quality.shares.mixture import fit
 from crowdveil.quality.shares.score import TINY, ShareEstimates, normal_quantile, right_inverse, score_estimates
 from crowdveil.quality.shares.share_function import LEVEL, cells_of_evidence, require_level, share_evidence
-from crowdveil.quality.shares.symbols import NO_REPORT, place_of_task, symbol_of_workers
+from crowdveil.quality.shares.symbols import NO_REPORT, place_of_task, symbol_of_workers, two_labels_hint
 
 SIGNS = np.array([1.0, -1.0, -1.0, 1.0])
 """Signs of the logarithms of the cells in that of the odds ratio: both, first only, second only, neither."""
@@ -153,12 +153,16 @@ def joint_share(
     if len(asked.model.channel) and asked.model.channel.max() > 0:
         rule = "a joint table needs reports of one channel"
         raise SettingsError(rule, value=f"{asked.model.channel.max() + 1} channels", hint="Take one level at a time.")
-    place = place_of_task(asked, first, "first")
+    rule, hint = "a joint table is of tasks of the answers", _naming_hint(asked)
+    place = place_of_task(asked, first, rule, hint)
+    if cells is not None and second is not None:
+        named = advice("Leave {second} or {cells} out.")
+        raise SettingsError("cells are labels of one combined question", value="two questions", hint=named)
     if second is None:
         counts, table, labels = _combined(asked, place, cells)
         questions = (str(asked.reports.tasks[place]),) * 2
     else:
-        other = place_of_task(asked, second, "second")
+        other = place_of_task(asked, second, rule, hint)
         counts, table, labels = _crossed(asked, place, other)
         questions = (str(asked.reports.tasks[place]), str(asked.reports.tasks[other]))
     if np.linalg.matrix_rank(table) < len(table):
@@ -169,6 +173,16 @@ def joint_share(
     return _joint_shares(counts, table, labels, questions, second is None, level)
 
 
+def _naming_hint(cells: Cells) -> str:
+    """Return how to name two tasks, or a combined question."""
+    one, *others = map(str, np.asarray(cells.reports.tasks[:2]))
+    if not others:
+        return f"Name one with four labels: {command_advice('{joint}', advice('{first}', first=one), joint=[one])}."
+    example = advice("{first}, {second}", first=one, second=others[0])
+    two = command_advice("{joint}", example, joint=[one, *others])
+    return f"Name two, or one with four labels: {two}."
+
+
 def _combined(
     cells: Cells, task: int, order: Sequence[str] | None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], tuple[tuple[str, str], tuple[str, str]]]:
@@ -177,7 +191,8 @@ def _combined(
     chosen = names if order is None else tuple(map(str, order))
     if len(names) != 4 or sorted(chosen) != sorted(names):
         rule = "a combined question has four labels: both, the first only, the second only, neither"
-        hint = "Name two tasks for two questions, or the four labels in this order."
+        named = f"Its labels are {', '.join(names)}; name each once, in this order: {advice('{cells}')}."
+        hint = _naming_hint(cells) if len(names) != 4 else named
         raise SettingsError(rule, value=", ".join(chosen if len(names) == 4 else names), hint=hint)
     inputs = [*map(names.index, chosen), *range(4, len(cells.symbols))]
     symbol = symbol_of_workers(cells, task)
@@ -192,8 +207,9 @@ def _crossed(
     names = cells.symbols[: cells.model.labels]
     if len(names) != 2 or first == second:
         rule = "a joint table is of two questions with the same two labels"
-        value = "one question twice" if first == second else f"labels {', '.join(names)}"
-        raise SettingsError(rule, value=value, hint="Map other labels to one of two.")
+        twice = first == second
+        value = "one question twice" if twice else f"labels {', '.join(names)}"
+        raise SettingsError(rule, value=value, hint="Name another question." if twice else two_labels_hint(cells))
     one, other = (symbol_of_workers(cells, task) for task in (first, second))
     both, width = (one != NO_REPORT) & (other != NO_REPORT), len(cells.model.channel)
     counts = np.bincount(one[both] * width + other[both], minlength=width**2).astype(float)

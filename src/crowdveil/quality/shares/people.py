@@ -7,9 +7,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdveil.answers.facts.label_notes import ABSENT
 from crowdveil.answers.frames import as_table, is_frame
-from crowdveil.answers.identifiers import Identifiers
-from crowdveil.display.counts import number_of
+from crowdveil.answers.ingest.column_checks import number_or_nan
+from crowdveil.answers.ingest.column_readers import NO_ANSWER
+from crowdveil.answers.ingest.labels import spelling_groups
+from crowdveil.answers.reports import Reports
+from crowdveil.display.counts import number_of, verb_of
 from crowdveil.errors import SettingsError
 from crowdveil.hints import advice
 from crowdveil.quality.shares.counts import NO_GROUP
@@ -43,27 +47,29 @@ def everyone(workers: int) -> Grouping:
     return Grouping("", ("",), np.zeros(workers, dtype=np.int64))
 
 
-def columns_of_workers(given: Any, name: str, workers: Identifiers, title: str = "") -> dict[str, list[Any]]:
+def columns_of_workers(given: Any, name: str, reports: Reports, title: str = "") -> dict[str, list[Any]]:
     """Return the columns of a table of workers, each in the order of the workers; None where a worker has no value.
 
     Args:
         given: a frame with the column "worker" and others, or one value for each worker.
-        name: name of the argument.
-        title: name of the column of a mapping from workers to values, by default that of the argument.
-        workers: names of the workers asked.
+        name: what the columns hold, such as "groups".
+        reports: have the names of the workers asked.
+        title: name of the column of a mapping from workers to values, by default what it holds.
 
     Raises:
-        SettingsError: no frame and no mapping, no column of workers, a worker twice, or one who was not asked.
+        SettingsError: no frame and no mapping, no column of workers, a column without a name, a worker twice, or one
+            who was not asked.
     """
     names, columns = _names_and_columns(given, name, title or name)
+    workers = reports.workers
     place = {str(worker): code for code, worker in enumerate(np.asarray(workers))}
     unknown = [one for one in names if one not in place]
     if unknown:
         raise SettingsError(
             f"{name} must be of workers who were asked",
             value=", ".join(unknown[:SHOWN_NAMES]),
-            hint=f"{number_of(len(unknown), 'worker')} {'is' if len(unknown) == 1 else 'are'} unknown: leave them out"
-            + advice(", or list all who were asked: {tasks} and {workers}")
+            hint=f"{number_of(len(unknown), 'worker')} {verb_of(len(unknown), 'is', 'are')} unknown: leave them out"
+            + ("" if reports.asked.cells_known else advice(", or list all who were asked: {tasks} and {workers}"))
             + ".",
         )
     if len(set(names)) < len(names):
@@ -73,15 +79,34 @@ def columns_of_workers(given: Any, name: str, workers: Identifiers, title: str =
     for heading, cells in columns.items():
         own: list[Any] = [None] * len(workers)
         for worker, cell in zip(names, cells, strict=True):
-            own[place[worker]] = None if cell is None or cell != cell or cell == "" else cell
+            own[place[worker]] = None if cell is None or cell != cell or cell in NO_ANSWER else cell
         found[heading] = own
     return found
 
 
+def cell_text(cell: Any) -> str:
+    """Return a cell as text; a whole number without decimals, since an empty cell in its column made it a float.
+
+    >>> cell_text(1.0), cell_text(1.5), cell_text("1.0")
+    ('1', '1.5', '1.0')
+    """
+    return str(int(cell) if isinstance(cell, float) and cell.is_integer() else cell)
+
+
+def absent_note(column: str, cells: Sequence[Any], kind: str) -> tuple[str, ...]:
+    """Return a note on texts that stand for no value in other programs, such as "NA"; empty without any."""
+    found = sorted({cell for cell in cells if isinstance(cell, str) and cell.strip().lower() in ABSENT})
+    if not found:
+        return ()
+    listed = ", ".join(map(repr, found[:SHOWN_NAMES]))
+    return (f"{column}: read as {kind}: {listed}. If this stands for no value, leave the cells empty.",)
+
+
 def _names_and_columns(given: Any, name: str, title: str) -> tuple[list[str], dict[str, list[Any]]]:
     """Return the names of workers, as text, and the other columns."""
-    if isinstance(given, Mapping) and WORKER not in given:
-        return list(map(str, given)), {title: list(given.values())}
+    columns = isinstance(given, Mapping) and any(isinstance(one, list | tuple) for one in given.values())
+    if isinstance(given, Mapping) and WORKER not in given and not columns:
+        return list(map(cell_text, given)), {title: list(given.values())}
     if not is_frame(given):
         hint = "Such as {'worker': ['ann', 'bob'], 'sex': ['f', 'm']}, or {'ann': 'f', 'bob': 'm'}."
         raise SettingsError(f"{name} must be a table of workers", value=type(given).__name__, hint=hint)
@@ -90,10 +115,13 @@ def _names_and_columns(given: Any, name: str, title: str) -> tuple[list[str], di
     if len(others) == len(table.column_names) or not others:
         rule = f"{name} must have the column {WORKER!r} and another one"
         raise SettingsError(rule, value=", ".join(table.column_names), hint=f"Name the workers' column {WORKER!r}.")
-    return list(map(str, table[WORKER].to_pylist())), {column: table[column].to_pylist() for column in others}
+    if not all(column.strip() for column in others):
+        hint = "Name it, or leave it out: programs write the numbers of rows in such a column."
+        raise SettingsError(f"each column of {name} must have a name", value="", hint=hint)
+    return list(map(cell_text, table[WORKER].to_pylist())), {column: table[column].to_pylist() for column in others}
 
 
-def read_groupings(given: Any, workers: Identifiers, *, least: int) -> tuple[tuple[Grouping, ...], tuple[str, ...]]:
+def read_groupings(given: Any, reports: Reports, *, least: int) -> tuple[tuple[Grouping, ...], tuple[str, ...]]:
     """Return the groups of each column, and notes on workers and groups that are not shown.
 
     Groups of fewer than `least` workers are joined into one; if it is still smaller, it is not shown.
@@ -102,11 +130,27 @@ def read_groupings(given: Any, workers: Identifiers, *, least: int) -> tuple[tup
         SettingsError: as `columns_of_workers`.
     """
     found, notes = list[Grouping](), list[str]()
-    for by, cells in columns_of_workers(given, "by", workers, "group").items():
-        grouping, said = _grouping_of_column(by, [None if cell is None else str(cell) for cell in cells], least)
+    for by, cells in columns_of_workers(given, "groups", reports, "group").items():
+        texts = [None if cell is None else cell_text(cell) for cell in cells]
+        grouping, said = _grouping_of_column(by, texts, least)
         found.append(grouping)
-        notes.extend(said)
+        notes += [*_similar_groups_note(by, texts), *absent_note(by, texts, "a group"), *said]
     return tuple(found), tuple(notes)
+
+
+def _similar_groups_note(by: str, cells: Sequence[str | None]) -> list[str]:
+    """Return a note on groups that differ only in spaces, case, Unicode form or number format; empty without any."""
+    sizes = Counter(cell for cell in cells if cell is not None)
+    names = sorted(sizes)
+    similar = spelling_groups(names)
+    if not similar:
+        return []
+    listed = "; ".join(
+        ", ".join(f"{names[place]!r} ({number_of(sizes[names[place]], 'worker')})" for place in places[:SHOWN_NAMES])
+        for places in similar[:SHOWN_NAMES]
+    )
+    more = f"; and {len(similar) - SHOWN_NAMES} more" if len(similar) > SHOWN_NAMES else ""
+    return [f"{by}: these are read as different groups: {listed}{more}. Use one spelling for each group."]
 
 
 def _grouping_of_column(by: str, cells: Sequence[str | None], least: int) -> tuple[Grouping, list[str]]:
@@ -130,34 +174,40 @@ def _grouping_of_column(by: str, cells: Sequence[str | None], least: int) -> tup
     return Grouping(by, tuple(kept), codes), notes
 
 
-def read_weights(given: Any, workers: Identifiers) -> NDArray[np.float64]:
+def read_weights(given: Any, reports: Reports) -> NDArray[np.float64]:
     """Return the survey weight of each worker.
 
     Raises:
         SettingsError: as `columns_of_workers`, or a worker without a weight, or one that is not positive.
     """
-    columns = columns_of_workers(given, "weights", workers)
+    columns = columns_of_workers(given, "weights", reports)
     cells = _single_column(columns, "weights")
-    numbers = np.array([_number_or_nan(cell) for cell in cells])
+    numbers = np.array([number_or_nan(cell) for cell in cells])
     wrong = np.flatnonzero(~((numbers > 0) & (numbers < np.inf)))
     if wrong.size:
         cell = cells[wrong[0]]
+        comma = " Write decimals with a point." if isinstance(cell, str) and "," in cell else ""
         raise SettingsError(
             "weights must be positive numbers, one for each worker asked",
-            value=f"{'none' if cell is None else cell} of worker {workers[int(wrong[0])]}",
-            hint="A weight is the number of people that a worker stands for; leave out who was not asked.",
+            value=f"{'none' if cell is None else cell} of worker {reports.workers[int(wrong[0])]}",
+            hint=f"A weight is the number of people that a worker stands for; leave out who was not asked.{comma}",
         )
-    return numbers
+    return _in_safe_range(numbers)
 
 
-def read_clusters(given: Any, workers: Identifiers) -> NDArray[np.int64]:
+def _in_safe_range(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return positive numbers over a power of two, so that the largest is near 1 and no sum or square is infinite."""
+    return np.asarray(np.ldexp(numbers, -int(np.frexp(numbers.max(initial=0.0))[1])))
+
+
+def read_clusters(given: Any, reports: Reports) -> NDArray[np.int64]:
     """Return the code of the cluster of each worker; raises SettingsError as `read_weights`."""
-    cells = _single_column(columns_of_workers(given, "clusters", workers), "clusters")
-    for worker, cell in zip(np.asarray(workers), cells, strict=True):
+    cells = _single_column(columns_of_workers(given, "clusters", reports), "clusters")
+    for worker, cell in zip(np.asarray(reports.workers), cells, strict=True):
         if cell is None:
             hint = "A worker who was sampled alone is a cluster of one."
             raise SettingsError("clusters must have a row for each worker asked", value=str(worker), hint=hint)
-    return np.unique([str(cell) for cell in cells], return_inverse=True)[1].ravel()
+    return np.unique([cell_text(cell) for cell in cells], return_inverse=True)[1].ravel()
 
 
 def _single_column(columns: Mapping[str, list[Any]], name: str) -> list[Any]:
@@ -165,13 +215,6 @@ def _single_column(columns: Mapping[str, list[Any]], name: str) -> list[Any]:
         hint = f"Leave all but one out, beside {WORKER!r}."
         raise SettingsError(f"{name} must be one column", value=", ".join(columns), hint=hint)
     return next(iter(columns.values()))
-
-
-def _number_or_nan(cell: Any) -> float:
-    try:
-        return float(cell)
-    except (TypeError, ValueError):
-        return float("nan")
 
 
 def shares_of_totals(given: Any, grouping: Grouping, notes: Sequence[str]) -> NDArray[np.float64]:
@@ -183,16 +226,21 @@ def shares_of_totals(given: Any, grouping: Grouping, notes: Sequence[str]) -> ND
     if not isinstance(given, Mapping):
         hint = "Such as {'f': 5120, 'm': 4880}."
         raise SettingsError("totals must be a number for each group", value=type(given).__name__, hint=hint)
-    totals = {str(name): _number_or_nan(total) for name, total in given.items()}
+    totals = {cell_text(name): number_or_nan(total) for name, total in given.items()}
     wrong = [name for name, total in totals.items() if not 0 < total < np.inf]
     if wrong:
+        found = next(total for name, total in given.items() if cell_text(name) == wrong[0])
         hint = "Give the number of people in each group."
-        raise SettingsError("totals must be positive numbers", value=f"{given.get(wrong[0])} of {wrong[0]}", hint=hint)
-    if set(totals) != set(grouping.names) or (grouping.code == NO_GROUP).any():
+        raise SettingsError("totals must be positive numbers", value=f"{found} of {wrong[0]}", hint=hint)
+    without = int((grouping.code == NO_GROUP).sum())
+    missing = [f"no total of {name!r}" for name in grouping.names if name not in totals]
+    missing += [f"no group {name!r}" for name in totals if name not in grouping.names]
+    missing += [f"{number_of(without, 'worker')} in none of the groups"] * (without > 0)
+    if missing:
         raise SettingsError(
             f"totals must be of the groups by {grouping.by!r}, and every worker in one of them",
-            value=f"totals of {', '.join(totals)}; groups {', '.join(grouping.names)}",
-            hint=" ".join(["Join small groups in the table.", *notes]),
+            value="; ".join(missing[:SHOWN_NAMES]),
+            hint=" ".join([advice("Join small groups in the table, or lower {min_group}."), *notes]),
         )
-    found = np.array([totals[name] for name in grouping.names])
-    return np.asarray(found / found.sum())
+    numbers = _in_safe_range(np.array([totals[name] for name in grouping.names]))
+    return np.asarray(numbers / numbers.sum())

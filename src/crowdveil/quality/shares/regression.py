@@ -11,6 +11,7 @@ response rate that is held constant while it follows a covariate biases beta. Th
 the likelihood ratio test; that of the response stays free.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Unpack
 
@@ -21,16 +22,21 @@ from scipy.special import expit
 from scipy.stats import chi2
 
 from crowdveil.answers.assignment import Assignment
+from crowdveil.answers.facts.label_notes import ABSENT
 from crowdveil.answers.frame_answers import ColumnKeywords
 from crowdveil.answers.frames import ArrowRows
+from crowdveil.answers.ingest.column_checks import number_or_nan
+from crowdveil.answers.reports import Reports
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
+from crowdveil.display.counts import number_of, verb_of
 from crowdveil.errors import SettingsError
-from crowdveil.hints import advising_own_arguments
-from crowdveil.quality.shares.people import columns_of_workers, read_weights
+from crowdveil.hints import advice, advising_own_arguments, command_advice
+from crowdveil.quality.shares.counts import Cells
+from crowdveil.quality.shares.people import absent_note, cell_text, columns_of_workers, read_weights
 from crowdveil.quality.shares.score import TINY, normal_quantile
 from crowdveil.quality.shares.share_function import LEVEL, cells_of_evidence, require_level, share_evidence
-from crowdveil.quality.shares.symbols import place_of_task, symbol_of_workers
+from crowdveil.quality.shares.symbols import place_of_task, symbol_of_workers, two_labels_hint
 
 STEPS, HALVINGS = 200, 40
 MIN_DECREMENT = 1e-14
@@ -38,6 +44,7 @@ MIN_DECREMENT = 1e-14
 LARGEST_LOG_ODDS = 15.0
 """Log-odds of an answer from which a fit counts as without a maximum: at 15 one person in 3 million says otherwise."""
 INTERCEPT = "(intercept)"
+INFINITE = frozenset({"inf", "-inf", "infinity", "-infinity"})
 MAX_CATEGORIES = 20
 """Largest number of values of a covariate of text."""
 
@@ -74,6 +81,7 @@ class ShareRegression(ArrowRows):
         people: number of people in the fit.
         left_out: number of people without a covariate, or without an answer where that is visible.
         level: level of the intervals.
+        notes: what the reader must know.
     """
 
     task: str
@@ -83,6 +91,7 @@ class ShareRegression(ArrowRows):
     people: int
     left_out: int
     level: float
+    notes: tuple[str, ...] = ()
 
     def to_arrow(self) -> pa.Table:
         """Return the coefficients as an Arrow table."""
@@ -143,14 +152,12 @@ def share_regression(
     require_level(level)
     cells = cells_of_evidence(share_evidence(answers, channel, assignment, options))
     names = cells.symbols[: cells.model.labels]
-    if outcome not in names or len(names) != 2:
-        rule = "a regression is of one of two labels"
-        raise SettingsError(rule, value=f"{outcome} of {', '.join(names)}", hint="Map the other labels to one.")
-    task = place_of_task(cells, question, "question")
-    design, columns, complete = _design_matrix(covariates, cells.reports.workers)
+    _require_outcome(cells, outcome, names)
+    task = place_of_task(cells, question, "a regression is of one task of the answers", _naming_hint(cells))
+    design, columns, complete, notes = _design_matrix(covariates, cells.reports)
     symbol = symbol_of_workers(cells, task)
     kept = complete & (symbol >= 0)
-    weight = np.ones(len(kept)) if weights is None else read_weights(weights, cells.reports.workers)
+    weight = np.ones(len(kept)) if weights is None else read_weights(weights, cells.reports)
     order = [names.index(outcome), 1 - names.index(outcome), *range(2, len(cells.symbols))]
     scaled, back = _standardized(design[kept], protected=len(order) > 2)
     data = _Data(scaled, symbol[kept], cells.model.full_table[order], cells.model.channel, weight[kept])
@@ -160,37 +167,61 @@ def share_regression(
     return ShareRegression(
         task=str(cells.reports.tasks[task]), label=outcome, coefficients=tuple(found),
         log_likelihood=fitted.log_likelihood, people=int(kept.sum()), left_out=int((~kept).sum()), level=level,
+        notes=_notes(notes, complete),
     )  # fmt: skip
 
 
-def _design_matrix(covariates: Any, workers: Any) -> tuple[NDArray[np.float64], list[str], NDArray[np.bool_]]:
-    """Return the matrix of covariates with a first column of ones, the names, and who has all of them."""
-    columns, names = [np.ones(len(workers))], [INTERCEPT]
-    complete = np.ones(len(workers), dtype=bool)
-    for name, cells in columns_of_workers(covariates, "covariates", workers).items():
-        given = np.array([cell is not None for cell in cells])
-        complete &= given
-        numbers = _numbers_or_none(cells)
+def _require_outcome(cells: Cells, outcome: str, names: Sequence[str]) -> None:
+    """Refuse an outcome that is no label, and questions with more labels than two."""
+    if outcome not in names:
+        hint = f"Labels are {', '.join(names)}: {advice('{outcome}', outcome=names[-1])}."
+        raise SettingsError("the outcome of a regression is a label of the answers", value=outcome, hint=hint)
+    if len(names) != 2:
+        rule = "a regression is of a question with two labels"
+        raise SettingsError(rule, value=", ".join(names), hint=two_labels_hint(cells))
+
+
+def _naming_hint(cells: Cells) -> str:
+    """Return how to name the task of a regression."""
+    last = str(cells.reports.tasks[len(cells.reports.tasks) - 1])
+    example = command_advice("{regress_task}", advice("{question}", question=last), regress_task=last)
+    return f"Name one: {example}."
+
+
+def _notes(notes: Sequence[str], complete: NDArray[np.bool_]) -> tuple[str, ...]:
+    """Return the notes on covariates, and how many people are left out without one."""
+    without = int((~complete).sum())
+    left = f"{number_of(without, 'worker')} without a covariate {verb_of(without, 'is', 'are')} not in the regression."
+    return (*notes, left) if without else tuple(notes)
+
+
+def _design_matrix(
+    covariates: Any, reports: Reports
+) -> tuple[NDArray[np.float64], list[str], NDArray[np.bool_], list[str]]:
+    """Return the matrix of covariates with a first column of ones, the names, who has all of them, and notes."""
+    columns, names, notes = [np.ones(len(reports.workers))], [INTERCEPT], list[str]()
+    complete = np.ones(len(reports.workers), dtype=bool)
+    for name, cells in columns_of_workers(covariates, "covariates", reports).items():
+        complete &= np.array([cell is not None for cell in cells])
+        numbers = _numbers_or_none(name, cells)
         if numbers is not None:
-            if not np.isfinite(numbers).all():
-                wrong = str(cells[int(np.flatnonzero(~np.isfinite(numbers))[0])])
-                hint = "Leave the cell of an unknown value empty."
-                raise SettingsError("covariates must be finite numbers", value=f"{wrong} in {name}", hint=hint)
             columns.append(numbers)
             names.append(name)
             continue
-        values = sorted({str(cell) for cell in cells if cell is not None})
+        notes += absent_note(name, cells, "a value")
+        texts = [None if cell is None else cell_text(cell) for cell in cells]
+        values = sorted({text for text in texts if text is not None})
         if len(values) > MAX_CATEGORIES:
             rule = f"a covariate of text has at most {MAX_CATEGORIES} values"
             raise SettingsError(rule, value=f"{len(values)} in {name}", hint="Join values, or give numbers.")
         for value in values[1:]:
-            columns.append(np.array([float(str(cell) == value) for cell in cells]))
+            columns.append(np.array([float(text == value) for text in texts]))
             names.append(f"{name}: {value}")
     matrix = np.stack(columns, axis=1)
     if np.linalg.matrix_rank(matrix[complete]) < len(names):
         rule = "no covariate may follow from the others"
         raise SettingsError(rule, value=", ".join(names[1:]), hint="Leave a constant or repeated column out.")
-    return matrix, names, complete
+    return matrix, names, complete, notes
 
 
 def _standardized(design: NDArray[np.float64], *, protected: bool) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -209,12 +240,28 @@ def _standardized(design: NDArray[np.float64], *, protected: bool) -> tuple[NDAr
     return standardized, np.kron(np.eye(2 if protected else 1), back).astype(np.float64)
 
 
-def _numbers_or_none(cells: list[Any]) -> NDArray[np.float64] | None:
-    """Return cells as numbers, 0 where there is none; None if one is a text."""
-    try:
-        return np.array([0.0 if cell is None else float(cell) for cell in cells])
-    except (TypeError, ValueError):
+def _numbers_or_none(name: str, cells: Sequence[Any]) -> NDArray[np.float64] | None:
+    """Return a covariate as numbers, 0 where there is none; None if it is one of texts.
+
+    Raises:
+        SettingsError: a number that is not finite, or numbers beside texts that stand for no value, such as "NA".
+    """
+    numbers = np.array([0.0 if cell is None else number_or_nan(cell) for cell in cells])
+    wrong = [cell for cell, number in zip(cells, numbers, strict=True) if not np.isfinite(number)]
+    some = any(cell is not None and np.isfinite(number) for cell, number in zip(cells, numbers, strict=True))
+    if wrong and (not some or not all(_stands_for_no_number(cell) for cell in wrong)):
         return None
+    if wrong:
+        hint = "Leave the cell of an unknown value empty."
+        raise SettingsError("covariates must be finite numbers", value=f"{wrong[0]} in {name}", hint=hint)
+    return numbers
+
+
+def _stands_for_no_number(cell: Any) -> bool:
+    """Return whether a cell is a number that is not finite, or a text that stands for no value."""
+    if isinstance(cell, float):
+        return True
+    return str(cell).strip().lower() in ABSENT | INFINITE
 
 
 class _Data(NamedTuple):

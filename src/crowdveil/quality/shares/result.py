@@ -18,6 +18,8 @@ IntervalMethod = Literal["score", "sums"]
 """Clipped score intervals of counts, or Fieller's intervals of weighted sums."""
 SHOWN_ROWS = 20
 """Rows in a text or notebook."""
+Totals = Literal["", "answers", "everyone"]
+"""Of whom shares weighted to known totals are: nobody, without totals; those who would answer; or all people."""
 POOLED = "all tasks"
 """Name of the task of pooled shares."""
 
@@ -29,7 +31,8 @@ class Share(NamedTuple):
         task: name of the task.
         by, group: public column and its value; both empty for everyone.
         label: label; empty for no answer.
-        of: "answers" for labels, "asked" for no answer.
+        of: "answers" for labels, "asked" for no answer; "everyone" for labels with known totals where participation is
+            public: of all people, if in each group those without an answer would answer like the others.
         share: estimate held in [0, 1].
         unclipped: estimate that may lie outside [0, 1]; average these, not the clipped ones.
         low, high: ends of the interval.
@@ -130,6 +133,7 @@ class Shares(ArrowRows):
         channel_used: whether reports were corrected for the noise of a channel.
         method: "score" for counts through one channel, else "sums".
         weighted: whether people have survey weights, or known totals.
+        totals: of whom shares weighted to known totals are, "answers" or "everyone"; empty without totals.
         differences: of each two groups of a column; of two labels for the last, since the other's are opposite.
         tests: of no difference between the groups of a column; likewise.
         notes: what the reader must know.
@@ -158,6 +162,7 @@ class Shares(ArrowRows):
     channel_used: bool = False
     method: IntervalMethod = "score"
     weighted: bool = False
+    totals: Totals = ""
     differences: tuple[Difference, ...] = ()
     tests: tuple[GroupTest, ...] = ()
     notes: tuple[str, ...] = ()
@@ -186,9 +191,19 @@ class Shares(ArrowRows):
     def rows(self, tasks: int | None = None) -> Iterator[Share]:
         """Yield the rows of the first (or all) tasks."""
         for task in range(len(self.tasks[:tasks])):
-            for group in range(len(self.groups)):
-                for symbol in range(len(self.symbols)):
-                    yield self._row(task, group, symbol)
+            yield from self.rows_of_task(task)
+
+    def rows_of_task(self, task: int) -> Iterator[Share]:
+        """Yield the rows of a task, by its place in `tasks`."""
+        for group in range(len(self.groups)):
+            for symbol in range(len(self.symbols)):
+                yield self._row(task, group, symbol)
+
+    def _of(self, group: int, symbol: int) -> str:
+        """Return of whom a share is: "answers", "asked" or "everyone"."""
+        if self.symbols[symbol] == NULL:
+            return "asked"
+        return "everyone" if self.totals == "everyone" and not self.groups[group].by else "answers"
 
     def _row(self, task: int, group: int, symbol: int) -> Share:
         name, name_of_task = self.symbols[symbol], self.tasks[task]
@@ -198,7 +213,7 @@ class Shares(ArrowRows):
             by=self.groups[group].by,
             group=self.groups[group].name,
             label="" if name == NULL else name,
-            of="asked" if name == NULL else "answers",
+            of=self._of(group, symbol),
             asked=int(self.asked[task, group]),
             reports=int(self.reports[task, group]),
             **numbers,
@@ -207,17 +222,17 @@ class Shares(ArrowRows):
     def columns(self, tasks: int | None = None) -> dict[str, NDArray[Any]]:
         """Return the columns of a table with the rows of the first (or all) tasks; by and group only if there are any.
 
-        `of` is "answers", or "asked" in the rows of no answer, whose label is empty.
+        `of` is as in `Share`; the label of no answer is empty.
         """
         names, groups, width = np.asarray(self.tasks[:tasks]), len(self.groups), len(self.symbols)
         labels = ["" if symbol == NULL else symbol for symbol in self.symbols]
-        of = ["asked" if symbol == NULL else "answers" for symbol in self.symbols]
+        of = [self._of(group, symbol) for group in range(groups) for symbol in range(width)]
         found: dict[str, NDArray[Any]] = {"task": np.repeat(names, groups * width)}
         if groups > 1:
             for place, name in enumerate(Group._fields):
                 each = np.repeat([group[place] for group in self.groups], width)
                 found["group" if name == "name" else name] = np.tile(each, len(names))
-        found |= {"label": np.tile(labels, len(names) * groups), "of": np.tile(of, len(names) * groups)}
+        found |= {"label": np.tile(labels, len(names) * groups), "of": np.tile(of, len(names))}
         found |= {name: getattr(self, name)[:tasks].ravel() for name in VALUES}
         return found | {name: np.repeat(getattr(self, name)[:tasks].ravel(), width) for name in ("asked", "reports")}
 
@@ -274,7 +289,8 @@ def share_text(row: Share) -> str:
     """Return a share with its interval as a sentence: "q1, sex f: yes 30.0 % (21.9 to 39.6)"."""
     where = f"{row.task}, {row.by} {row.group}" if row.by else str(row.task)
     value = "not determined" if np.isnan(row.share) else f"{100 * row.share:.1f} %"
-    name = row.label if row.of == "answers" else "no answer, of those asked,"
+    name = row.label or "no answer, of those asked,"
+    name += ", of all people," if row.of == "everyone" else ""
     return f"{where}: {name} {value} ({100 * row.low:.1f} to {100 * row.high:.1f})"
 
 

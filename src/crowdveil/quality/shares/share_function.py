@@ -85,9 +85,10 @@ def share(
     require_whole_number("min_group", min_group, least=1)
     evidence = share_evidence(answers, channel, assignment, options)
     cells = cells_of_evidence(evidence)
-    groupings, notes = ((), ()) if by is None else read_groupings(by, cells.reports.workers, least=min_group)
+    groupings, notes = ((), ()) if by is None else read_groupings(by, cells.reports, least=min_group)
     design = _design(cells, groupings, notes, weights, totals, clusters)
-    notes = (*notes, *_notes_on_design(design))
+    notes = (*notes, *_notes_on_design(design, len(cells.reports.workers)))
+    notes = (*notes, *_notes_on_totals(design, protected=cells.model.protected))
     settings = Settings(level, simultaneous, pooled, progress)
     every = (everyone(len(cells.reports.workers)), *groupings)
     return shares_of_cells(cells, evidence, every, design, settings, (*evidence.notes, *notes))
@@ -97,19 +98,18 @@ def _design(
     cells: Cells, groupings: tuple[Grouping, ...], notes: tuple[str, ...], weights: Any, totals: Any, clusters: Any
 ) -> Design:
     """Return the weights, clusters and strata of the workers asked."""
-    workers = cells.reports.workers
     design = Design(
-        weight=None if weights is None else read_weights(weights, workers),
-        unit=None if clusters is None else read_clusters(clusters, workers),
+        weight=None if weights is None else read_weights(weights, cells.reports),
+        unit=None if clusters is None else read_clusters(clusters, cells.reports),
     )
     return design if totals is None else replace(design, strata=strata_of_totals(totals, groupings, notes, design))
 
 
-def _notes_on_design(design: Design) -> tuple[str, ...]:
+def _notes_on_design(design: Design, workers: int) -> tuple[str, ...]:
     """Return a note if few people, of all or of a stratum of totals, or few clusters are effective."""
-    if design.unit is None and (design.weight is None or np.ptp(design.weight) == 0):
+    equal = design.weight is None or np.ptp(design.weight) == 0
+    if equal and design.unit is None and design.strata is None:
         return ()
-    workers = len(design.unit if design.weight is None else design.weight)
     weight = np.ones(workers) if design.weight is None else design.weight
     if design.unit is not None:
         number, least, what = _effective_number(np.bincount(design.unit, weight)), FEW_CLUSTERS, "clusters"
@@ -131,11 +131,22 @@ def _effective_number(weight: NDArray[np.float64]) -> float:
     return float(scaled.sum() ** 2 / (scaled**2).sum())
 
 
+def _notes_on_totals(design: Design, *, protected: bool) -> tuple[str, ...]:
+    """Return of whom shares weighted to known totals are; empty without totals."""
+    if design.strata is None:
+        return ()
+    if protected:
+        return ("With the totals, shares of everyone are of those people of the population who would answer.",)
+    if_ignorable = "if in each group those without an answer would answer like the others"
+    return (f"With the totals, shares of everyone are of all people of the population, {if_ignorable}.",)
+
+
 def require_level(level: Any) -> None:
     """Refuse a level of intervals outside (0, 1)."""
     require_number("level", level)
     if not 0 < level < 1:
-        raise SettingsError("level must be between 0 and 1", value=level, hint="Such as level=0.95.")
+        hint = advice("Such as {level}.", level=LEVEL)
+        raise SettingsError("level must be above 0 and below 1", value=level, hint=hint)
 
 
 def share_evidence(

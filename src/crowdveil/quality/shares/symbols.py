@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from crowdveil.em.observation_model import NO_IMPLICIT_NULL
 from crowdveil.errors import SettingsError
+from crowdveil.hints import advice
 from crowdveil.quality.shares.counts import Cells
 
 NO_REPORT = -1
@@ -15,20 +16,27 @@ SHOWN_TASKS = 5
 """Names of tasks in an error."""
 
 
-def place_of_task(cells: Cells, name: Any, argument: str) -> int:
+def place_of_task(cells: Cells, name: Any, rule: str, hint: str) -> int:
     """Return the code of a task; None is the only one.
 
     Raises:
-        SettingsError: no such task, or several and no name.
+        SettingsError: no such task, or several and no name, with the rule and how to name one.
     """
     names = list(map(str, np.asarray(cells.reports.tasks)))
     if name is None and len(names) == 1:
         return 0
     if str(name) not in names:
-        value = "none" if name is None else str(name)
-        hint = f"Tasks are {', '.join(names[:SHOWN_TASKS])}{', ...' if len(names) > SHOWN_TASKS else ''}."
-        raise SettingsError(f"{argument} must be a task of the answers", value=value, hint=hint)
+        value = f"none of {len(names)} tasks" if name is None else str(name)
+        shown = f"Tasks are {', '.join(names[:SHOWN_TASKS])}{', ...' if len(names) > SHOWN_TASKS else ''}."
+        raise SettingsError(rule, value=value, hint=f"{shown} {hint}")
     return names.index(str(name))
+
+
+def two_labels_hint(cells: Cells) -> str:
+    """Return how answers with more than two labels get two; those of randomized reports are those of their channel."""
+    if not cells.model.is_identity:
+        return "The labels of randomized reports are those of their channel: ask a question with two labels."
+    return advice("Map the other labels to one: {map_labels}.", "Map the other labels to one.")
 
 
 def symbol_of_workers(cells: Cells, task: int) -> NDArray[np.int64]:
