@@ -211,7 +211,9 @@ def _difference_sentence(one: Difference) -> str:
 
 
 def _level_sentences(shares: Shares) -> Iterator[str]:
-    """Yield what the level is, and how the noise was treated."""
+    """Yield how many questions are here, what the level is, and how the noise was treated."""
+    if len(shares.tasks) > MAX_TASKS:
+        yield f"The page has the first {MAX_TASKS} of {len(shares.tasks):,} questions; the table has all."
     yield (
         f"The intervals of all labels of a row hold together with {100 * shares.level:g} %, and so do those of all"
         " differences of a question and column."

@@ -37,8 +37,10 @@ class ExpectedSurvey:
     @property
     def text(self) -> str:
         """Half-widths with and without protection, as text."""
-        rows = zip(SHARES, self.protected, strict=True)
-        own = ", ".join(f"± {100 * one.half_width:.1f} points for a share of {100 * share:.0f} %" for share, one in rows)
+        own = ", ".join(
+            f"± {100 * one.half_width:.1f} points for a share of {100 * share:.0f} %"
+            for share, one in zip(SHARES, self.protected, strict=True)
+        )
         plain = " and ".join(f"± {100 * one.half_width:.1f}" for one in self.unprotected)
         return f"{own}; without protection {plain}"
 
