@@ -7,11 +7,11 @@ Reports are drawn from the exact channel, at least 1,000 samples for each cell a
   level of 5 % rejects;
 - weights, heavy weights, strata, heavy strata, tasks, clusters: clipped score interval of the effective number;
 - epsilons: Fieller's interval of two channels. These are described in `designs`.
-Few clusters are measured beside, also with strong effects, of which nothing is promised: a note names them in results. Cells of seed `FRESH` were computed once, after the
-intervals were chosen, with settings that no choice was made by.
+Few clusters are measured beside, also with strong effects, of which nothing is promised: a note names them in results.
+Cells of seed `FRESH` were computed once, after the intervals were chosen, with settings that no choice was made by.
 `errors` is the distance of the share from 0 or 1 in standard errors (of weighted sums: half of the distance of the 16 %
 and 84 % quantiles of the estimates), `effective` the median of Kish's number of people.
-Half an hour on one core. Writes `results/coverage.csv` and prints the smallest and largest coverage of each kind.
+Ten minutes on one core. Writes `results/coverage.csv` and prints the smallest and largest coverage of each kind.
 """
 
 import zlib

@@ -66,16 +66,9 @@ class Cells:
 
     def sums(self, group: NDArray[np.int64], groups: int, weight: NDArray[np.float64] | None) -> ReportSums:
         """Return sums in which units are single cells; `weight` is that of each worker, None for 1."""
-        total, squares, cubes = self._powers(group, groups, weight)
+        total = self._weighted(group, groups, np.ones(len(group)) if weight is None else weight)
+        squares, cubes = (total if weight is None else self._weighted(group, groups, weight**k) for k in (2, 3))
         return ReportSums(total, squares, squares, np.stack((squares.sum(axis=2), cubes.sum(axis=2)), axis=2))
-
-    def _powers(
-        self, group: NDArray[np.int64], groups: int, weight: NDArray[np.float64] | None
-    ) -> tuple[NDArray[np.float64], ...]:
-        """Return the sums of the first three powers of the weights of cells, indexed [task, group, report]."""
-        if weight is None:
-            return (self._weighted(group, groups, np.ones(len(group))),) * 3
-        return tuple(self._weighted(group, groups, weight**power) for power in (1, 2, 3))
 
     def unit_sums(
         self, group: NDArray[np.int64], groups: int, weight: NDArray[np.float64] | None, unit: NDArray[np.int64],
@@ -95,9 +88,9 @@ class Cells:
                 found.append(_moments_over_units(sums, groups))
         if pooled:
             found.append(_moments_over_units(pooled_sums, groups))
-        of_cells = self._powers(group, groups, weight)[1]
-        moments = [np.stack(part) for part in zip(*found, strict=True)]
-        return ReportSums(*moments[:2], of_cells.sum(axis=0)[None] if pooled else of_cells, moments[2])
+        of_cells = self._weighted(group, groups, each**2)
+        total, squares, powers = (np.stack(part) for part in zip(*found, strict=True))
+        return ReportSums(total, squares, of_cells.sum(axis=0)[None] if pooled else of_cells, powers)
 
     def _weighted(self, group: NDArray[np.int64], groups: int, each: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the sums of one number of each worker over the reports, indexed [task, group, report]."""

@@ -112,7 +112,11 @@ def _notes_on_design(design: Design, workers: int) -> tuple[str, ...]:
         return ()
     weight = np.ones(workers) if design.weight is None else design.weight
     if design.unit is not None:
-        number, least, what = _effective_number(np.bincount(design.unit, weight)), FEW_CLUSTERS, "clusters"
+        number, least, what = (
+            _effective_number(np.bincount(design.unit, weight).astype(float)),
+            FEW_CLUSTERS,
+            "clusters",
+        )
     elif design.strata is None:
         number, least, what = _effective_number(weight), FEW_PEOPLE, "people"
     else:

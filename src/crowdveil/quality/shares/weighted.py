@@ -4,19 +4,11 @@ With H = diag(1/p) Q' J^-1 of the channel of each report (see `score`), the uncl
 f^ = sum_i w_i H(y_i) / sum_i w_i, whatever the choice of channels depends on: each channel is inverted alone, and
 people are averaged. Known totals of strata give f^ = sum_k W_k f^_k (post-stratification, Holt and Smith 1979).
 
-Variance. Let d_u = sum w (H - f^) over the cells of a unit (a cell, a worker, a cluster) with weight c_u, and W the sum
-of weights. The sum of d d' over units, over W^2, has the mean of the variance times
-    1 - 2 sum c^3 / (W sum c^2) + sum c^2 / W^2
-if units are equally variable, and is divided by it (Bell and McCaffrey 2002). Were reports independent of each other
-and of their weights, the variance would be that of one report over Kish's effective number W^2 / sum w^2 of cells
-(1965). The variance of a share is the larger of both: with few effective people or a rare label the first is often far
-too small. The quantile is that of a t distribution whose degrees of freedom are Kish's number of units less 1; over
-strata they are joined by Satterthwaite's formula (1946).
-
-Intervals. Reports of one channel have the clipped score interval of `score` for the effective number of reports with
-which one report has this variance (Franco, Little, Louis and Slud 2019 compare such intervals). Reports of several
-channels have Fieller's interval (1954): with A = f^(l) held in [0, B] and B the sum of f^ over labels, the shares g for
-which (A - g B)^2 is at most the squared quantile times the variance of A - g B.
+The variance of a share is the larger of that of the units and that of independent reports (`linear_sums`): with few
+effective people or a rare label the first is often far too small. Quantiles are those of t distributions whose degrees
+of freedom are Kish's effective number of units (1965) less 1, joined over strata by Satterthwaite's formula (1946).
+Reports of one channel have the clipped score interval of `score` for the number of independent reports that have this
+variance (Franco, Little, Louis and Slud 2019 compare such intervals), reports of several channels Fieller's interval.
 """
 
 from collections.abc import Sequence
@@ -69,6 +61,12 @@ class LinearSums(NamedTuple):
 
 def linear_sums(sums: ReportSums, table: NDArray[np.float64], channel: NDArray[np.int64], labels: int) -> LinearSums:
     """Return the unclipped shares of each row, and their variance.
+
+    Let d_u = sum w (H - f^) over the cells of a unit (a cell, a worker, a cluster) with weight c_u, and W the sum of
+    weights. The sum of d d' over units, over W^2, has the mean of the variance times
+        1 - 2 sum c^3 / (W sum c^2) + sum c^2 / W^2
+    if units are equally variable, and is divided by it (Bell and McCaffrey 2002). If reports are independent of each
+    other and of their weights, the variance is that of one report over Kish's number W^2 / sum w^2 of cells.
 
     Args:
         sums: of the reports; the first index is the row.
@@ -223,19 +221,22 @@ def _where_known(found: LinearSums, estimates: Sequence[NDArray[np.float64]]) ->
     unknown, alone = ~found.known, ~found.known | np.isnan(found.freedom)[:, None]
     share, unclipped, low, high, error = estimates
     return ShareEstimates(
-        *(np.where(unknown, np.nan, one) for one in (share, unclipped)),
-        np.where(alone, 0.0, low),
-        np.where(alone, 1.0, high),
-        np.where(alone, np.nan, error),
-        np.where(unknown, np.nan, found.shares),
-        np.broadcast_to(found.freedom[:, None], unknown.shape),
+        share=np.where(unknown, np.nan, share),
+        unclipped=np.where(unknown, np.nan, unclipped),
+        low=np.where(alone, 0.0, low),
+        high=np.where(alone, 1.0, high),
+        standard_error=np.where(alone, np.nan, error),
+        of_asked=np.where(unknown, np.nan, found.shares),
+        freedom=np.broadcast_to(found.freedom[:, None], unknown.shape),
     )
 
 
 def fieller_estimates(found: LinearSums, labels: int, levels: NDArray[np.float64]) -> ShareEstimates:
     """Return the shares of each row with Fieller's intervals; negative sums count as 0 in the clipped shares.
 
-    The interval of the larger of two variances is the wider at each end of the two intervals.
+    With A = f^(l) held in [0, B] and B the sum of f^ over labels it holds the shares g for which (A - g B)^2 is at most
+    the squared quantile times the variance of A - g B (Fieller 1954). That of the larger of two variances is the wider
+    at each end of the two intervals.
 
     Args:
         found: unclipped shares.
