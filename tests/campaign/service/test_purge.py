@@ -28,6 +28,7 @@ from tests.campaign.builders import BuiltCampaign, build_campaign
 from tests.campaign.service.sql_server import SqlServer
 
 CELLS, SLOTS = 64, 20
+SECONDS_TO_WAIT = 60.0
 STATISTICS = text("SELECT tablename, attname FROM pg_stats WHERE schemaname = 'public'")
 
 
@@ -219,7 +220,6 @@ def test_a_full_disk_is_named(tmp_path: Path) -> None:
 
 CLOSES = date(2030, 6, 10)
 DUE = date(2030, 7, 10)
-SECONDS_TO_WAIT = 60.0
 
 
 class Calendar:
