@@ -61,7 +61,8 @@ def epsilon_rows() -> Iterator[Row]:
     draws = np.concatenate((draws_of(0.05, 1000, 3.0, 0.8), draws_of(0.15, 1000, 0.5, 0.8)), axis=1)
     both = np.concatenate(tables, axis=1)
     pooled = fit(draws, both / 2).shares
-    alone = linear_sums(ReportSums(draws, draws, np.full(DRAWS, 2000.0)), both, np.repeat([0, 1], 3), 2)
+    sums = ReportSums(draws, draws, draws, np.full((DRAWS, 2), 2000.0))
+    alone = linear_sums(sums, both, np.repeat([0, 1], 3), 2)
     averaged = fieller_estimates(alone, 2, np.full(3, 0.95)).unclipped[:, 0]
     for what, values in (
         ("pooled likelihood of .10", pooled[:, 0] / pooled[:, :2].sum(axis=1)),

@@ -54,7 +54,7 @@ def test_surveys_are_planned_by_their_settings(run: Run) -> None:
 
     check(planned, "plan-share")
     assert [one["people"] for one in planned["expected"]] == [400, 400]
-    assert "a share of 50 % to ± " in made
+    assert "points for a share of 50 %; without protection ± " in " ".join(made.split())
     assert "crowdveil share estimates what share gave each answer" in " ".join(made.split())
     assert "crowdveil infer" not in made
     assert "wrong labels" not in made

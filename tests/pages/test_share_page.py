@@ -152,3 +152,12 @@ def test_the_certificate_is_on_the_page() -> None:
     )
 
     assert "ab" * 32 in share_page(plain_shares(), stated)
+
+
+def test_a_page_of_many_questions_says_where_it_ends() -> None:
+    """Of more questions than fit, the page has the first ones and says so."""
+    answers = {"task": [f"q{k:02}" for k in range(60)] * 2, "worker": [*"a" * 60, *"b" * 60]}
+    page = share_page(cv.share(answers | {"label": ["no"] * 60 + ["yes"] * 60}), PLAIN)
+
+    assert "The page has the first 50 of 60 questions; the table has all." in page
+    assert 50 == page.count('<h2 id="task-')

@@ -117,7 +117,7 @@ def test_refused_plans_of_shares(settings: dict[str, Any], message: str) -> None
 @pytest.mark.parametrize("response", [0.01, 1.0])
 @pytest.mark.parametrize("participation", ["protected", "public"])
 def test_plans_of_any_number_of_labels(labels: int, response: float, participation: Participation) -> None:
-    """Intervals hold the planned share and do not widen with people (but for draws); factors are at least 1."""
+    """Intervals hold the planned share, and do not widen with people, within the error of the draws."""
     planned = cv.plan_share(
         0.2, people=[2, 1_000], epsilons=[1e-6, 1, 8], labels=labels, response=response, participation=participation
     )

@@ -167,7 +167,7 @@ def _question_part(shares: Shares, task: int, shown: list[str], questions: Mappi
         "task": questions.get(name, name),
         "asked": f"{_people(every[0].asked)} asked. {_answered_text(every)}",
         "groups": groups,
-        "tests": [_test_sentence(one) for one in _of_question(shares.tests, name, shown)],
+        "tests": [_test_sentence(one, len(shares.tests)) for one in _of_question(shares.tests, name, shown)],
         "differences": [_difference_sentence(one) for one in _of_question(shares.differences, name, shown)],
     }
 
@@ -193,12 +193,16 @@ def _of_question(rows: Sequence[Compared], task: str, shown: list[str]) -> list[
     return [row for row in own if row.label in shown] or own
 
 
-def _test_sentence(test: GroupTest) -> str:
+def _test_sentence(test: GroupTest, tests: int) -> str:
     about = f"The share of {isolated(test.label)} by {isolated(test.by)}"
     if np.isnan(test.p_value):
         return f"{about}: a difference cannot be tested with these reports."
-    value = "< 0.001" if test.p_value < 0.001 else f"= {test.p_value:.3f}"
-    return f"{about}: p {value} for the hypothesis that all groups have the same share."
+    adjusted = f" ({_p_text(test.adjusted)} adjusted for the {tests} tests of this result)" if tests > 1 else ""
+    return f"{about}: {_p_text(test.p_value)} for the hypothesis that all groups have the same share{adjusted}."
+
+
+def _p_text(value: float) -> str:
+    return "p < 0.001" if value < 0.001 else f"p = {value:.3f}"
 
 
 def _difference_sentence(one: Difference) -> str:
@@ -207,9 +211,12 @@ def _difference_sentence(one: Difference) -> str:
 
 
 def _level_sentences(shares: Shares) -> Iterator[str]:
-    """Yield what the level is, and how the noise was treated."""
+    """Yield how many questions are here, what the level is, and how the noise was treated."""
+    if len(shares.tasks) > MAX_TASKS:
+        yield f"The page has the first {MAX_TASKS} of {len(shares.tasks):,} questions; the table has all."
     yield (
-        f"The intervals of all labels of a row hold together with {100 * shares.level:g} %."
+        f"The intervals of all labels of a row hold together with {100 * shares.level:g} %, and so do those of all"
+        " differences of a question and column."
         if shares.simultaneous
         else f"Each interval holds by itself with {100 * shares.level:g} %; of many, some do not hold."
     )

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Refusal, Run, RunJson, write
+from tests.cli.test_json_output import check
 
 
 @pytest.fixture
@@ -34,7 +35,7 @@ def test_groups_have_rows_differences_and_tests(survey: Path, run: Run, run_json
     assert ["", "f", "m", "old", "young"] == [one["group"] for one in items[:5]]
     assert len(rows) == 2 * 5 * 2
     assert float(rows[0]["share"]) == items[0]["symbols"][0]["share"]
-    assert 8 == data["differences"]["of"] == data["tests"]["of"]
+    assert 4 == data["differences"]["of"] == data["tests"]["of"]
     assert 0.9 == data["level"]
     assert "drugs, yes: no difference by age: chi-squared" in text
     assert "drugs, yes: age old minus young -50.0 (-6" in text
@@ -44,7 +45,9 @@ def test_weights_and_totals_change_the_shares(survey: Path, run_json: RunJson) -
     """Files of weights and totals are read as their values in Python."""
     weighted = run_json("share", "answers.csv", "--weights", "weights.csv")
     totals = run_json("share", "answers.csv", "--by", "sex.csv", "--totals", "totals.csv")
+    check(totals, "share")
 
+    assert (None, "everyone") == (weighted["totals"], totals["totals"])
     assert "sums" == weighted["method"] == totals["method"]
     yes = sum(1 + k % 3 for k in range(30)) / sum(1 + k % 3 for k in range(100))
     assert weighted["shares"]["items"][0]["symbols"][1]["unclipped"] == pytest.approx(yes, abs=1e-6)

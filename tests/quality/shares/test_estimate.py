@@ -134,18 +134,22 @@ def test_pooled_tasks_have_workers_as_units() -> None:
     pooled = crowdveil.share(copies, pooled=True)
     single = crowdveil.share(one, weights=dict.fromkeys(range(100), 1))
 
-    assert np.allclose(pooled.low, single.low)
-    assert np.allclose(pooled.standard_error, single.standard_error)
+    more = math.sqrt((1 - 1 / 300) / (1 - 1 / 100))  # 100 units, not 300 cells, estimate the variance
+
+    assert np.allclose(pooled.low, single.low, atol=1e-3)
+    assert np.allclose(pooled.standard_error, more * single.standard_error, atol=1e-6)
     assert (300, "all tasks") == (pooled.asked[0, 0], pooled.tasks[0])
 
 
 def test_clusters_are_the_units() -> None:
-    """Clusters of equal answers give the standard error of that many single answers."""
+    """Twenty clusters of equal answers give the error of 20 single answers, with 19 degrees of freedom."""
     answers = {"task": ["q"] * 100, "worker": [*range(100)], "label": np.repeat([*["yes"] * 6, *["no"] * 14], 5)}
     found = crowdveil.share(answers, clusters={worker: worker // 5 for worker in range(100)})
     single = crowdveil.share(frame(6, 14), weights=dict.fromkeys(range(20), 1))
 
-    assert found["q", "yes"].standard_error == pytest.approx(single["q", "yes"].standard_error, abs=1e-6)
+    error = single["q", "yes"].standard_error * math.sqrt((1 - 1 / 100) / (1 - 1 / 20))
+
+    assert found["q", "yes"].standard_error == pytest.approx(error, abs=1e-6)
 
 
 def test_known_totals_weight_the_groups() -> None:
@@ -260,26 +264,30 @@ def test_what_nonresponse_can_hide_is_weighted() -> None:
 
 
 def test_few_clusters_have_a_note() -> None:
-    """Ten clusters are too few for intervals of normal quantiles; forty are enough."""
+    """Five clusters are too few for the level to be sure; ten of equal size are enough, of unequal size are not."""
     answers = frame(10, 30)
-    few = crowdveil.share(answers, clusters={worker: worker // 4 for worker in answers["worker"]})
-    assert ("10 clusters: of fewer than 30, intervals are too narrow.",) == few.notes
-    assert () == crowdveil.share(answers, clusters={worker: worker for worker in answers["worker"]}).notes
+    five, ten = ({worker: worker // size for worker in answers["worker"]} for size in (8, 4))
+    unequal = {worker: max(worker - 30, 0) for worker in answers["worker"]}
+    note = "Weights and sizes leave 5.0 effective clusters; of fewer than 10 intervals may be too narrow."
+
+    assert (note,) == crowdveil.share(answers, clusters=five).notes
+    assert () == crowdveil.share(answers, clusters=ten).notes
+    assert "1.6 effective clusters" in crowdveil.share(answers, clusters=unequal).notes[0]
 
 
 def test_unequal_weights_have_a_note() -> None:
     """Weights that leave few people effective, of all or of a stratum of the totals, are named; equal ones are not."""
     answers = frame(60, 240)
     workers = answers["worker"]
-    heavy = {worker: 10.0 if worker % 20 == 0 else 0.1 for worker in workers}
+    heavy = {worker: 10.0 if worker % 60 < 2 else 0.01 for worker in workers}
     halves = {worker: "ab"[worker % 2] for worker in workers}
     equal = dict.fromkeys(workers, 2.0)
 
     (said,) = crowdveil.share(answers, weights=heavy).notes
     also, of_whom = crowdveil.share(answers, weights=heavy, by=halves, totals={"a": 1, "b": 1}).notes
 
-    assert said.startswith("Weights as unequal as these leave 21 effective people;")
-    assert "in a group of the totals" in also
+    assert said.startswith("Weights and sizes leave 10.6 effective people;")
+    assert "leave 5.3 effective people in a group of the totals" in also
     assert (of_whom,) == crowdveil.share(answers, weights=equal, by=halves, totals={"a": 1, "b": 1}).notes
 
 

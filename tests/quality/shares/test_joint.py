@@ -13,6 +13,7 @@ import crowdveil
 from crowdveil import Categories, RandomizedResponse, Reports, seeded
 from crowdveil.errors import SettingsError
 from crowdveil.quality.shares.joint import SIGNS, OddsLikelihood, odds_ratio, plackett_table
+from crowdveil.quality.shares.score import score_estimates
 from tests.quality.shares.loops import randomized_response
 
 PAIRS = sorted(itertools.product(range(3), repeat=2), key=lambda pair: (max(pair) > 1, pair))
@@ -107,6 +108,38 @@ def test_reports_of_two_questions_give_the_table() -> None:
     assert (20_000, False) == (found.people, found.combined)
 
 
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0, 3.0])
+def test_a_combined_question_protects_each_answer_at_its_epsilon_alone(epsilon: float) -> None:
+    """The certified loss of a change of one of the two answers is that of the whole question, not half of it."""
+    made = RandomizedResponse(alphabet=Categories(("both", "first", "second", "neither")), epsilon=epsilon).channel()
+    table = made.probabilities
+    losses = {
+        pair: float(np.log(table[list(pair)].max(axis=0) / table[list(pair)].min(axis=0)).max())
+        for pair in itertools.combinations(range(5), 2)
+    }
+
+    assert len({round(loss, 12) for loss in losses.values()}) == 1
+    assert max(losses.values()) <= made.epsilon + 1e-12 <= epsilon + 1e-9
+    assert losses[0, 1] == pytest.approx(epsilon, abs=1e-6)
+
+
+@pytest.mark.parametrize("combined", [True, False])
+def test_expected_reports_give_the_table_exactly(combined: bool) -> None:
+    """Reports in their expected numbers have the true cells and the true odds ratio, whatever share is silent."""
+    cells = np.array([0.05, 0.15, 0.2, 0.6])
+    if combined:
+        shares, table = np.append(0.7 * cells, 0.3), np.array(randomized_response(5, 2.0))
+    else:
+        full = np.zeros((3, 3))
+        full[:2, :2], full[:2, 2], full[2, :2], full[2, 2] = 0.7 * cells.reshape(2, 2), (0.05, 0.1), (0.02, 0.03), 0.1
+        shares, table = np.array([full[pair] for pair in PAIRS]), crossed(1.0)
+    counts = 1e6 * shares @ table
+    found = score_estimates(counts[None], table, 4, np.full(len(table), 0.95))
+
+    assert np.allclose(found.unclipped[0, :4], cells)
+    assert odds_ratio(counts, table)[0] == pytest.approx(cells[0] * cells[3] / cells[1] / cells[2])
+
+
 def test_a_combined_question_is_read_in_the_order_of_its_cells() -> None:
     """Labels of a combined question are the cells in the order that is given."""
     labels = ["both"] * 30 + ["drugs"] * 10 + ["theft"] * 20 + ["neither"] * 40
@@ -120,6 +153,14 @@ def test_a_combined_question_is_read_in_the_order_of_its_cells() -> None:
     assert found.p_value < 0.01
     assert "odds ratio 6" in str(found)
     assert 4 == found.to_arrow().num_rows
+
+
+def test_cells_of_two_questions_are_refused() -> None:
+    """The labels of a combined question say nothing of two questions."""
+    answers = {"task": [*"ab"] * 20, "worker": [n for n in range(20) for _ in "ab"], "label": ["y", "n"] * 20}
+
+    with pytest.raises(SettingsError, match="cells are labels of one combined question"):
+        crowdveil.joint_share(answers, "a", "b", cells=["y", "n", "both", "neither"])
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,12 @@ class ExpectedSurvey:
     @property
     def text(self) -> str:
         """Half-widths with and without protection, as text."""
-        return f"{_widths_text(self.protected)}; without protection {_widths_text(self.unprotected)}"
+        own = ", ".join(
+            f"± {100 * one.half_width:.1f} points for a share of {100 * share:.0f} %"
+            for share, one in zip(SHARES, self.protected, strict=True)
+        )
+        plain = " and ".join(f"± {100 * one.half_width:.1f}" for one in self.unprotected)
+        return f"{own}; without protection {plain}"
 
     @property
     def assumptions_text(self) -> str:
@@ -66,13 +71,6 @@ class ExpectedSurvey:
                 for share, one, plain in rows
             ],
         }  # fmt: skip
-
-
-def _widths_text(rows: tuple[ExpectedShare, ...]) -> str:
-    return ", ".join(
-        f"a share of {100 * share:.0f} % to ± {100 * one.half_width:.1f} points"
-        for share, one in zip(SHARES, rows, strict=True)
-    )
 
 
 def people_of_survey(source: CampaignSettings) -> int | None:

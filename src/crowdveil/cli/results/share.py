@@ -134,7 +134,7 @@ design_options = option_group(
     click.option("--totals", type=FILE_PATH, help="Table of known totals of the groups of --by: group, total."),
     click.option("--clusters", type=FILE_PATH, help="Table of sampled clusters: worker, cluster."),
     click.option("--pooled", is_flag=True, help="Read all tasks as one; the worker is then the unit of sampling."),
-    click.option("--simultaneous", is_flag=True, help="Intervals of all labels of a task hold together."),
+    click.option("--simultaneous", is_flag=True, help="Intervals of labels, and of differences, hold together."),
     heading="Groups and design",
 )
 relation_options = option_group(
@@ -187,8 +187,9 @@ def share(
     themselves alone the intervals are too wide. Each interval holds with the level alone.
 
     Shares are the maximum of the likelihood of the reports through the channel of the certificate, held in [0, 1]; the
-    file has the unclipped estimate too, which is right on average. Intervals are clipped score intervals; with weights,
-    totals, clusters, pooled tasks or several channels, Fieller's. File and JSON have no share where the reports do not
+    file has the unclipped estimate too, which is right on average. Intervals are clipped score intervals, with weights,
+    totals, clusters or pooled tasks those of the effective number of reports; of several channels, Fieller's. P values
+    of tests of groups are adjusted for all of them (Holm). File and JSON have no share where the reports do not
     determine it (labels of one block), only an interval. Reports without a certificate are read as answers; protected
     ones are refused.
     """
@@ -287,7 +288,7 @@ def _test_text(one: dict[str, Any]) -> str:
     freedom = f"{number_of(one['degrees'], 'degree')} of freedom"
     if one["p_value"] is None:
         return f"{one['task']}, {one['label']}: no difference by {one['by']}: not determined"
-    numbers = f"chi-squared {one['statistic']:.2f}, {freedom}, p = {one['p_value']:.3f}"
+    numbers = f"chi-squared {one['statistic']:.2f}, {freedom}, p = {one['p_value']:.3f}, adjusted {one['adjusted']:.3f}"
     return f"{one['task']}, {one['label']}: no difference by {one['by']}: {numbers}"
 
 

@@ -28,12 +28,22 @@ class ReportSums(NamedTuple):
         total: weighted sums, indexed [task, group, report].
         squares: sums of x x' over units: indexed [task, group, report, report], or [task, group, report] where units
             are single cells, so that x x' is diagonal.
-        units: number of units, indexed [task, group].
+        cell_squares: sums of squared weights of cells, indexed [task, group, report].
+        unit_powers: sums over units of the second and third power of their weight, indexed [task, group, power].
     """
 
     total: NDArray[np.float64]
     squares: NDArray[np.float64]
-    units: NDArray[np.float64]
+    cell_squares: NDArray[np.float64]
+    unit_powers: NDArray[np.float64]
+
+    def flat(self) -> "ReportSums":
+        """Return the sums with one index for tasks and groups."""
+        return ReportSums(*(part.reshape(-1, *part.shape[2:]) for part in self))
+
+    def rows(self, kept: NDArray[np.bool_]) -> "ReportSums":
+        """Return the sums of some rows, that is of values of the first index."""
+        return ReportSums(*(part[kept] for part in self))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -56,11 +66,9 @@ class Cells:
 
     def sums(self, group: NDArray[np.int64], groups: int, weight: NDArray[np.float64] | None) -> ReportSums:
         """Return sums in which units are single cells; `weight` is that of each worker, None for 1."""
-        each = np.ones(len(group)) if weight is None else weight
-        total = self._weighted(group, groups, each)
-        plain = total if weight is None else self._weighted(group, groups, np.ones(len(group)))
-        squares = total if weight is None else self._weighted(group, groups, each**2)
-        return ReportSums(total, squares, plain.sum(axis=2))
+        total = self._weighted(group, groups, np.ones(len(group)) if weight is None else weight)
+        squares, cubes = (total if weight is None else self._weighted(group, groups, weight**k) for k in (2, 3))
+        return ReportSums(total, squares, squares, np.stack((squares.sum(axis=2), cubes.sum(axis=2)), axis=2))
 
     def unit_sums(
         self, group: NDArray[np.int64], groups: int, weight: NDArray[np.float64] | None, unit: NDArray[np.int64],
@@ -68,7 +76,7 @@ class Cells:
     ) -> ReportSums:  # fmt: skip
         """Return sums over units, by task or pooled over tasks; `unit` has the code of each worker."""
         each = np.ones(len(group)) if weight is None else weight
-        symbols, found = len(self.model.channel), list[ReportSums]()
+        symbols, found = len(self.model.channel), list[tuple[NDArray[np.float64], ...]]()
         wide = unit.astype(np.int64) * groups + group
         size = (int(unit.max(initial=0)) + 1) * groups
         pooled_sums = np.zeros((size, symbols))
@@ -80,7 +88,9 @@ class Cells:
                 found.append(_moments_over_units(sums, groups))
         if pooled:
             found.append(_moments_over_units(pooled_sums, groups))
-        return ReportSums(*(np.stack(part) for part in zip(*found, strict=True)))
+        of_cells = self._weighted(group, groups, each**2)
+        total, squares, powers = (np.stack(part) for part in zip(*found, strict=True))
+        return ReportSums(total, squares, of_cells.sum(axis=0)[None] if pooled else of_cells, powers)
 
     def _weighted(self, group: NDArray[np.int64], groups: int, each: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the sums of one number of each worker over the reports, indexed [task, group, report]."""
@@ -132,13 +142,14 @@ class Cells:
         return np.concatenate((sums, asked - sums @ model.replaced_nulls()), axis=1)
 
 
-def _moments_over_units(sums: NDArray[np.float64], groups: int) -> ReportSums:
-    """Return the sums and second moments of each group, from those of each unit and group."""
+def _moments_over_units(sums: NDArray[np.float64], groups: int) -> tuple[NDArray[np.float64], ...]:
+    """Return sums, second moments and powers of weights of each group, from the sums of each unit and group."""
     by_group = sums.reshape(-1, groups, sums.shape[1])
-    return ReportSums(
+    of_unit = by_group.sum(axis=2)
+    return (
         by_group.sum(axis=0),
         np.einsum("ugx,ugy->gxy", by_group, by_group),
-        np.abs(by_group).any(axis=2).sum(axis=0).astype(float),
+        np.stack([(of_unit**power).sum(axis=0) for power in (2, 3)], axis=1),
     )
 
 

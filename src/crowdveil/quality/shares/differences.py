@@ -7,7 +7,10 @@ and the test of no difference rejects large 2 [sum L_i - max_g sum L_i(g)], chi-
 than groups (Wilks 1938). Score and Wald tests of the same hypothesis reject too often when shares are near 0.
 
 Weighted sums: intervals by the method of variance estimates recovery (MOVER; Newcombe 1998, method 10) from those of
-each group, and Wald's test with the standard errors.
+each group, and Welch's test with the standard errors and their degrees of freedom (1951).
+
+Two labels have one difference and one test, of the last label: those of the other are opposite. P values are adjusted
+for all tests of a result (Holm 1979): without any difference at most one result in twenty has one of at most .05.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.interpolate import Akima1DInterpolator
 from scipy.stats import chi2
+from scipy.stats import f as fisher
 
 from crowdveil.quality.shares.mixture import determined_inputs, fit, fit_with_share, share_of
 from crowdveil.quality.shares.result import Difference, GroupTest
@@ -30,6 +34,8 @@ ERRORS = 6.0
 """Standard errors from the estimate up to which shares are near."""
 REFINED, ROUNDS = 33, 3
 """Points of each round in which the largest sum of two profiles is searched, and rounds."""
+LEAST_LACK = 1e-9
+"""Sum of inverse degrees of freedom below which Welch's test is that of chi-squared."""
 BISECTIONS = 22
 """Steps of the search of an end: it is at most 5e-7 too far out."""
 
@@ -119,24 +125,32 @@ class GroupsOfTask(NamedTuple):
 
 
 def compare_groups(
-    groups: GroupsOfTask, labels: Sequence[str], level: float, *, pairs: bool
+    groups: GroupsOfTask, labels: Sequence[str], level: float, *, pairs: bool, simultaneous: bool
 ) -> tuple[list[Difference], list[GroupTest]]:
-    """Return the differences of each two groups, and the test of no difference, for each label.
+    """Return the differences of each two groups, and the test of no difference, for each label; of two labels for one.
 
     Args:
         groups: at least two groups.
         labels: names of the labels, the first inputs.
         level: level of the intervals.
         pairs: whether differences are computed, or the test only.
+        simultaneous: whether the intervals of all differences hold together (Bonferroni).
     """
     differences, tests = list[Difference](), list[GroupTest]()
-    for target, label in enumerate(labels):
-        profiles = list(_profiles(groups, len(labels), target))
-        statistic = no_difference_statistic(profiles) if profiles else _wald_statistic(groups.found, target)
+    targets = range(len(labels)) if len(labels) > 2 else [len(labels) - 1]
+    compared = list(combinations(range(len(groups.names)), 2)) if pairs else []
+    if simultaneous and compared:
+        level = 1 - (1 - level) / (len(compared) * len(targets))
+    for target in targets:
+        label, profiles = labels[target], list(_profiles(groups, len(labels), target))
         degrees = len(groups.names) - 1
-        p_value = float(chi2.sf(statistic, degrees))
+        if profiles:
+            statistic = no_difference_statistic(profiles)
+            p_value = float(chi2.sf(statistic, degrees))
+        else:
+            statistic, p_value = _welch_test(groups.found, target)
         tests.append(GroupTest(groups.task, groups.by, label, round(statistic, 6), degrees, round(p_value, 6)))
-        for first, second in combinations(range(len(groups.names)), 2) if pairs else ():
+        for first, second in compared:
             ends = (
                 difference_interval(profiles[first], profiles[second], level)
                 if profiles
@@ -163,13 +177,30 @@ def _profiles(groups: GroupsOfTask, labels: int, target: int) -> Iterator[Profil
         yield profile(counts, table, labels, target)
 
 
-def _wald_statistic(found: ShareEstimates, target: int) -> float:
-    """Return the weighted squared distances of the unclipped shares from their mean; nan where one is unknown."""
-    share, error = found.unclipped[:, target], found.standard_error[:, target]
+def _welch_test(found: ShareEstimates, target: int) -> tuple[float, float]:
+    """Return the weighted squared distances of the unclipped shares from their mean, and the p value of Welch's test.
+
+    Both are nan where a share or its error is unknown.
+    """
+    share, error, freedom = (one[:, target] for one in (found.unclipped, found.standard_error, found.freedom))
     if np.isnan(share).any() or not (error > 0).all():
-        return float("nan")
-    weight = 1 / error**2
-    return float(weight @ (share - weight @ share / weight.sum()) ** 2)
+        return float("nan"), float("nan")
+    weight, degrees = 1 / error**2, len(share) - 1
+    statistic = float(weight @ (share - weight @ share / weight.sum()) ** 2)
+    lack = float(((1 - weight / weight.sum()) ** 2 / freedom).sum())
+    scaled = statistic / degrees / (1 + 2 * (degrees - 1) / (degrees * (degrees + 2)) * lack)
+    below = degrees * (degrees + 2) / max(3 * lack, LEAST_LACK)
+    return statistic, float(fisher.sf(scaled, degrees, below))
+
+
+def with_adjusted(tests: Sequence[GroupTest]) -> tuple[GroupTest, ...]:
+    """Return tests with p values adjusted for all of them (Holm 1979); unknown ones count as none."""
+    known = sorted((test.p_value, place) for place, test in enumerate(tests) if test.p_value == test.p_value)
+    adjusted, largest = [float("nan")] * len(tests), 0.0
+    for rank, (p_value, place) in enumerate(known):
+        largest = max(largest, min((len(known) - rank) * p_value, 1.0))
+        adjusted[place] = round(largest, 6)
+    return tuple(test._replace(adjusted=value) for test, value in zip(tests, adjusted, strict=True))
 
 
 def _recovered_ends(found: ShareEstimates, target: int, first: int, second: int) -> tuple[float, float]:

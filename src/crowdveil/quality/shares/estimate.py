@@ -11,11 +11,17 @@ from crowdveil.answers.evidence import Evidence
 from crowdveil.errors import SettingsError
 from crowdveil.hints import advice
 from crowdveil.quality.shares.counts import Cells, ReportSums, asked_cells
-from crowdveil.quality.shares.differences import GroupsOfTask, compare_groups
+from crowdveil.quality.shares.differences import GroupsOfTask, compare_groups, with_adjusted
 from crowdveil.quality.shares.people import Grouping, shares_of_totals
 from crowdveil.quality.shares.result import POOLED, Difference, Group, GroupTest, Shares
 from crowdveil.quality.shares.score import ShareEstimates, score_estimates
-from crowdveil.quality.shares.weighted import combined_strata, fieller_estimates, linear_sums
+from crowdveil.quality.shares.weighted import (
+    LinearSums,
+    combined_strata,
+    effective_estimates,
+    fieller_estimates,
+    linear_sums,
+)
 
 Progress = Callable[[float, float | None], None]
 BATCH_NUMBERS = 1 << 20
@@ -116,7 +122,7 @@ def shares_of_cells(
         weighted=design.weight is not None or design.strata is not None,
         totals="" if design.strata is None else "answers" if cells.model.protected else "everyone",
         differences=tuple(compared.differences),
-        tests=tuple(compared.tests),
+        tests=with_adjusted(compared.tests),
         notes=(*notes, *said),
     )
 
@@ -135,24 +141,37 @@ def _estimates(
 ) -> tuple[ShareEstimates, set[str]]:
     """Return the estimates, indexed [task, group, input], and the methods of their intervals."""
     shape, model = sums.total.shape[:2], cells.model
-    rows = ReportSums(*(part.reshape(-1, *part.shape[2:]) for part in sums))
-    table, inputs = model.full_table, len(levels)
+    rows, table, inputs = sums.flat(), model.full_table, len(levels)
     found = np.full((len(ShareEstimates._fields), len(rows.total), inputs), np.nan)
     channels = np.stack([rows.total[:, model.channel == one].sum(axis=1) > 0 for one in range(model.channel.max() + 1)])
-    single = plain & (channels.sum(axis=0) <= 1)
-    methods = ({"score"} if single.any() else set()) | ({"sums"} if not single.all() else set())
-    for one in range(len(channels)):
+    single = channels.sum(axis=0) <= 1
+    for one in range(len(channels)) if plain else ():
         own = single & (channels.argmax(axis=0) == one)
         part = model.channel == one
         found[:, own] = _distinct_score_estimates(
             rows.total[own][:, part], table[:, part], model.labels, levels, progress
         )
-    if not single.all():
-        others = ReportSums(*(part[~single] for part in rows))
-        found[:, ~single] = fieller_estimates(
-            linear_sums(others, table, model.channel, model.labels), model.labels, levels
+    others = ~single if plain else np.ones(len(single), dtype=bool)
+    if others.any():
+        found[:, others] = np.stack(
+            _estimates_of_sums(linear_sums(rows.rows(others), table, model.channel, model.labels), cells, levels)
         )
+    methods = ({"score"} if not others.all() else set()) | ({"sums"} if others.any() else set())
     return ShareEstimates(*found.reshape(len(found), *shape, inputs)), methods
+
+
+def _estimates_of_sums(found: LinearSums, cells: Cells, levels: NDArray[np.float64]) -> ShareEstimates:
+    """Return score intervals of the effective number of reports of one channel, else Fieller's; by row."""
+    model = cells.model
+    estimates = np.stack(fieller_estimates(found, model.labels, levels))
+    channels = np.stack([found.reports[:, model.channel == one].any(axis=1) for one in np.unique(model.channel)])
+    single = (channels.sum(axis=0) == 1) & ~np.isnan(found.freedom)
+    for place, one in enumerate(np.unique(model.channel)):
+        own, part = single & channels[place], model.channel == one
+        if own.any():
+            rows = LinearSums(*(values[own] for values in found))._replace(reports=found.reports[own][:, part])
+            estimates[:, own] = np.stack(effective_estimates(rows, model.full_table[:, part], model.labels, levels))
+    return ShareEstimates(*estimates)
 
 
 def _distinct_score_estimates(
@@ -196,7 +215,9 @@ def compare_all(
                 sent = [row[kept] for row, kept in zip(counts[task], part, strict=True)]
         of_task = GroupsOfTask(name, grouping.by, grouping.names, tables, sent, own)
         labels, pairs = cells.symbols[: model.labels], groups <= MAX_COMPARED
-        differences, tests = compare_groups(of_task, labels, settings.level, pairs=pairs)
+        differences, tests = compare_groups(
+            of_task, labels, settings.level, pairs=pairs, simultaneous=settings.simultaneous
+        )
         compared.differences.extend(differences)
         compared.tests.extend(tests)
     if groups > MAX_COMPARED:
@@ -211,10 +232,8 @@ def _stratified(cells: Cells, design: Design, settings: Settings, levels: NDArra
     sums, model = _sums(cells, grouping, design, settings), cells.model
     found = list[ShareEstimates]()
     for task in range(len(sums.total)):
-        parts = linear_sums(
-            ReportSums(*(part[task] for part in sums)), model.full_table, model.channel, model.labels, centred=True
-        )
-        found.append(fieller_estimates(combined_strata(parts, share_of_stratum), model.labels, levels))
+        parts = linear_sums(ReportSums(*(part[task] for part in sums)), model.full_table, model.channel, model.labels)
+        found.append(_estimates_of_sums(combined_strata(parts, share_of_stratum), cells, levels))
     return ShareEstimates(*(np.stack(part) for part in zip(*found, strict=True)))
 
 

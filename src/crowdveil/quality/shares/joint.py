@@ -6,8 +6,8 @@ first four inputs are the cells of the table, f^ = H' N / n their unclipped shar
     ln OR = ln f11 - ln f12 - ln f21 + ln f22,  with variance d' J^-1 d / n,  d = (1, -1, -1, 1) / f on the cells.
 The interval of the odds ratio holds the values whose profile likelihood loses at most z^2 / 2: with the odds ratio held
 the table follows from its margins (Plackett 1965), which are free, as are the inputs beside it.
-The privacy loss of a person is the sum of both epsilons, or the one of the combined question, in which each single
-answer is protected at that epsilon alone.
+The privacy loss of a person is the sum of both epsilons, or the one of the combined question; a change of one of its
+two answers has this loss, too.
 """
 
 from collections.abc import Sequence
@@ -155,6 +155,9 @@ def joint_share(
         raise SettingsError(rule, value=f"{asked.model.channel.max() + 1} channels", hint="Take one level at a time.")
     rule, hint = "a joint table is of tasks of the answers", _naming_hint(asked)
     place = place_of_task(asked, first, rule, hint)
+    if cells is not None and second is not None:
+        named = advice("Leave {second} or {cells} out.")
+        raise SettingsError("cells are labels of one combined question", value="two questions", hint=named)
     if second is None:
         counts, table, labels = _combined(asked, place, cells)
         questions = (str(asked.reports.tasks[place]),) * 2

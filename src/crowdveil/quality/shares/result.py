@@ -105,6 +105,7 @@ class GroupTest(NamedTuple):
         task, by, label: as in `Share`.
         statistic: chi-squared, with `degrees` of freedom under no difference.
         p_value: probability of a statistic as large under no difference.
+        adjusted: p value adjusted for all tests of the result (Holm).
     """
 
     task: Any
@@ -113,6 +114,7 @@ class GroupTest(NamedTuple):
     statistic: float
     degrees: int
     p_value: float
+    adjusted: float = float("nan")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -126,13 +128,14 @@ class Shares(ArrowRows):
         share, unclipped, low, high, standard_error, lowest, highest: as in `Share`.
         asked, reports: as in `Share`, indexed [task, group].
         level: level of the intervals.
-        simultaneous: whether the intervals of all labels of a row of `asked` hold together with this level.
+        simultaneous: whether the intervals of all labels of a row of `asked` hold together with this level, and those
+            of all differences of a task and column.
         channel_used: whether reports were corrected for the noise of a channel.
         method: "score" for counts through one channel, else "sums".
         weighted: whether people have survey weights, or known totals.
         totals: of whom shares weighted to known totals are, "answers" or "everyone"; empty without totals.
-        differences: of each two groups of a column.
-        tests: of no difference between the groups of a column.
+        differences: of each two groups of a column; of two labels for the last, since the other's are opposite.
+        tests: of no difference between the groups of a column; likewise.
         notes: what the reader must know.
 
     >>> import crowdveil as cv

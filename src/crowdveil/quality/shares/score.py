@@ -42,6 +42,7 @@ class ShareEstimates(NamedTuple):
         low, high: ends of the interval.
         standard_error: of the unclipped share.
         of_asked: unclipped shares of all cells asked, which add up to 1.
+        freedom: degrees of freedom of the standard error; infinite for counts through one channel.
     """
 
     share: NDArray[np.float64]
@@ -50,6 +51,7 @@ class ShareEstimates(NamedTuple):
     high: NDArray[np.float64]
     standard_error: NDArray[np.float64]
     of_asked: NDArray[np.float64]
+    freedom: NDArray[np.float64]
 
 
 def normal_quantile(level: float) -> float:
@@ -85,9 +87,9 @@ def score_estimates(
             inner, holds = test.start(best.reports), test.holding(quantile)
         else:
             inner, holds = share[:, target], profile_holding(counts, table, labels, target, quantile)
-        low[:, target] = _interval_end(inner, holds, EDGE)
-        high[:, target] = _interval_end(inner, holds, 1 - EDGE)
-    return ShareEstimates(np.where(shown, share, np.nan), unclipped, low, high, error, of_asked)
+        low[:, target], high[:, target] = interval_ends(inner, holds)
+    freedom = np.full(share.shape, np.inf)
+    return ShareEstimates(np.where(shown, share, np.nan), unclipped, low, high, error, of_asked, freedom)
 
 
 class ScoreTest(NamedTuple):
@@ -130,8 +132,8 @@ class ScoreTest(NamedTuple):
         share = np.where(total > 0, found[:, self.target] / np.maximum(total, TINY), 0.5)
         return np.clip(share, EDGE, 1 - EDGE)
 
-    def holding(self, quantile: float) -> Holds:
-        """Return the function that tells whether the interval holds one share of each row."""
+    def holding(self, quantile: float | NDArray[np.float64]) -> Holds:
+        """Return the function that tells whether the interval holds one share of each row; quantiles may be by row."""
         n = self.counts.sum(axis=1)
 
         def holds(share: NDArray[np.float64]) -> NDArray[np.bool_]:
@@ -180,6 +182,11 @@ def right_inverse(table: NDArray[np.float64], reports: NDArray[np.float64]) -> N
         return np.broadcast_to(np.linalg.inv(table), (len(reports), *table.shape[::-1]))
     scaled = table / np.maximum(reports, TINY)[:, None]
     return np.asarray(scaled.swapaxes(-1, -2) @ np.linalg.pinv(scaled @ table.T, rcond=1e-9, hermitian=True))
+
+
+def interval_ends(inner: NDArray[np.float64], holds: Holds) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return both ends of each interval, by bisection from a share inside; shape (rows,)."""
+    return _interval_end(inner, holds, EDGE), _interval_end(inner, holds, 1 - EDGE)
 
 
 def _interval_end(inner: NDArray[np.float64], holds: Holds, outer: float) -> NDArray[np.float64]:

@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Any, Unpack
 
 import numpy as np
+from numpy.typing import NDArray
 
 from crowdveil.answers.assignment import Assignment
 from crowdveil.answers.evidence import Evidence, require_known_channel, sends_null_reports
@@ -12,7 +13,6 @@ from crowdveil.arguments import require_bool, require_number, require_whole_numb
 from crowdveil.channels.alphabet import NULL
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
-from crowdveil.display.counts import number_of
 from crowdveil.em.observation_model import observation_model
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.hints import advice, advising_own_arguments
@@ -27,11 +27,8 @@ LEVEL = 0.95
 """Default level of intervals."""
 MIN_GROUP = 10
 """Default least number of workers in a group that is shown."""
-FEW_CLUSTERS = 30
-"""Number of clusters below which a note says that intervals are too narrow: with 5 those of 95 % hold 85 %."""
-
-FEW_EFFECTIVE = 100
-"""Effective number of people below which a note says so: with 50, intervals of 95 % hold 85 to 91 %."""
+FEW_CLUSTERS, FEW_PEOPLE = 10, 12
+"""Kish's numbers of clusters and of people below which a note says that intervals may be too narrow."""
 
 
 @advising_own_arguments
@@ -58,7 +55,8 @@ def share(
         channel, assignment: of reports, which are then corrected for the noise. A channel with NULL reports needs
             `tasks` and `workers`, too.
         level: level of the intervals.
-        simultaneous: whether the intervals of all labels of a task hold together (Bonferroni); two labels always do.
+        simultaneous: whether the intervals of all labels of a task hold together, and those of the differences of all
+            groups of a column (Bonferroni); two labels have one share.
         pooled: whether all tasks are one; the unit of sampling is then the worker.
         by: public groups: a frame with the column "worker" and one for each grouping, or the group of each worker.
         min_group: least number of workers in a group; smaller ones are joined, and not shown if still smaller.
@@ -89,9 +87,8 @@ def share(
     cells = cells_of_evidence(evidence)
     groupings, notes = ((), ()) if by is None else read_groupings(by, cells.reports, least=min_group)
     design = _design(cells, groupings, notes, weights, totals, clusters)
-    if design.unit is not None and (number := len(np.unique(design.unit))) < FEW_CLUSTERS:
-        notes = (*notes, f"{number_of(number, 'cluster')}: of fewer than {FEW_CLUSTERS}, intervals are too narrow.")
-    notes = (*notes, *_notes_on_weights(design), *_notes_on_totals(design, protected=cells.model.protected))
+    notes = (*notes, *_notes_on_design(design, len(cells.reports.workers)))
+    notes = (*notes, *_notes_on_totals(design, protected=cells.model.protected))
     settings = Settings(level, simultaneous, pooled, progress)
     every = (everyone(len(cells.reports.workers)), *groupings)
     return shares_of_cells(cells, evidence, every, design, settings, (*evidence.notes, *notes))
@@ -108,17 +105,34 @@ def _design(
     return design if totals is None else replace(design, strata=strata_of_totals(totals, groupings, notes, design))
 
 
-def _notes_on_weights(design: Design) -> tuple[str, ...]:
-    """Return a note if weights leave few people effective, by Kish's number, of all or of a stratum of totals."""
-    if design.weight is None or np.ptp(design.weight) == 0:
+def _notes_on_design(design: Design, workers: int) -> tuple[str, ...]:
+    """Return a note if few people, of all or of a stratum of totals, or few clusters are effective."""
+    equal = design.weight is None or np.ptp(design.weight) == 0
+    if equal and design.unit is None and design.strata is None:
         return ()
-    group = np.zeros(len(design.weight), np.int64) if design.strata is None else design.strata[0].code
-    sums, squares = (np.bincount(group[group >= 0], power[group >= 0]) for power in (design.weight, design.weight**2))
-    least = float((sums[squares > 0] ** 2 / squares[squares > 0]).min(initial=np.inf))
-    if least >= FEW_EFFECTIVE:
+    weight = np.ones(workers) if design.weight is None else design.weight
+    if design.unit is not None:
+        number, least, what = (
+            _effective_number(np.bincount(design.unit, weight).astype(float)),
+            FEW_CLUSTERS,
+            "clusters",
+        )
+    elif design.strata is None:
+        number, least, what = _effective_number(weight), FEW_PEOPLE, "people"
+    else:
+        grouping = design.strata[0]
+        own = [_effective_number(weight[grouping.code == code]) for code in range(len(grouping.names))]
+        number, least, what = min(own), FEW_PEOPLE, "people in a group of the totals"
+    if number >= least:
         return ()
-    where = "" if design.strata is None else " in a group of the totals"
-    return (f"Weights as unequal as these leave {least:.0f} effective people{where}; intervals may be too narrow.",)
+    note = f"Weights and sizes leave {number:.1f} effective {what}; of fewer than {least} intervals may be too narrow."
+    return (note,)
+
+
+def _effective_number(weight: NDArray[np.float64]) -> float:
+    """Return Kish's effective number of weights."""
+    scaled = weight / weight.max()
+    return float(scaled.sum() ** 2 / (scaled**2).sum())
 
 
 def _notes_on_totals(design: Design, *, protected: bool) -> tuple[str, ...]:
