@@ -18,9 +18,15 @@ from crowdveil.mechanisms import (
     Laplace,
     MatrixFactorization,
     Mechanism,
+    Ogpm,
     OneLayer,
+    OptimizedUnaryEncoding,
+    Piecewise,
     QuantizedResponse,
     RandomizedResponse,
+    SquareWave,
+    Staircase,
+    SubsetSelection,
     TwoLayer,
 )
 from crowdveil.privacy.audit.black_box import Pair
@@ -83,6 +89,16 @@ def mechanisms() -> Iterator[tuple[str, Mechanism, int, Neighbours | None, int]]
     yield (
         "`designed`",
         Designed.from_channel(QuantizedResponse(alphabet=Scale(0, 4), epsilon=1.0, cuts=(1,)).channel()),
+        1,
+        None,
+        1,
+    )
+    for kind in (Piecewise, Ogpm, SquareWave, Staircase):
+        yield f"`{kind.name}`", kind(alphabet=GRID, epsilon=1.0), 1, None, 1
+    yield "`subset-selection`", SubsetSelection(alphabet=Categories(tuple("abcdefgh")), epsilon=1.0), 1, None, 1
+    yield (
+        "`optimized-unary-encoding`",
+        OptimizedUnaryEncoding(alphabet=Categories(tuple("abcde")), epsilon=1.0),
         1,
         None,
         1,

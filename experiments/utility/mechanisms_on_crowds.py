@@ -119,9 +119,10 @@ def _dense(seed: int) -> tuple[Reports, NDArray[np.float64]]:
 @cache
 def _emotion() -> tuple[Reports, NDArray[np.float64]]:
     """Return the answers of n_emotion on 11 numbers, and its truths."""
-    answers, gold = load("n_emotion", duplicates="first")[:2]
+    data = load("n_emotion", duplicates="first")
+    answers, gold = data.answers, data.gold
     scale = Scale(-100, 100, 20)
-    rounded = replace(answers, value=scale.encode(answers.numeric_values), alphabet=scale)
+    rounded = replace(answers, value=scale.encode(answers.numbers), alphabet=scale)
     return rounded, np.array([gold.get(task, np.nan) for task in answers.tasks.tolist()], dtype=float)
 
 

@@ -141,9 +141,8 @@ class PerturbOptions:
 def perturb(asked: PerturbOptions) -> None:
     """Write the reports that devices would send for the answers in a file.
 
-    ANSWERS are files with the columns task, worker, and label (or value, for numbers), exports of labelling tools, or
-    dataset:NAME. "No answer" is hidden like an answer, except with --participation public. The lists of --tasks and
-    --workers must be public: known before the campaign.
+    ANSWERS are files with the columns task, worker, and label (or value), exports of labelling tools, or dataset:NAME.
+    "No answer" is hidden too, except with --participation public. Lists are public: known before the campaign.
 
     \f
     Each worker's answers are randomized as on the worker's device, with secure randomness.
