@@ -142,7 +142,7 @@ def perturb(asked: PerturbOptions) -> None:
     """Write the reports that devices would send for the answers in a file.
 
     ANSWERS are files with the columns task, worker, and label (or value), exports of labelling tools, or dataset:NAME.
-    "No answer" is hidden too, except with --participation public. Lists are public: known before the campaign.
+    "No answer" is hidden too, except with --participation public. Lists must be public.
 
     \f
     Each worker's answers are randomized as on the worker's device, with secure randomness.
