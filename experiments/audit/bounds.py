@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -163,14 +164,14 @@ def release_of(method: Histogram | PooledShape) -> Callable[[Sequence[float]], N
     return release
 
 
-def row_of(name: str, result: Audit, draws: int, *, exact: float | None = None) -> Row:
+def row_of(name: str, result: Audit, draws: int, *, exact: float = inf) -> Row:
     """Return the row of an audit by draws; `exact` is the proved epsilon where the audit does not know it."""
     found = result.draws.finding
     return Row(
         name=name,
         neighbours=result.neighbours,
         claimed=result.claimed_epsilon,
-        exact=result.exact if result.exact is not None else exact or 0.0,
+        exact=exact if result.exact is None else result.exact,
         bound=found.epsilon,
         draws=draws,
         refuted=result.refuted,
@@ -195,7 +196,7 @@ def table(rows: Sequence[Row]) -> str:
     """Return the Markdown table of the rows; bounds are rounded down, exact losses up."""
     lines = []
     for row in rows:
-        exact = "none" if row.exact == float("inf") else format_bound(row.exact, 4)
+        exact = "none" if row.exact == inf else format_bound(row.exact, 4)
         numbers = format_bound(row.claimed, 4), exact, _rounded_down(row.bound), f"{row.draws:,}"
         lines.append((row.name, row.neighbours, *numbers, row.verdict))
     return _markdown(("case", "neighbours", "claim", "exact", "lower bound", "draws", "verdict"), lines)

@@ -8,12 +8,14 @@ import pytest
 import crowdveil as cv
 from crowdveil.channels.guarantee import Participation
 from crowdveil.errors import SettingsError
+from crowdveil.planning.share_plan import mechanism_for_shares
 from crowdveil.quality.shares.score import score_estimates
 
 SIMULATED = [
     (0.1, 0.8, 400, 1.0, 2, "protected"),
     (0.3, 0.8, 100, 2.0, 2, "protected"),
     (0.1, 0.5, 400, 2.0, 3, "public"),
+    (0.2, 0.8, 1_000, 0.5, 6, "protected"),
 ]
 """Share, response rate, people, epsilon, labels and participation."""
 
@@ -40,6 +42,32 @@ def test_design_effects() -> None:
     assert np.allclose([one.design_effect for one in planned.needed], [83.2, 17.9, 3.9, 1.8, 1.0], rtol=0.02)
 
 
+@pytest.mark.parametrize("participation", ["protected", "public"])
+def test_sets_of_labels_need_fewer_people(participation: Participation) -> None:
+    """Of many labels and a small epsilon reports are sets of labels; no plan needs more people than single labels."""
+    fewer = []
+    for labels in (2, 3, 5, 10):
+        sets, single = (
+            cv.plan_share(
+                1 / labels,
+                response=0.8,
+                labels=labels,
+                epsilons=[0.25, 1, 3],
+                people=[],
+                single_labels=one,
+                participation=participation,
+            )
+            for one in (False, True)
+        )
+        for own, other in zip(sets.needed, single.needed, strict=True):
+            assert (own.design_effect < other.design_effect) == (own.mechanism == "subset-selection")
+            assert own.design_effect <= other.design_effect
+            fewer += [(labels, own.epsilon)] * (own.mechanism == "subset-selection")
+        assert any("a set of labels" in text for text in sets.sentences()) == any(labels == one for one, _ in fewer)
+
+    assert [(5, 0.25), (10, 0.25), (10, 1.0)] == fewer
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("share", "response", "people", "epsilon", "labels", "participation"), SIMULATED, ids=str)
 def test_half_widths_of_simulated_surveys(
@@ -51,7 +79,8 @@ def test_half_widths_of_simulated_surveys(
     )
     hidden = participation == "protected"
     names = cv.Categories(tuple(f"l{place}" for place in range(labels)))
-    table = cv.RandomizedResponse(alphabet=names, epsilon=epsilon, participation=participation).channel().probabilities
+    single = cv.RandomizedResponse(alphabet=names, epsilon=epsilon, participation=participation)
+    table = mechanism_for_shares(single, response).channel().probabilities
     answers = np.array([share, *[(1 - share) / (labels - 1)] * (labels - 1)])
     cells = np.append(response * answers, 1 - response) if hidden else answers
     draw: Any = np.random.default_rng(44)

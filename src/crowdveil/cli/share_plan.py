@@ -112,14 +112,14 @@ def print_share_plan(
 
 
 def is_survey(source: CampaignSettings) -> bool:
-    """Return whether a campaign is a survey by randomized response."""
+    """Return whether a campaign is a survey with a mechanism for shares."""
     from crowdveil.campaign.planning.chosen_mechanism import mechanism_of_campaign_settings
     from crowdveil.campaign.planning.expected_share import people_of_survey
-    from crowdveil.mechanisms import RandomizedResponse
+    from crowdveil.mechanisms import RandomizedResponse, SubsetSelection
 
     if people_of_survey(source) is None:
         return False
-    return isinstance(mechanism_of_campaign_settings(source).device_mechanism, RandomizedResponse)
+    return isinstance(mechanism_of_campaign_settings(source).device_mechanism, RandomizedResponse | SubsetSelection)
 
 
 def print_plan_of_settings(
@@ -149,10 +149,11 @@ def _share_plan_rows(made: SharePlan) -> list[tuple[str, str]]:
     labels = "two labels" if made.labels == 2 else f"{made.labels} labels, the others equally frequent"
     assumed = f"share {100 * made.share:g} % of the answers, {100 * made.response:g} % of those asked answer; {labels}"
     hidden = "also hides who answered" if made.participation == "protected" else "does not hide who answered"
+    mechanisms = " or ".join(dict.fromkeys(one.mechanism for one in made.needed if one.mechanism))
     return [
         ("assumed", assumed),
         *[("plan", sentence) for sentence in made.sentences()],
-        ("reports", f"randomized response, one answer per person; epsilon {hidden}"),
+        ("reports", f"{mechanisms}, one answer per person; epsilon {hidden}"),
         ("table", f"expected {100 * made.level:g} % interval of the share in %, by people asked and epsilon"),
     ]
 

@@ -26,8 +26,8 @@ from crowdveil.display.html import table as html_table
 from crowdveil.display.svg_pictures import line_chart
 from crowdveil.errors import SettingsError
 from crowdveil.hints import advice, advising_own_arguments
-from crowdveil.mechanisms import RandomizedResponse
-from crowdveil.quality.shares.score import normal_quantile
+from crowdveil.mechanisms import RandomizedResponse, SubsetSelection
+from crowdveil.quality.shares.score import normal_quantile, right_inverse
 from crowdveil.quality.shares.share_function import LEVEL, require_level
 from crowdveil.quality.shares.variance import unit_variance
 
@@ -67,11 +67,13 @@ class NeededPeople(NamedTuple):
 
     Attributes:
         epsilon: of one answer, in nats; infinite for unprotected answers.
+        mechanism: name of the mechanism; empty for unprotected answers.
         design_effect: how many times as many people as without protection give the same variance.
         people: number of people asked for the wanted half-width; None if none was wanted, or more than `MAX_PEOPLE`.
     """
 
     epsilon: float
+    mechanism: str
     design_effect: float
     people: int | None
 
@@ -130,6 +132,9 @@ class SharePlan(ArrowRows):
             found.append(f"For {wide} ask {', '.join(texts)}, or {people_text(plain.people)} without protection.")
         costs = [f"{factor_text(one.design_effect)} at epsilon {format_bound(one.epsilon)}" for one in protected]
         sure = [f"{certainty_text(one.epsilon)} at epsilon {format_bound(one.epsilon)}" for one in protected]
+        sets = [format_bound(one.epsilon) for one in protected if one.mechanism == SubsetSelection.name]
+        if sets:
+            found.append(f"At epsilon {', '.join(sets)} a report is a set of labels ({SubsetSelection.name}).")
         return [
             *found,
             f"Protection needs more people by these factors: {', '.join(costs)}.",
@@ -213,9 +218,11 @@ def plan_share(
     participation: Participation = "protected",
     level: float = LEVEL,
     half_width: float | None = None,
+    single_labels: bool = False,
 ) -> SharePlan:
-    """Return how wide the interval of a share is expected to be behind randomized response.
+    """Return how wide the interval of a share is expected to be behind randomized response, or sets of labels.
 
+    With many labels and a small epsilon a report is a set of labels (`subset-selection`): this needs fewer people.
     Nothing is read from answers: share and response rate are guesses, and public.
 
     Args:
@@ -227,6 +234,7 @@ def plan_share(
         participation: "protected" or "public".
         level: level of the intervals.
         half_width: wanted; half of the width of the interval, such as .05 for ± 5 percentage points.
+        single_labels: always report single labels, by randomized response.
 
     Raises:
         SettingsError: a number out of range.
@@ -249,12 +257,18 @@ def plan_share(
         raise SettingsError("epsilons must not be empty", value=epsilons, hint="Such as epsilons=[1, 2].")
     for number in people:
         _require_people(number)
-    surveys = _surveys(share, response, labels, participation, epsilons, normal_quantile(level))
+    alphabet = Categories(tuple(f"label {place}" for place in range(labels)))
+    single = [RandomizedResponse(alphabet=alphabet, epsilon=one, participation=participation) for one in epsilons]
+    mechanisms = single if single_labels else [mechanism_for_shares(one, response) for one in single]
+    surveys = _surveys(share, response, mechanisms, normal_quantile(level))
     unprotected = share * (1 - share) / response
     return SharePlan(
         share=share, response=response, labels=labels, participation=participation, level=level, half_width=half_width,
         rows=tuple(one.expected(number) for number in people for one in surveys),
-        needed=tuple(NeededPeople(one.epsilon, one.variance / unprotected, one.needed(half_width)) for one in surveys),
+        needed=tuple(
+            NeededPeople(one.epsilon, one.mechanism, one.variance / unprotected, one.needed(half_width))
+            for one in surveys
+        ),
     )  # fmt: skip
 
 
@@ -264,6 +278,7 @@ class _Survey:
 
     Attributes:
         epsilon: of one answer.
+        mechanism: its name.
         table: P(report | input), indexed [input, report].
         cells: shares of the inputs among the reports.
         labels: number of labels, the first inputs.
@@ -272,6 +287,7 @@ class _Survey:
     """
 
     epsilon: float
+    mechanism: str
     table: NDArray[np.float64]
     cells: NDArray[np.float64]
     labels: int
@@ -286,7 +302,7 @@ class _Survey:
     def expected(self, people: int) -> ExpectedShare:
         """Return the means of the ends of the interval."""
         reports = max(round(people * self.sent), 1)
-        inverse, tested = np.asarray(np.linalg.inv(self.table), dtype=np.float64), self._tested(people)
+        inverse, tested = right_inverse(self.table, (self.cells @ self.table)[None])[0], self._tested(people)
         variance = np.sqrt(self._variances(tested, inverse) / reports)
         draws = np.random.default_rng(0).multinomial(reports, self.cells @ self.table, size=DRAWS) @ inverse / reports
         answered = draws[:, : self.labels].sum(axis=1)
@@ -328,19 +344,37 @@ class _Survey:
         return np.asarray(((cells @ self.table) * scores**2).sum(axis=1))
 
 
+def mechanism_for_shares(single: RandomizedResponse, response: float) -> RandomizedResponse | SubsetSelection:
+    """Return subset selection where it estimates shares better than randomized response, which is given.
+
+    The size of sets is that of Ye and Barg, and compared are the variances for equally frequent labels.
+    """
+    labels = single.alphabet.size
+    sets = SubsetSelection(alphabet=single.alphabet, epsilon=single.epsilon, participation=single.participation)
+    if sets.labels_per_report == 1:
+        return single
+    cells = _shares_of_cells(1 / labels, response, single)
+    variances = [unit_variance(one.channel().probabilities, cells, labels, 0) for one in (single, sets)]
+    return sets if variances[1] < variances[0] else single
+
+
+def _shares_of_cells(share: float, response: float, mechanism: RandomizedResponse | SubsetSelection) -> NDArray[Any]:
+    """Return the shares of the inputs among the reports, if the other labels are equally frequent."""
+    others = mechanism.alphabet.size - 1
+    answers = np.array([share, *[(1 - share) / others] * others])
+    return np.append(response * answers, 1 - response) if mechanism.participation == "protected" else answers
+
+
 def _surveys(
-    share: float, response: float, labels: int, participation: Participation, epsilons: Sequence[float], quantile: float
+    share: float, response: float, mechanisms: Sequence[RandomizedResponse | SubsetSelection], quantile: float
 ) -> list[_Survey]:
-    """Return the survey of each epsilon, and at last the unprotected one."""
-    alphabet = Categories(tuple(f"label {place}" for place in range(labels)))
-    answers = np.array([share, *[(1 - share) / (labels - 1)] * (labels - 1)])
-    hidden = participation == "protected"
-    cells = np.append(response * answers, 1 - response) if hidden else answers
-    channels = [RandomizedResponse(alphabet=alphabet, epsilon=one, participation=participation) for one in epsilons]
-    tables = [*(one.channel().probabilities for one in channels), np.eye(len(cells))]
+    """Return the survey of each mechanism, and at last the unprotected one."""
+    labels, hidden = mechanisms[0].alphabet.size, mechanisms[0].participation == "protected"
+    cells = _shares_of_cells(share, response, mechanisms[0])
+    tables = [(float(one.epsilon), one.name, one.channel().probabilities) for one in mechanisms]
     return [
-        _Survey(float(epsilon), table, cells, labels, 1.0 if hidden else response, quantile)
-        for epsilon, table in zip([*epsilons, math.inf], tables, strict=True)
+        _Survey(epsilon, name, table, cells, labels, 1.0 if hidden else response, quantile)
+        for epsilon, name, table in [*tables, (math.inf, "", np.eye(len(cells)))]
     ]
 
 

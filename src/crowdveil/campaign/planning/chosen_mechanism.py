@@ -20,6 +20,7 @@ from crowdveil.mechanisms.piecewise import MAX_ANSWERS, NumberMechanism
 from crowdveil.planning import PlannedCampaign, candidates
 from crowdveil.planning.expected_campaign import expected_objective
 from crowdveil.planning.plan import predict_group
+from crowdveil.planning.share_plan import mechanism_for_shares
 from crowdveil.planning.worker_budget import (
     LARGEST_CELL_EPSILON,
     best_plan_row,
@@ -112,11 +113,12 @@ def _best_within_budget(source: CampaignSettings) -> ChosenMechanism:
     choice = best_plan_row(list(_campaigns_by_load(source)), budget)
     if source.per_worker is None and choice.campaign.assigned_per_task is not None:
         source = replace(source, per_worker=choice.cost.cells)
-    mechanism = _single_labels_where_needed(on_answer_scale(choice.mechanism, source.alphabet), source)
+    mechanism = on_answer_scale(choice.mechanism, source.alphabet)
     assert isinstance(mechanism, RandomizedResponse | QuantizedResponse | SubsetSelection | NumberMechanism)
 
     def build(epsilon: float) -> ChannelMechanism:
-        return replace(cast(Any, mechanism), epsilon=min(epsilon, LARGEST_CELL_EPSILON))
+        epsilon = min(epsilon, LARGEST_CELL_EPSILON)
+        return _for_campaign(replace(cast(Any, mechanism), epsilon=epsilon), source, epsilon)
 
     return ChosenMechanism(source=source, build=build, method=choice.campaign.method, planned=True)
 
@@ -143,22 +145,17 @@ def _best_at_epsilon(source: CampaignSettings) -> ChosenMechanism:
     # A channel designed on a coarser scale than the campaign's names labels that its blocks do not begin with.
     group = candidates(campaign, epsilon, without_designed=campaign.crowd.alphabet != source.alphabet)
     best = min(predict_group(campaign, epsilon, group, inf), key=lambda result: result.prediction.error)
-    mechanism = _single_labels_where_needed(on_answer_scale(best.mechanism, source.alphabet), source)
+    mechanism = _for_campaign(on_answer_scale(best.mechanism, source.alphabet), source, epsilon)
     return ChosenMechanism(source=source, build=lambda _: mechanism, method=best.campaign.method, planned=True)
 
 
-def _single_labels_where_needed(mechanism: ChannelMechanism, source: CampaignSettings) -> ChannelMechanism:
-    """Return randomized response in place of sets of labels that a campaign cannot ask for.
-
-    The expected interval of a survey is planned for single labels, and names of sets may be too long for a campaign.
-    """
-    if not isinstance(mechanism, SubsetSelection):
-        return mechanism
-    if people_of_survey(source) is None and max(map(len, mechanism.channel().outputs)) <= MAX_NAME:
-        return mechanism
-    return RandomizedResponse(
-        alphabet=mechanism.alphabet, epsilon=mechanism.epsilon, participation=mechanism.participation
-    )
+def _for_campaign(mechanism: ChannelMechanism, source: CampaignSettings, epsilon: float) -> ChannelMechanism:
+    """Return the mechanism for shares for a survey; single labels where names of sets are too long for a campaign."""
+    single = RandomizedResponse(alphabet=mechanism.alphabet, epsilon=epsilon, participation=mechanism.participation)
+    if people_of_survey(source) is not None:
+        mechanism = mechanism_for_shares(single, source.expected.answered)
+    short = not isinstance(mechanism, SubsetSelection) or max(map(len, mechanism.channel().outputs)) <= MAX_NAME
+    return mechanism if short else single
 
 
 def on_answer_scale(mechanism: ChannelMechanism, alphabet: Alphabet) -> ChannelMechanism:

@@ -7,7 +7,7 @@ from crowdveil.campaign.planning.expected_error import crowd_expectation
 from crowdveil.campaign.rules.document import Campaign
 from crowdveil.campaign.settings.settings_file import CampaignSettings
 from crowdveil.channels.alphabet import Categories
-from crowdveil.mechanisms import ChannelMechanism, RandomizedResponse
+from crowdveil.mechanisms import ChannelMechanism, RandomizedResponse, SubsetSelection
 from crowdveil.planning.share_plan import ExpectedShare, plan_share
 from crowdveil.quality.shares.share_function import LEVEL
 
@@ -88,14 +88,15 @@ def is_survey_campaign(campaign: Campaign) -> bool:
 
 
 def expected_survey(source: CampaignSettings, mechanism: ChannelMechanism) -> ExpectedSurvey | None:
-    """Return the expected intervals of a survey by randomized response; None for other campaigns."""
+    """Return the expected intervals of a survey by a mechanism for shares; None for other campaigns."""
     people = people_of_survey(source)
-    if people is None or not isinstance(mechanism, RandomizedResponse):
+    if people is None or not isinstance(mechanism, RandomizedResponse | SubsetSelection):
         return None
     plans = [
         plan_share(
             share, people=[people], epsilons=[mechanism.guarantee.epsilon], response=source.expected.answered,
             labels=source.alphabet.size, participation=source.participation,
+            single_labels=isinstance(mechanism, RandomizedResponse),
         )
         for share in SHARES
     ]  # fmt: skip
