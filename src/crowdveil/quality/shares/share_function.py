@@ -112,11 +112,8 @@ def _notes_on_design(design: Design, workers: int) -> tuple[str, ...]:
         return ()
     weight = np.ones(workers) if design.weight is None else design.weight
     if design.unit is not None:
-        number, least, what = (
-            _effective_number(np.bincount(design.unit, weight).astype(float)),
-            FEW_CLUSTERS,
-            "clusters",
-        )
+        sizes = np.bincount(design.unit, weight)
+        number, least, what = _effective_number(np.asarray(sizes, dtype=float)), FEW_CLUSTERS, "clusters"
     elif design.strata is None:
         number, least, what = _effective_number(weight), FEW_PEOPLE, "people"
     else:
