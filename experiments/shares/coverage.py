@@ -11,9 +11,10 @@ Few clusters are measured beside, also with strong effects, of which nothing is 
 Cells of seed `FRESH` were computed once, after the intervals were chosen, with settings that no choice was made by.
 `errors` is the distance of the share from 0 or 1 in standard errors (of weighted sums: half of the distance of the 16 %
 and 84 % quantiles of the estimates), `effective` the median of Kish's number of people.
-Ten minutes on one core. Writes `results/coverage.csv` and prints the smallest and largest coverage of each kind.
+Ten minutes on one core. Writes `results/coverage.csv` and prints the table of `README.md`.
 """
 
+import math
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -54,6 +55,23 @@ SEEDS, FRESH = (1, 2), 3
 """Seeds of every cell, and that of cells computed once after the intervals were chosen."""
 MIN_CLUSTERS = 10
 """Clusters from which coverage is required; fewer have a note."""
+FAR, MOST = 2, 0.97
+"""Standard errors from 0 and 1 from which intervals are to hold at most this often."""
+NAMES = {
+    "share": "a share",
+    "no answer": "no answer",
+    "difference": "the difference of two groups",
+    "weights": "a share with weights 1 and 3",
+    "epsilons": "a share with epsilons chosen by the answer",
+    "strata": "a share with known totals of two strata",
+    "tasks": "a share of four correlated tasks, pooled",
+    "heavy weights": "a share with heavy weights",
+    "heavy strata": "a share with totals and heavy weights",
+    "clusters": "a share of 10 to 40 clusters",
+    "few clusters": "a share of 5 clusters",
+    "strong effects of few clusters": "a share of 4 or 8 clusters with strong effects",
+}
+"""What the intervals of each kind are of."""
 CRITICAL = 3.841458820694124
 """The 95 % quantile of chi-squared with one degree of freedom."""
 
@@ -139,10 +157,8 @@ def difference_rows(seed: int) -> Iterator[Row]:
     """Yield the coverage of differences of two groups, and the level of the test."""
     pairs, settings = ((0.02, 0.02), (0.1, 0.1), (0.35, 0.35), (0.3, 0.1)), ((1.0, (0.9, 0.5)), (2.0, (0.8, 0.8)))
     for shares, people, (epsilon, response) in product(pairs, (100, 400), settings):
-        channel, rng = (
-            table(epsilon),
-            generator("difference", shares, people, epsilon, response, *([] if seed == 1 else [seed])),
-        )
+        channel, other_seed = table(epsilon), [] if seed == 1 else [seed]
+        rng = generator("difference", shares, people, epsilon, response, *other_seed)
         cells = [cells_asked(*pair) for pair in zip(shares, response, strict=True)]
         ends, holds, rejected = np.empty((DRAWS_OF_WIDTHS, 2)), np.empty(DRAWS_OF_DIFFERENCES, dtype=bool), 0
         for draw in range(DRAWS_OF_DIFFERENCES):
@@ -153,10 +169,8 @@ def difference_rows(seed: int) -> Iterator[Row]:
             if draw < DRAWS_OF_WIDTHS:
                 ends[draw] = difference_interval(profiles[0], profiles[1], 0.95)
         require_same(holds, ends[:, 0], ends[:, 1], shares[0] - shares[1])
-        width, errors = (
-            float((ends[:, 1] - ends[:, 0]).mean()),
-            [errors_from_end(one, epsilon, people) for one in cells],
-        )
+        errors = [errors_from_end(one, epsilon, people) for one in cells]
+        width = float((ends[:, 1] - ends[:, 0]).mean())
         yield Row(
             *("difference", 2, shares[0], shares[1], people, epsilon, response[0], DRAWS_OF_DIFFERENCES),
             *(float(holds.mean()), width, min(errors), rejected / DRAWS_OF_DIFFERENCES),
@@ -247,18 +261,8 @@ def row_of_sums(seed: int, kind: str, design: str, sample: Sample, draw: Sampler
     unclipped = np.where(answered > 0, found.shares[:, 0] / answered, np.nan)
     spread = -np.subtract(*np.nanquantile(unclipped, (0.1587, 0.8413))) / 2
     return Row(
-        *(
-            kind,
-            sample.labels,
-            true,
-            None,
-            sample.people,
-            sample.epsilon,
-            sample.response,
-            designs.DRAWS,
-            covered,
-            width,
-        ),
+        *(kind, sample.labels, true, None, sample.people, sample.epsilon, sample.response),
+        *(designs.DRAWS, covered, width),
         errors=float(min(true, 1 - true) / spread),
         design=design if sample.participation == "protected" else f"{design}, public",
         effective=float(np.median(found.cells)),
@@ -289,15 +293,29 @@ def rows() -> Iterator[Row]:
     yield from strong_rows()
 
 
+def summary(every: list[Row]) -> list[str]:
+    """Return the smallest and largest coverage of each kind, and of its cells far from an end, as rows of a table."""
+    found = []
+    for kind, name in NAMES.items():
+        own = [row for row in every if row.kind == kind]
+        covered = [row.covered for row in own]
+        far = [row.covered for row in own if row.errors > FAR]
+        above = sum(one > MOST for one in far)
+        found.append(f"| {name} | {len(own)} | {_ends(covered)} | {len(far)} | {_ends(far)} | {above} |")
+    return found
+
+
+def _ends(covered: list[float]) -> str:
+    """Return the smallest and largest coverage as text, rounded outwards."""
+    if not covered:
+        return ""
+    low, high = math.floor(1000 * min(covered) + 1e-6), math.ceil(1000 * max(covered) - 1e-6)
+    return f".{low:03} to .{high:03}"
+
+
 if __name__ == "__main__":
     RESULTS.parent.mkdir(exist_ok=True)
     with RESULTS.open("w", newline="", encoding="utf-8") as stream:
         write_rows(stream, Row, rows(), four_digits)
     every: list[Row] = read_rows(RESULTS, Row)
-    for kind, fresh in product(dict.fromkeys(row.kind for row in every), (False, True)):
-        own = [row for row in every if row.kind == kind and (row.seed == FRESH) == fresh]
-        inside = [row.covered for row in own if row.errors > 2]
-        if own:
-            covered = [row.covered for row in own]
-            print(f"{kind}{', fresh' if fresh else ''}: {len(own)} rows, {min(covered)} to {max(covered)};", end=" ")
-            print(f"{len(inside)} more than 2 errors from an end: {min(inside, default=0)} to {max(inside, default=0)}")
+    print("\n".join(summary(every)))

@@ -68,6 +68,23 @@ def test_json_of_a_new_survey(run: Run) -> None:
     assert [one["share"] for one in document["survey"]["shares"]] == [0.1, 0.5]
 
 
+def test_a_long_questionnaire_is_planned_by_its_guessed_share(run: Run) -> None:
+    """`plan --campaign` and `campaign new` of nine questions plan the guessed share; without it they name the setting.
+
+    The plan says that the epsilons of a person add up.
+    """
+    path = survey_file(Path(), tasks=9, share=0.2)
+    planned = " ".join(run("plan", "--campaign", path).stdout.split())
+    made = " ".join(run("campaign", "new", path, "--out", "made").stdout.split())
+    other = run("campaign", "new", survey_file(Path(), tasks=9), "--out", "other", "--anyway").stdout
+
+    assert "share 20 % of the answers, 85 % of those asked answer" in planned
+    assert "9 answers per person, whose epsilons add up" in planned
+    assert "points for a share of 20 %; without protection ± " in made
+    assert "wrong labels" not in made
+    assert "add expected = { share = 0.5 } to the settings" in " ".join(other.split())
+
+
 def test_options_replace_settings_of_a_survey(run: Run) -> None:
     """People and epsilons on the command line replace those of the settings; a target error asks for truths."""
     words = ("plan", "--campaign", survey_file(Path()))

@@ -1,5 +1,7 @@
 """Committed coverage of the intervals of shares: every cell holds what is stated, and one is computed again."""
 
+from pathlib import Path
+
 import numpy as np
 from experiments.rows import four_digits, read_rows
 from experiments.shares import coverage, designs, joint_tables
@@ -32,8 +34,17 @@ def test_every_cell_holds_and_none_far_from_an_end_too_often() -> None:
     Where the variance is the larger of two estimates up to 99.9 % are held.
     """
     assert min(row.covered for row in ROWS if row.kind != UNPROMISED) >= 0.92
-    assert max(row.covered for row in ROWS if row.errors > 2 and row.kind not in WIDER) <= 0.97
-    assert max(row.covered for row in ROWS if row.errors > 2) <= 0.999
+    far = [row for row in ROWS if row.errors > coverage.FAR]
+    assert max(row.covered for row in far if row.kind not in WIDER) <= coverage.MOST
+    assert max(row.covered for row in far) <= 0.999
+
+
+def test_pages_have_the_table_of_the_committed_cells() -> None:
+    """The README and the page on shares have the smallest and largest coverage of each kind."""
+    table, own = "\n".join(coverage.summary(ROWS)), Path(coverage.__file__)
+
+    for page in (own.with_name("README.md"), own.parents[2] / "docs" / "explanation" / "shares.md"):
+        assert table in page.read_text("utf-8")
 
 
 def test_equal_shares_are_rejected_at_most_as_often_as_stated() -> None:

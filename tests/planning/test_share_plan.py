@@ -168,6 +168,17 @@ def test_a_half_width_out_of_reach_is_said() -> None:
     assert "50.1 % at epsilon 1e-06, 52.5 % at epsilon 0.1, 73.2 % at epsilon 1." in sure
 
 
+def test_the_picture_of_one_epsilon_has_the_usual_ones_too() -> None:
+    """One planned point is a dashed line; the line of its number of people goes through five epsilons and its own."""
+    (row, _) = (planned := cv.plan_share(0.2, people=[400], epsilons=[1.5])).rows
+    picture = planned.picture()
+
+    assert f"epsilon 1.5: ± {100 * row.half_width:.1f}" in picture
+    assert 6 == picture.count("<circle")
+    assert f"{100 * row.half_width:.3g} at 1.5" in picture
+    assert 3 == cv.plan_share(0.2, people=[400], epsilons=[1, 2, 3]).picture().count("<circle")
+
+
 def test_a_plan_without_people_has_no_picture() -> None:
     """A picture is of numbers of people."""
     with pytest.raises(SettingsError, match="a picture needs numbers of people"):

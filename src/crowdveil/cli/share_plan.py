@@ -81,8 +81,9 @@ def print_share_plan(
     epsilon: tuple[float, ...],
     participation: Participation,
     out: Path | None,
+    tasks: int = 1,
 ) -> None:
-    """Make the plan of a share, write its files, print it."""
+    """Make the plan of a share, write its files, print it; `tasks` is the number of answers of each person."""
     from crowdveil.display.svg_pictures import svg_file
     from crowdveil.files.atomic_write import Outputs, write_outputs
     from crowdveil.planning.share_plan import EPSILONS, PEOPLE, plan_share
@@ -106,7 +107,7 @@ def print_share_plan(
         document = json_text(document_of_running_command(data)) + "\n"
         write_outputs(outputs, {FILE: document, PICTURE: svg_file(made.picture())})
     written = [("written", path) for path in files]
-    print_result(data, [*_share_plan_rows(made), *written, *row_of_replaced_files(replaced)])
+    print_result(data, [*_share_plan_rows(made, tasks), *written, *row_of_replaced_files(replaced)])
     if not wants_json():
         _print_expected(made)
 
@@ -125,7 +126,7 @@ def is_survey(source: CampaignSettings) -> bool:
 def print_plan_of_settings(
     source: CampaignSettings, *, workers: int | None, epsilon: tuple[float, ...], out: Path | None
 ) -> None:
-    """Print the plan of a survey by its settings, for the share with the widest interval.
+    """Print the plan of a survey by its settings, for its guessed share or the one with the widest interval.
 
     Numbers of people and epsilons that are given replace those of the settings.
     """
@@ -133,27 +134,31 @@ def print_plan_of_settings(
     from crowdveil.campaign.planning.expected_share import people_of_survey
     from crowdveil.quality.shares.share_function import LEVEL
 
-    mechanism = mechanism_of_campaign_settings(source).device_mechanism
+    chosen = mechanism_of_campaign_settings(source)
     print_share_plan(
-        SharePlanOptions(share=0.5, response=source.expected.answered, level=LEVEL, half_width=None),
+        SharePlanOptions(
+            share=source.expected.share or 0.5, response=source.expected.answered, level=LEVEL, half_width=None
+        ),
         alphabet=source.alphabet,
         workers=workers or people_of_survey(source),
-        epsilon=epsilon or (mechanism.guarantee.epsilon,),
+        epsilon=epsilon or (chosen.device_mechanism.guarantee.epsilon,),
         participation=source.participation,
         out=out,
+        tasks=chosen.most_tasks,
     )
 
 
-def _share_plan_rows(made: SharePlan) -> list[tuple[str, str]]:
+def _share_plan_rows(made: SharePlan, tasks: int) -> list[tuple[str, str]]:
     """Return assumptions, sentences and guarantee as rows."""
     labels = "two labels" if made.labels == 2 else f"{made.labels} labels, the others equally frequent"
     assumed = f"share {100 * made.share:g} % of the answers, {100 * made.response:g} % of those asked answer; {labels}"
+    number = "one answer per person" if tasks == 1 else f"{tasks} answers per person, whose epsilons add up"
     hidden = "also hides who answered" if made.participation == "protected" else "does not hide who answered"
     mechanisms = " or ".join(dict.fromkeys(one.mechanism for one in made.needed if one.mechanism))
     return [
         ("assumed", assumed),
         *[("plan", sentence) for sentence in made.sentences()],
-        ("reports", f"{mechanisms}, one answer per person; epsilon {hidden}"),
+        ("reports", f"{mechanisms}, {number}; epsilon {hidden}"),
         ("table", f"expected {100 * made.level:g} % interval of the share in %, by people asked and epsilon"),
     ]
 

@@ -144,6 +144,8 @@ class SharePlan(ArrowRows):
     def picture(self) -> Html:
         """Return the half-widths by epsilon, a line for each of at most `MAX_LINES` numbers of people.
 
+        Of a plan of one epsilon the picture has the usual ones too, and a dashed line at the planned half-width.
+
         Raises:
             SettingsError: a plan without numbers of people.
         """
@@ -152,21 +154,32 @@ class SharePlan(ArrowRows):
             hint = "Plan it for some, such as people=[100, 400]."
             raise SettingsError("a picture needs numbers of people", value=[], hint=hint)
         sizes = sizes[:: math.ceil(len(sizes) / MAX_LINES) or 1]
+        own = sorted({one.epsilon for one in self.rows if one.epsilon < math.inf})
+        rows = self.rows if len(own) > 1 else self._rows_of_epsilons(sizes, sorted({*EPSILONS, *own}))
         lines = [
             (
                 f"{size:,} people",
-                [
-                    (one.epsilon, 100 * one.half_width)
-                    for one in self.rows
-                    if one.people == size and one.epsilon < math.inf
-                ],
+                [(one.epsilon, 100 * one.half_width) for one in rows if one.people == size and one.epsilon < math.inf],
             )
             for size in sizes
         ]
         limits = [] if self.half_width is None else [(f"wanted: ± {100 * self.half_width:g}", 100 * self.half_width)]
+        if len(own) == len(sizes) == 1:
+            limits.append(
+                (
+                    f"epsilon {format_bound(own[0])}: ± {100 * self.rows[0].half_width:.1f}",
+                    100 * self.rows[0].half_width,
+                )
+            )
         return line_chart(
             "Half-width of the interval of a share in percentage points, by epsilon", "epsilon; ± points", lines, limits
         )
+
+    def _rows_of_epsilons(self, people: Sequence[int], epsilons: Sequence[float]) -> tuple[ExpectedShare, ...]:
+        """Return the expected intervals of this survey for other epsilons."""
+        names = ("response", "labels", "participation", "level")
+        settings: dict[str, Any] = {name: getattr(self, name) for name in names}
+        return plan_share(self.share, people=people, epsilons=epsilons, **settings).rows
 
     def __str__(self) -> str:
         """Return the sentences, and the expected intervals."""

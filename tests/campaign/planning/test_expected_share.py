@@ -8,6 +8,8 @@ from crowdveil.campaign.planning.chosen_mechanism import mechanism_of_campaign_s
 from crowdveil.campaign.planning.creation import create_campaign
 from crowdveil.campaign.planning.expected_share import ExpectedSurvey, expected_survey, people_of_survey
 from crowdveil.campaign.settings.settings_file import read_settings
+from crowdveil.errors import SettingsError
+from crowdveil.planning.share_plan import plan_share
 
 SETTINGS = """title = "Exams"
 question = "Have you ever cheated in an exam?"
@@ -19,20 +21,23 @@ participation = "protected"
 answers = {answers}
 tasks = {{ file = "tasks.csv" }}
 workers = {{ count = {workers} }}
-privacy = {{ mechanism = "randomized-response", epsilon_per_answer = {epsilon} }}
-expected = {{ answered = 0.85 }}
+privacy = {{ mechanism = "{mechanism}", epsilon_per_answer = {epsilon} }}
+expected = {{ answered = 0.85{share} }}
 """
 YES_NO, GRADES = '{ labels = ["no", "yes"] }', "{ scale = { low = 0, high = 4, step = 1 } }"
 
 
 def survey_file(
-    folder: Path, *, answers: str = YES_NO, workers: int = 400, epsilon: float = 2.0, tasks: int = 1
-) -> Path:
+    folder: Path, *, answers: str = YES_NO, workers: int = 400, epsilon: float = 2.0, tasks: int = 1,
+    share: float | None = None, mechanism: str = "randomized-response",
+) -> Path:  # fmt: skip
     """Write the settings of a campaign, and its tasks."""
     rows = [f"q{number},Question {number}" for number in range(tasks)]
     (folder / "tasks.csv").write_text("\n".join(["id,text", *rows, ""]), "utf-8")
     path = folder / "survey.toml"
-    path.write_text(SETTINGS.format(answers=answers, workers=workers, epsilon=epsilon), "utf-8")
+    guess = "" if share is None else f", share = {share}"
+    text = SETTINGS.format(answers=answers, workers=workers, epsilon=epsilon, share=guess, mechanism=mechanism)
+    path.write_text(text, "utf-8")
     return path
 
 
@@ -62,6 +67,36 @@ def test_half_widths_depend_on_epsilon_and_people(tmp_path: Path) -> None:
 def test_other_campaigns_are_no_surveys(tmp_path: Path, other: dict[str, object]) -> None:
     """Grades, few people for a task, and many tasks have an error of truths."""
     assert people_of_survey(read_settings(survey_file(tmp_path, **other))) is None  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("mechanism", ["randomized-response", "plan"])
+@pytest.mark.parametrize(("tasks", "workers"), [(9, 400), (1, 20)])
+def test_settings_with_a_guessed_share_are_a_survey(tmp_path: Path, mechanism: str, tasks: int, workers: int) -> None:
+    """Many questions, or few people, are a survey if the settings guess a share; its interval is that of the plan."""
+    path = survey_file(tmp_path, tasks=tasks, workers=workers, share=0.2, mechanism=mechanism)
+    found = survey_of(path)
+    assert found is not None
+    planned = plan_share(0.2, people=[workers], epsilons=[2.0], response=0.85)
+
+    assert ((0.2,), workers) == (found.shares, found.people)
+    assert planned.rows[0].half_width == pytest.approx(found.protected[0].half_width)
+    assert tasks == mechanism_of_campaign_settings(read_settings(path)).most_tasks
+    assert "for a share of 20 %; without protection" in found.text
+
+
+@pytest.mark.parametrize(
+    ("other", "message"),
+    [
+        ({"share": 1.5}, "expected.share must be above 0 and below 1, got 1.5. Guess the share"),
+        ({"share": 0.2, "answers": GRADES}, "expected.share is of labels"),
+        ({"share": 0.2, "mechanism": "designed"}, "with expected.share the mechanism must be"),
+    ],
+    ids=["no share", "grades", "another mechanism"],
+)
+def test_other_settings_with_a_share_are_refused(tmp_path: Path, other: dict[str, object], message: str) -> None:
+    """A share outside (0, 1), of numbers, or behind a mechanism that is designed for truths is refused with a hint."""
+    with pytest.raises(SettingsError, match=message):
+        read_settings(survey_file(tmp_path, **other))  # type: ignore[arg-type]
 
 
 def test_a_survey_with_wide_intervals_is_made_with_a_warning(tmp_path: Path) -> None:

@@ -117,3 +117,19 @@ def test_the_commands_of_a_survey_lead_to_the_page_of_shares(run: Run) -> None:
     assert built.campaign.certificates[0]["sha256"] in page
     assert "truth:" not in page
     assert "w0000" not in page
+
+
+@pytest.mark.parametrize("labels", [True, False])
+def test_a_collection_of_many_labels_also_names_the_command_of_opinions(run: Run, labels: bool) -> None:
+    """A campaign does not say whether its tasks have one right answer: with labels `collect` names both commands."""
+    built = build_campaign(channels=[CHANNELS[0 if labels else 1]], tasks=5, slots=40, url=None)
+    write_new_campaign_folder(Path("essays"), built.campaign, built.parts)
+    collect = following(run, following(run, ["campaign", "invite", "essays"]))
+    Path("received").mkdir()
+    for token in tokens():
+        report = ReportFile(token, secrets.token_hex(16), body(token.slot, built))
+        Path(f"received/{token.slot}.json").write_bytes(report.to_bytes(built.campaign))
+    printed = " ".join(run(*collect).stdout.split())
+
+    assert "next crowdveil infer" in printed
+    assert labels == ("opinions crowdveil share collected --page shares.html" in printed)

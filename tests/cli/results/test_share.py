@@ -71,6 +71,9 @@ def test_two_questions_and_covariates(survey: Path, run: Run, run_json: RunJson)
 
 REFUSED = {
     "an unknown worker": (("--by", "strangers.csv"), "groups must be of workers who were asked"),
+    "a level of 95": (("--level", 95), "level must be above 0 and below 1, got 95.0. Such as --level 0.95."),
+    "a level of 0": (("--level", 0), "level must be above 0 and below 1, got 0.0. Such as --level 0.95."),
+    "a level that is no number": (("--level", "nan"), "level must be"),
     "a weight of 0": (("--weights", "zero.csv"), "weights must be positive numbers"),
     "no column of workers": (("--by", "totals.csv"), "worker"),
     "totals without groups": (("--totals", "totals.csv"), "Give --by with one column"),
@@ -106,7 +109,6 @@ MISUSED = {
     "three questions": (("--joint", "a,b,c"), "--joint names two tasks"),
     "cells without a table": (("--cells", "a,b,c,d"), "--cells goes with --joint"),
     "a weighted joint table": (("--joint", "a,b", "--weights", "weights.csv"), "--joint does not use --weights"),
-    "a level of 2": (("--level", 2), "0<x<1"),
 }
 
 

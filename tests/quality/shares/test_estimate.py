@@ -268,7 +268,7 @@ def test_few_clusters_have_a_note() -> None:
     answers = frame(10, 30)
     five, ten = ({worker: worker // size for worker in answers["worker"]} for size in (8, 4))
     unequal = {worker: max(worker - 30, 0) for worker in answers["worker"]}
-    note = "Weights and sizes leave 5.0 effective clusters; of fewer than 10 intervals may be too narrow."
+    note = "Weights and sizes count as 5 effective clusters; of fewer than 10 intervals may be too narrow."
 
     assert (note,) == crowdveil.share(answers, clusters=five).notes
     assert () == crowdveil.share(answers, clusters=ten).notes
@@ -286,8 +286,8 @@ def test_unequal_weights_have_a_note() -> None:
     (said,) = crowdveil.share(answers, weights=heavy).notes
     also, of_whom = crowdveil.share(answers, weights=heavy, by=halves, totals={"a": 1, "b": 1}).notes
 
-    assert said.startswith("Weights and sizes leave 10.6 effective people;")
-    assert "leave 5.3 effective people in a group of the totals" in also
+    assert said.startswith("Weights and sizes count as 10.5 effective people;")
+    assert "count as 5.2 effective people in a group of the totals" in also
     assert (of_whom,) == crowdveil.share(answers, weights=equal, by=halves, totals={"a": 1, "b": 1}).notes
 
 

@@ -1,6 +1,7 @@
 """Older designs of randomized response as channels: their privacy, efficiency, and published estimates."""
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ def design(yes: float, no: float) -> NDArray[np.float64]:
     return np.array([[yes, 1 - yes], [no, 1 - no]])
 
 
+CATALOGUE = Path(__file__).parents[3] / "docs" / "reference" / "catalogue.md"
 WARNER = design(0.7, 0.3)
 FORCED = design(2 / 3 + 1 / 6, 1 / 6)
 UNEQUAL = design(3 / 4 + 1 / 6, 1 / 6)
@@ -49,6 +51,16 @@ def test_older_designs_have_their_epsilon_and_efficiency(name: str) -> None:
 
     assert epsilon == pytest.approx(epsilon_of(channel), abs=5e-4)
     assert efficiencies == tuple(round(value, 2) for value in found)
+
+
+@pytest.mark.parametrize("name", [name for name in ROWS if name != "Warner .7"])
+def test_the_catalogue_has_the_same_figures(name: str) -> None:
+    """The row of the catalogue with the epsilon of a design has its efficiency."""
+    _, epsilon, efficiencies = ROWS[name]
+    (row,) = [line for line in CATALOGUE.read_text("utf-8").splitlines() if f"| {epsilon:.3f} |" in line]
+    numbers = [float(text) for text in row.split("|")[4].split("/")]
+
+    assert list(efficiencies) == (numbers * 2 if len(numbers) == 1 else numbers)
 
 
 def test_the_design_of_mangat_protects_nobody_who_denies() -> None:
@@ -90,3 +102,13 @@ def test_stochastic_lie_detector_of_minarets() -> None:
 
     assert 0.870695 == round(1 - (first - second) / gap, 6)
     assert 0.041118 == round(error, 6)
+
+
+def test_the_likelihood_of_minarets_has_the_same_maximum() -> None:
+    """Behind both groups at once, with carriers who admit it or deny it, the other people are 1 - .8707 (.0411)."""
+    counts = np.array([373, 564 - 373, 398, 692 - 398], dtype=float)
+    parts = [n / 1256 * np.array([[1, 0], [0, 1], [1 - p, p]]) for n, p in ((564, 1 / 6), (692, 5 / 6))]
+    found = score_estimates(counts[None], np.concatenate(parts, axis=1), 3, np.full(3, 0.95))
+
+    assert 0.8707 == round(1 - float(found.unclipped[0, 2]), 4)
+    assert 0.0411 == round(float(found.standard_error[0, 2]), 4)

@@ -1,4 +1,7 @@
-"""Expected interval of a share, for a campaign that is a survey: few questions with labels, each to many people."""
+"""Expected interval of a share, for a campaign that is a survey.
+
+A survey has `expected.share`, or at most `MOST_TASKS` questions with labels, each to `LEAST_PEOPLE` or more.
+"""
 
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +17,7 @@ from crowdveil.quality.shares.share_function import LEVEL
 MOST_TASKS, LEAST_PEOPLE = 3, 30
 """Tasks of a survey at most, and people asked about each at least."""
 SHARES = (0.1, 0.5)
-"""Guessed shares: a small one, and the one with the widest interval."""
+"""Shares in place of a guess: a small one, and the one with the widest interval."""
 WIDE = 0.2
 """Half-width from which a survey says little."""
 
@@ -26,11 +29,13 @@ class ExpectedSurvey:
     Attributes:
         people: number of people asked about each task.
         response: share of them who answer.
-        protected, unprotected: expected interval for each of `SHARES`.
+        shares: guessed share, or `SHARES`.
+        protected, unprotected: expected interval for each of them.
     """
 
     people: int
     response: float
+    shares: tuple[float, ...]
     protected: tuple[ExpectedShare, ...]
     unprotected: tuple[ExpectedShare, ...]
 
@@ -38,8 +43,8 @@ class ExpectedSurvey:
     def text(self) -> str:
         """Half-widths with and without protection, as text."""
         own = ", ".join(
-            f"± {100 * one.half_width:.1f} points for a share of {100 * share:.0f} %"
-            for share, one in zip(SHARES, self.protected, strict=True)
+            f"± {100 * one.half_width:.1f} points for a share of {100 * share:g} %"
+            for share, one in zip(self.shares, self.protected, strict=True)
         )
         plain = " and ".join(f"± {100 * one.half_width:.1f}" for one in self.unprotected)
         return f"{own}; without protection {plain}"
@@ -56,11 +61,12 @@ class ExpectedSurvey:
         if self.protected[-1].half_width <= WIDE:
             return ""
         wide = f"± {100 * self.protected[-1].half_width:.0f} percentage points"
-        return f"The interval of a share of 50 % is expected to be {wide}. Raise epsilon, or ask more people."
+        share = f"{100 * self.shares[-1]:g} %"
+        return f"The interval of a share of {share} is expected to be {wide}. Raise epsilon, or ask more people."
 
     def to_json(self) -> dict[str, Any]:
         """Return the survey as JSON values."""
-        rows = zip(SHARES, self.protected, self.unprotected, strict=True)
+        rows = zip(self.shares, self.protected, self.unprotected, strict=True)
         return {
             "people": self.people,
             "response": self.response,
@@ -76,6 +82,8 @@ class ExpectedSurvey:
 def people_of_survey(source: CampaignSettings) -> int | None:
     """Return the number of people asked about each task of a survey; None if a campaign is none."""
     people = crowd_expectation(source)[0] or source.slots
+    if source.expected.share is not None:
+        return people
     survey = isinstance(source.alphabet, Categories) and len(source.rows) <= MOST_TASKS and people >= LEAST_PEOPLE
     return people if survey else None
 
@@ -89,7 +97,8 @@ def is_survey_campaign(campaign: Campaign) -> bool:
 
 def expected_survey(source: CampaignSettings, mechanism: ChannelMechanism) -> ExpectedSurvey | None:
     """Return the expected intervals of a survey by a mechanism for shares; None for other campaigns."""
-    people = people_of_survey(source)
+    people, guessed = people_of_survey(source), source.expected.share
+    shares = SHARES if guessed is None else (guessed,)
     if people is None or not isinstance(mechanism, RandomizedResponse | SubsetSelection):
         return None
     plans = [
@@ -98,10 +107,10 @@ def expected_survey(source: CampaignSettings, mechanism: ChannelMechanism) -> Ex
             labels=source.alphabet.size, participation=source.participation,
             single_labels=isinstance(mechanism, RandomizedResponse),
         )
-        for share in SHARES
+        for share in shares
     ]  # fmt: skip
     rows = [one.rows for one in plans]
     protected, unprotected = (tuple(own) for own in zip(*rows, strict=True))
     return ExpectedSurvey(
-        people=people, response=source.expected.answered, protected=protected, unprotected=unprotected
+        people=people, response=source.expected.answered, shares=shares, protected=protected, unprotected=unprotected
     )

@@ -9,7 +9,7 @@ from typing import Any
 
 from crowdveil.campaign.rules.address import normal_address
 from crowdveil.campaign.rules.document import CampaignTerms, Relay, Task
-from crowdveil.campaign.settings.privacy_request import PrivacyRequest, read_privacy
+from crowdveil.campaign.settings.privacy_request import PLAN, PrivacyRequest, read_privacy
 from crowdveil.campaign.settings.public_lists import (
     ReadBytes,
     TaskRow,
@@ -25,6 +25,7 @@ from crowdveil.campaign.settings.section import (
 from crowdveil.channels.alphabet import Alphabet, Categories, Scale
 from crowdveil.channels.guarantee import Participation
 from crowdveil.errors import SettingsError
+from crowdveil.mechanisms import RandomizedResponse
 from crowdveil.standalone.checks import (
     CAMPAIGN,
     MAX_CONSENT,
@@ -50,11 +51,13 @@ class ExpectedCrowd:
         answered: share of the assigned tasks that a worker answers.
         ability: labels: probability of a right answer.
         sigmas: scale: standard deviations of equal shares of the workers.
+        share: survey: guessed share of a label among the answers; None if truths are asked for.
     """
 
     answered: float = 1.0
     ability: float | None = None
     sigmas: tuple[float, ...] = ()
+    share: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,14 +168,16 @@ def _settings_of_question(
         section.section("answers", "Give answers = { labels = ['no', 'yes'] } or { scale = {...} }.")
     )
     privacy = section.section("privacy", "Give privacy = { mechanism = 'laplace', budget_per_worker = 5 }.")
+    expected = _expected_crowd(section)
+    request = read_privacy(privacy, alphabet, path.parent)
     source = CampaignSettings(
         question=text,
         rows=rows,
         per_worker=per_worker,
         alphabet=alphabet,
         excluded=_excluded_tasks_of_slots(rows, shared["slots"], shared["names"]),
-        privacy=read_privacy(privacy, alphabet, path.parent),
-        expected=_expected_crowd(section),
+        privacy=request if expected.share is None else _privacy_of_survey(request, alphabet),
+        expected=expected,
         **shared,
     )
     if several:
@@ -333,8 +338,24 @@ def _expected_crowd(root: Section) -> ExpectedCrowd:
     sigmas = section.take_required_value("sigmas") if "sigmas" in section else []
     if not (isinstance(sigmas, list) and all(type(sigma) in (int, float) for sigma in sigmas)):
         raise SettingsError("expected.sigmas must be a list of numbers", value=sigmas)
+    share = section.number("share") if "share" in section else None
+    if share is not None and not 0 < share < 1:
+        hint = "Guess the share of a label, such as 0.2; 0.5 has the widest interval."
+        raise SettingsError("expected.share must be above 0 and below 1", value=share, hint=hint)
     section.close()
-    return ExpectedCrowd(answered=answered, ability=ability, sigmas=tuple(map(float, sigmas)))
+    return ExpectedCrowd(answered=answered, ability=ability, sigmas=tuple(map(float, sigmas)), share=share)
+
+
+def _privacy_of_survey(request: PrivacyRequest, alphabet: Alphabet) -> PrivacyRequest:
+    """Return the requested privacy of a survey, for which a plan chooses randomized response."""
+    if not isinstance(alphabet, Categories):
+        hint = "Leave expected.share out, or ask for labels."
+        raise SettingsError("expected.share is of labels", value="answers.scale", hint=hint)
+    if request.mechanism not in (PLAN, RandomizedResponse.name):
+        hint = "Leave expected.share out if each task has one right answer."
+        rule = f'with expected.share the mechanism must be "{RandomizedResponse.name}" or "{PLAN}"'
+        raise SettingsError(rule, value=request.mechanism, hint=hint)
+    return replace(request, mechanism=RandomizedResponse.name, prior=None)
 
 
 def _relay(root: Section, slots: int) -> Relay | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from crowdveil.cli.campaign.database import following_verb, report_count_text
+from crowdveil.cli.campaign.database import following_rows, report_count_text
 from crowdveil.cli.display import print_result, printable, warning_rows
 from crowdveil.cli.options import CAMPAIGN_FILE, FILE_PATH, FOLDER_PATH
 from crowdveil.cli.verb import Verb, wants_json
@@ -77,7 +77,7 @@ def collect(folder: Path, campaign: Path | None, key: Path | None, out: Path) ->
         "warnings": list(warning_of_formulas(document)),
     }
     rows = [*warning_rows(data), ("SHA-256 of the reports", collected.closing.digest)]
-    print_result(data, [*rows, *(("written", str(one)) for one in folders), following_verb(document, out)])
+    print_result(data, [*rows, *(("written", str(one)) for one in folders), *following_rows(document, out)])
 
 
 def _rows_of_states(collected: CollectedFiles, campaign: Campaign) -> list[tuple[str, str]]:

@@ -60,8 +60,16 @@ def report_count_text(number: int | None, least: int) -> str:
 campaign_argument = click.argument("file", type=CAMPAIGN_FILE, metavar="CAMPAIGN")
 
 
-def following_verb(campaign: Campaign, out: Path) -> tuple[str, str]:
-    """Return the row with the command that reads the collection: shares of a survey, truths of other campaigns."""
-    from crowdveil.campaign.planning.expected_share import is_survey_campaign
+def following_rows(campaign: Campaign, out: Path) -> list[tuple[str, str]]:
+    """Return rows with the command that reads the collection: shares of a survey, truths of other campaigns.
 
-    return next_row("share", out, "--page", "shares.html") if is_survey_campaign(campaign) else next_row("infer", out)
+    A campaign does not say whether its tasks have one right answer, so that one with labels has a row for opinions.
+    """
+    from crowdveil.campaign.planning.expected_share import is_survey_campaign
+    from crowdveil.channels.alphabet import Categories
+
+    shares = next_row("share", out, "--page", "shares.html")
+    if is_survey_campaign(campaign):
+        return [shares]
+    labels = not campaign.questions and isinstance(campaign.channels[0].alphabet, Categories)
+    return [next_row("infer", out), *([("opinions", shares[1])] if labels else [])]

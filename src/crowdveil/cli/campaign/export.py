@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from crowdveil.cli.campaign.database import campaign_argument, following_verb, open_campaign
+from crowdveil.cli.campaign.database import campaign_argument, following_rows, open_campaign
 from crowdveil.cli.campaign.serve import database_option
 from crowdveil.cli.display import print_written, warning_rows
 from crowdveil.cli.options import FOLDER_PATH, replace_option
@@ -59,6 +59,4 @@ def export(file: Path, database: str | None, out: Path, replace: bool) -> None:
         ("rows", f"{number_of(reports, 'report')} other than NULL"),
         *warning_rows(data),
     ]
-    print_written(
-        data, rows, [path for one in outputs for path in one.paths], replaced, [following_verb(campaign, out)]
-    )
+    print_written(data, rows, [path for one in outputs for path in one.paths], replaced, following_rows(campaign, out))

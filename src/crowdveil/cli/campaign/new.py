@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 PURPOSES = (
     "If each task has one right answer, crowdveil infer finds it. If answers differ from person to "
-    "person, as opinions do, crowdveil share estimates their shares."
+    "person, as opinions do, crowdveil share estimates their shares; for their expected intervals add "
+    "expected = { share = 0.5 } to the settings."
 )
 OF_SURVEY = "crowdveil share estimates what share gave each answer, with an interval; nobody learns who."
 
@@ -62,8 +63,9 @@ def new(settings: Path, out: Path, anyway: bool) -> None:
     differ. A campaign is refused if its expected error is above 0.9 of that of the best public constant; the message
     names the nearest campaigns that would be accepted. --anyway creates it.
 
-    A survey (at most three questions with labels, each to 30 people or more) has shares instead of truths: the expected
-    half-width of their intervals is printed, and nothing is refused.
+    A survey has shares instead of truths: the expected half-width of their intervals is printed, and nothing is
+    refused. Settings are those of a survey if they have expected.share, or at most three questions with labels, each to
+    30 people or more.
     """
     from crowdveil.campaign.planning.creation import create_campaign
 

@@ -162,7 +162,7 @@ relation_options = option_group(
 )
 @click.option(
     "--level",
-    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    type=float,
     default=0.95,
     show_default=True,
     metavar="P",
@@ -259,7 +259,7 @@ def _rows_of_shares(data: dict[str, Any]) -> list[tuple[str, str]]:
         ("reports", "corrected for the noise of the channel" if data["channel_used"] else "read as answers"),
         ("shares", f"{count}, with {together}{100 * data['level']:g} % intervals"),
         *[("", f"{_place(one)}: {', '.join(map(_share_with_interval, one['symbols']))}") for one in shares["items"]],
-        *_titled("tests", map(_test_text, data["tests"]["items"])),
+        *_titled("tests", (_test_text(one, data["tests"]["of"]) for one in data["tests"]["items"])),
         *_titled("differences", map(_difference_text, data["differences"]["items"])),
         *_titled("joint", _joint_texts(data["joint"])),
         *_titled("log-odds", map(_coefficient_text, (data["regression"] or {"coefficients": []})["coefficients"])),
@@ -283,13 +283,14 @@ def _share_with_interval(one: dict[str, Any]) -> str:
     return f"{name} {value} ({one['low']:.1%} to {one['high']:.1%})"
 
 
-def _test_text(one: dict[str, Any]) -> str:
-    """Return a test of no difference as a sentence."""
+def _test_text(one: dict[str, Any], tests: int) -> str:
+    """Return a test of no difference as a sentence; of several the p value is adjusted, too."""
     freedom = f"{number_of(one['degrees'], 'degree')} of freedom"
     if one["p_value"] is None:
         return f"{one['task']}, {one['label']}: no difference by {one['by']}: not determined"
-    numbers = f"chi-squared {one['statistic']:.2f}, {freedom}, p = {one['p_value']:.3f}, adjusted {one['adjusted']:.3f}"
-    return f"{one['task']}, {one['label']}: no difference by {one['by']}: {numbers}"
+    numbers = f"chi-squared {one['statistic']:.2f}, {freedom}, p = {one['p_value']:.3f}"
+    adjusted = f", adjusted {one['adjusted']:.3f}" if tests > 1 else ""
+    return f"{one['task']}, {one['label']}: no difference by {one['by']}: {numbers}{adjusted}"
 
 
 def _difference_text(one: dict[str, Any]) -> str:

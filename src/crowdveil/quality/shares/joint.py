@@ -177,7 +177,7 @@ def _naming_hint(cells: Cells) -> str:
     """Return how to name two tasks, or a combined question."""
     one, *others = map(str, np.asarray(cells.reports.tasks[:2]))
     if not others:
-        return f"Name one with four labels: {command_advice('{joint}', advice('{first}', first=one), joint=[one])}."
+        return "Ask both as one question whose four labels are the pairs of answers."
     example = advice("{first}, {second}", first=one, second=others[0])
     two = command_advice("{joint}", example, joint=[one, *others])
     return f"Name two, or one with four labels: {two}."

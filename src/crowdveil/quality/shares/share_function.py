@@ -1,5 +1,6 @@
 """`crowdveil.share`: shares of labels among answers, with intervals, groups, weights and known totals."""
 
+import math
 from dataclasses import replace
 from typing import Any, Unpack
 
@@ -112,11 +113,8 @@ def _notes_on_design(design: Design, workers: int) -> tuple[str, ...]:
         return ()
     weight = np.ones(workers) if design.weight is None else design.weight
     if design.unit is not None:
-        number, least, what = (
-            _effective_number(np.bincount(design.unit, weight).astype(float)),
-            FEW_CLUSTERS,
-            "clusters",
-        )
+        sizes = np.bincount(design.unit, weight)
+        number, least, what = _effective_number(np.asarray(sizes, dtype=float)), FEW_CLUSTERS, "clusters"
     elif design.strata is None:
         number, least, what = _effective_number(weight), FEW_PEOPLE, "people"
     else:
@@ -125,8 +123,9 @@ def _notes_on_design(design: Design, workers: int) -> tuple[str, ...]:
         number, least, what = min(own), FEW_PEOPLE, "people in a group of the totals"
     if number >= least:
         return ()
-    note = f"Weights and sizes leave {number:.1f} effective {what}; of fewer than {least} intervals may be too narrow."
-    return (note,)
+    # Rounded down, so that the number is never shown as the least.
+    found = f"{math.floor(10 * number) / 10:g} effective {what}"
+    return (f"Weights and sizes count as {found}; of fewer than {least} intervals may be too narrow.",)
 
 
 def _effective_number(weight: NDArray[np.float64]) -> float:
