@@ -1,0 +1,129 @@
+"""Linear systems of item scores: a weighted graph Laplacian of the compared pairs, plus the precision of the prior."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+DENSE = 400
+"""Items up to which systems are solved by a Cholesky factor; larger ones by conjugate gradients."""
+TOLERANCE = 1e-10
+"""Relative residual at which conjugate gradients stop."""
+
+
+@dataclass(frozen=True, eq=False)
+class ItemGraph:
+    """Pairs of items that are compared.
+
+    Attributes:
+        left, right: codes of the two items of each row.
+        items: number of items.
+    """
+
+    left: NDArray[np.int32]
+    right: NDArray[np.int32]
+    items: int
+
+    @cached_property
+    def _distinct(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Distinct unordered pairs as lower * items + higher, and the position of each row's pair among them."""
+        low, high = np.minimum(self.left, self.right), np.maximum(self.left, self.right)
+        return np.unique(low.astype(np.int64) * self.items + high, return_inverse=True)
+
+    @cached_property
+    def lower(self) -> NDArray[np.int64]:
+        """Lower item of each distinct pair."""
+        return self._distinct[0] // self.items
+
+    @cached_property
+    def higher(self) -> NDArray[np.int64]:
+        """Higher item of each distinct pair."""
+        return self._distinct[0] % self.items
+
+    @cached_property
+    def _pattern(self) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]]:
+        """Row pointers and columns of the symmetric matrix of pairs, and the pair of each of its entries."""
+        rows, columns = np.concatenate([self.lower, self.higher]), np.concatenate([self.higher, self.lower])
+        order = np.argsort(rows * self.items + columns)
+        pointers = np.searchsorted(rows[order], np.arange(self.items + 1)).astype(np.int32)
+        return pointers, columns[order].astype(np.int32), order % max(1, len(self.lower))
+
+    def pair_sums(self, values: Floats) -> Floats:
+        """Return the sum of the values of the rows of each distinct pair."""
+        return np.bincount(self._distinct[1], values, minlength=len(self.lower))
+
+    def difference_sums(self, values: Floats) -> Floats:
+        """Return the sum over rows of value * (e_left - e_right), shape (items,)."""
+        sums = np.bincount(self.left, values, self.items)
+        return sums - np.bincount(self.right, values, self.items)
+
+    def system(self, information: Floats, precision: float) -> "ItemSystem":
+        """Return Q = sum of information * (e_left - e_right)(e_left - e_right)' + precision * I."""
+        pairs = self.pair_sums(information)
+        diagonal = np.bincount(self.lower, pairs, self.items) + np.bincount(self.higher, pairs, self.items) + precision
+        return ItemSystem(self, pairs, diagonal)
+
+
+@dataclass(frozen=True, eq=False)
+class ItemSystem:
+    """Symmetric positive definite matrix Q of item scores: minus `pairs` off the diagonal, and `diagonal`."""
+
+    graph: ItemGraph
+    pairs: Floats
+    diagonal: Floats
+
+    @cached_property
+    def dense(self) -> Floats:
+        """The matrix, shape (items, items)."""
+        full = np.diag(self.diagonal)
+        full[self.graph.lower, self.graph.higher] = full[self.graph.higher, self.graph.lower] = -self.pairs
+        return full
+
+    @cached_property
+    def _factor(self) -> Any:
+        from scipy.linalg import cho_factor
+
+        return cho_factor(self.dense, check_finite=False)
+
+    @cached_property
+    def _sparse(self) -> Any:
+        from scipy.sparse import csr_array
+
+        pointers, columns, pair = self.graph._pattern
+        return csr_array((-self.pairs[pair], columns, pointers), shape=(len(self.diagonal),) * 2)
+
+    def solve(self, right_side: Floats) -> Floats:
+        """Return Q^-1 times a vector, or times each column of a matrix."""
+        if len(self.diagonal) > DENSE:
+            return self._conjugate_gradients(right_side)
+        from scipy.linalg import cho_solve
+
+        found: Floats = cho_solve(self._factor, right_side, check_finite=False)
+        return found
+
+    def variances(self) -> Floats:
+        """Return the diagonal of Q^-1; of large systems the inverse of the diagonal, which is a lower bound."""
+        if len(self.diagonal) > DENSE:
+            return 1 / self.diagonal
+        return np.diag(self.solve(np.eye(len(self.diagonal)))).copy()
+
+    def _conjugate_gradients(self, right_side: Floats) -> Floats:
+        """Return the solution by conjugate gradients, preconditioned by the diagonal; columns are solved together."""
+        diagonal = self.diagonal if right_side.ndim == 1 else self.diagonal[:, None]
+        solution, residual = np.zeros_like(right_side), right_side.copy()
+        direction = residual / diagonal
+        size = first = (residual * direction).sum(axis=0)
+        for _ in range(10 * len(self.diagonal)):
+            if (size <= TOLERANCE**2 * first).all():
+                break
+            image = self._sparse @ direction + diagonal * direction
+            step = size / np.maximum((direction * image).sum(axis=0), np.finfo(float).tiny)
+            solution += step * direction
+            residual -= step * image
+            scaled = residual / diagonal
+            size, before = (residual * scaled).sum(axis=0), size
+            direction = scaled + size / np.maximum(before, np.finfo(float).tiny) * direction
+        return solution

@@ -1,0 +1,140 @@
+"""Normal approximation of the scores around the mode: covariance, draws, and what follows from them.
+
+Covariance: the inverse of Q - sum over workers of B' M^-1 B, with the information Q of the scores, M of a worker, and B
+between them. Above `EXACT` items draws of N(0, Q^-1) stand for it: the solution of Q x = sum of sqrt(k) z (e_left -
+e_right) + z / sigma has this distribution (perturb and optimize).
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdveil.estimators.ranking.fit import SLOPE, FittedRanking
+from crowdveil.estimators.ranking.likelihood import Floats, report_probabilities
+
+EXACT = 1500
+"""Items up to which the covariance is computed."""
+DRAWS, DRAWS_OF_MANY = 1000, 200
+"""Draws of the scores, and above `EXACT` items."""
+PREDICTIONS = 200
+"""Draws over which the probabilities of answers are averaged."""
+SEED = 20
+"""Seed of all draws, so that results repeat."""
+
+
+@dataclass(frozen=True, eq=False)
+class ScorePosterior:
+    """Scores with their uncertainty.
+
+    Attributes:
+        scores: mode, shape (items,).
+        covariance: shape (items, items); None where draws stand for it.
+        draws: draws of all scores, shape (draws, items).
+    """
+
+    scores: Floats
+    covariance: Floats | None
+    draws: Floats
+
+    @cached_property
+    def variances(self) -> Floats:
+        """Variance of each score, shape (items,)."""
+        return np.diagonal(self.covariance) if self.covariance is not None else self.draws.var(axis=0)
+
+    def difference_variance(self, first: NDArray[np.integer], second: NDArray[np.integer]) -> Floats:
+        """Return the variance of the difference of two scores, for arrays of items."""
+        if self.covariance is None:
+            found: Floats = (self.draws[:, first] - self.draws[:, second]).var(axis=0)
+            return found
+        return self.variances[first] + self.variances[second] - 2 * self.covariance[first, second]
+
+    def probability(self, first: NDArray[np.integer], second: NDArray[np.integer]) -> Floats:
+        """Return P(the first item has the higher score), for arrays of items."""
+        from scipy.special import ndtr
+
+        deviation = np.sqrt(np.maximum(self.difference_variance(first, second), np.finfo(float).tiny))
+        found: Floats = ndtr((self.scores[first] - self.scores[second]) / deviation)
+        return found
+
+
+def posterior_of(fitted: FittedRanking) -> ScorePosterior:
+    """Return the posterior of the scores, workers integrated out up to `EXACT` items."""
+    scores, random = fitted.point.scores, np.random.default_rng(SEED)
+    if len(scores) <= EXACT:
+        return normal_posterior(scores, covariance_of(fitted))
+    system = fitted.system
+    noise = np.sqrt(system.pairs)[:, None] * random.standard_normal((len(system.pairs), DRAWS_OF_MANY))
+    right = random.standard_normal((len(scores), DRAWS_OF_MANY)) / np.sqrt(fitted.priors.score)
+    np.add.at(right, system.graph.lower, noise)
+    np.subtract.at(right, system.graph.higher, noise)
+    return ScorePosterior(scores, None, scores + system.solve(right).T)
+
+
+def normal_posterior(scores: Floats, covariance: Floats) -> ScorePosterior:
+    """Return a posterior with a known covariance, and draws from it."""
+    values, vectors = np.linalg.eigh(covariance)
+    normal = np.random.default_rng(SEED).standard_normal((DRAWS, len(scores)))
+    draws = scores + (normal * np.sqrt(np.maximum(values, 0))) @ vectors.T
+    return ScorePosterior(scores, covariance, draws)
+
+
+def covariance_of(fitted: FittedRanking) -> Floats:
+    """Return the covariance of the scores with the workers integrated out, shape (items, items)."""
+    information = fitted.system.dense.copy()
+    if any(fitted.problem.free):
+        information -= _information_lost_to_workers(fitted)
+    found = np.linalg.inv(information)
+    return (found + found.T) / 2
+
+
+def _information_lost_to_workers(fitted: FittedRanking) -> Floats:
+    """Return the sum over workers of B' M^-1 B, shape (items, items)."""
+    from scipy.sparse import coo_array
+
+    problem, terms, rows = fitted.problem, fitted.point.terms, fitted.problem.comparisons
+    half_slope = fitted.point.workers[:, SLOPE][problem.worker] / 2
+    half = (fitted.point.scores[rows.left] - fitted.point.scores[rows.right]) / 2
+    parts = np.stack([half * terms.eta_eta, terms.eta_eta / 2, terms.eta_tie]) * half_slope * problem.mask[:, None]
+    # With M^-1 = L L', the sum is (L'B)'(L'B): each row of L'B is a mixture of the three rows of B.
+    root = np.linalg.cholesky(np.linalg.inv(fitted.worker_information))
+    mixed = np.einsum("rik,ir->kr", root[problem.worker], parts)
+    row = 3 * np.tile(problem.worker.astype(np.int64), 3) + np.repeat(np.arange(3), len(rows))
+    places = np.concatenate([row, row]), np.concatenate([np.tile(rows.left, 3), np.tile(rows.right, 3)])
+    values = np.concatenate([mixed.ravel(), -mixed.ravel()])
+    between = coo_array((values, places), shape=(3 * problem.workers, len(rows.items))).tocsr()
+    found: Floats = (between.T @ between).toarray()
+    return found
+
+
+def predict_answers(
+    fitted: FittedRanking,
+    posterior: ScorePosterior,
+    left: NDArray[np.integer],
+    right: NDArray[np.integer],
+    worker: NDArray[np.integer],
+) -> Floats:
+    """Return the probabilities of left, tie and right, averaged over draws, shape (rows, 3).
+
+    Args:
+        fitted: the fit.
+        posterior: posterior of its scores.
+        left, right: items of each row.
+        worker: worker of each row, -1 for one who was never seen and is drawn from the priors.
+    """
+    random, problem = np.random.default_rng(SEED), fitted.problem
+    root = np.linalg.cholesky(np.linalg.inv(fitted.worker_information)) * problem.mask[:, None]
+    spread = np.sqrt(fitted.priors.variances) * problem.mask
+    known, seen = (np.zeros_like(worker) if problem.pooled else worker), worker >= 0
+    total = np.zeros((len(left), 3))
+    count = min(PREDICTIONS, len(posterior.draws))
+    for scores in posterior.draws[:count]:
+        drawn = fitted.point.workers + np.einsum("wij,wj->wi", root, random.standard_normal((problem.workers, 3)))
+        parameters = drawn[known]
+        if not problem.pooled and not seen.all():
+            new = fitted.point.workers[0] * (1 - problem.mask) + fitted.priors.means * problem.mask
+            parameters[~seen] = new + spread * random.standard_normal((int((~seen).sum()), 3))
+        eta = 0.5 * (parameters[:, 0] * (scores[left] - scores[right]) + parameters[:, 1])
+        total += report_probabilities(eta, parameters[:, 2], None)
+    return total / count
