@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from crowdveil.inference.aggregation import aggregate as aggregate
     from crowdveil.inference.infer import Inference as Inference
     from crowdveil.inference.infer import infer as infer
+    from crowdveil.inference.ranking.rank import rank as rank
+    from crowdveil.inference.ranking.ranking import Ranking as Ranking
     from crowdveil.mechanisms import Designed as Designed
     from crowdveil.mechanisms import Laplace as Laplace
     from crowdveil.mechanisms import MatrixFactorization as MatrixFactorization

@@ -193,6 +193,8 @@ ENGINE_ENTRIES: Mapping[str, Entry] = entries_by_command_line_name(
 )
 """Engines; the first one is the default."""
 
+RANKING_NAMES = ("hierarchical-davidson", "davidson", "bradley-terry", "counting")
+"""Methods of ranking; the first is the default."""
 METHOD_NAMES = (*ESTIMATOR_ENTRIES, SUMS_ESTIMATOR.name)
 MECHANISM_NAMES = tuple(MECHANISM_ENTRIES)
 ENGINE_NAMES = tuple(ENGINE_ENTRIES)
@@ -225,6 +227,8 @@ PUBLIC_MODULES: Mapping[str, str] = {
     "next_answers": "quality.frames",
     "perturb": "simulate.frames",
     "plan": "planning.plan_function",
+    "rank": "inference.ranking.rank",
+    "Ranking": "inference.ranking.ranking",
     "review": "quality.frames",
     "seeded": "randomness",
 } | {

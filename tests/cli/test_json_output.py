@@ -77,6 +77,7 @@ DONE: dict[str, tuple[list[Words], Words]] = {
     "next": ([], ("labels.csv", "--budget", 4, "--out", "next.csv")),
     "conclude": ([], ("labels.csv", "--gold", "labels-gold.csv", "--random", "--out", "conclusions.csv")),
     "review": ([], ("labels.csv", "--out", "review.csv")),
+    "rank": ([], (DOCS / "samples" / "comparisons.csv", "--out", "ranked")),
     "share": ([], ("labels.csv", "--out", "shares.csv")),
     "report": ([(*PERTURB, "--out", "sent"), ("infer", "sent/reports.csv")], ("sent", "--out", "page.html")),
     "account": ([], (*RESPONSE, "--labels", "no,yes", "--tasks", 9, "--delta", 1e-6)),

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.answers.comparisons.values import Comparisons
-from crowdveil.estimators.ranking.item_system import ItemGraph, ItemSystem
+from crowdveil.estimators.ranking.item_system import ItemGraph, ItemSystem, weighted_counts
 from crowdveil.estimators.ranking.likelihood import NO_TIES, Floats, RowTerms, row_terms
 
 SLOPE, SIDE, TIE = range(3)
@@ -26,7 +26,7 @@ LARGE = 100_000
 """Rows from which the looser tolerance is used."""
 TOLERANCES = 1e-4, 1e-3
 """Largest change of a score, in standard deviations of the scores, at which the fit ends: small data, and large."""
-MAX_SWEEPS = 200
+MAX_SWEEPS = 500
 KNOWN_SLOPE = 4.0
 """Slope of a known order in the likelihood, logistic in the difference over the standard deviation of the scores."""
 
@@ -65,6 +65,10 @@ class Known:
         return len(self.better)
 
 
+NOTHING_KNOWN = Known()
+FIRST_PRIORS = Hyperparameters()
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Problem:
     """Rows, channel, known orders, and what is fitted.
@@ -81,11 +85,11 @@ class Problem:
 
     comparisons: Comparisons
     table: Floats | None = None
-    known: Known = Known()
+    known: Known = NOTHING_KNOWN
     free: tuple[bool, bool, bool] = (True, True, True)
     pooled: bool = False
     learned: bool = True
-    start: Hyperparameters = Hyperparameters()
+    start: Hyperparameters = FIRST_PRIORS
 
     @property
     def workers(self) -> int:
@@ -194,7 +198,7 @@ def worker_step(problem: Problem, point: Point, priors: Hyperparameters) -> tupl
     rows, terms, count = problem.comparisons, point.terms, problem.workers
 
     def sums(values: Floats) -> Floats:
-        return np.bincount(problem.worker, values, count)
+        return weighted_counts(problem.worker, values, count)
 
     half = (point.scores[rows.left] - point.scores[rows.right]) / 2
     gradient = np.stack([sums(half * terms.eta), sums(terms.eta) / 2, sums(terms.tie)], axis=1)
@@ -233,7 +237,8 @@ def sweep(problem: Problem, point: Point, priors: Hyperparameters) -> Point:
     if not any(problem.free):
         return point
     gradient, information = worker_step(problem, point, priors)
-    return _updated(problem, point, priors, 0.0, np.linalg.solve(information, gradient[..., None])[..., 0])
+    move: Floats = np.linalg.solve(information, gradient[..., None])[..., 0].astype(np.float64, copy=False)
+    return _updated(problem, point, priors, 0.0, move)
 
 
 def _with_learned_priors(problem: Problem, point: Point, priors: Hyperparameters) -> tuple[Point, Hyperparameters]:
@@ -295,7 +300,7 @@ def fit(problem: Problem, tolerance: float | None = None, max_sweeps: int = MAX_
     found = _fit_from(problem, *start_of(problem), tolerance, max_sweeps)
     if not len(problem.known) or not problem.free[SLOPE]:
         return found
-    unguided = replace(problem, known=Known())
+    unguided = replace(problem, known=NOTHING_KNOWN)
     alone = _fit_from(unguided, *start_of(unguided), tolerance, max_sweeps)
     return _best_of(found, _mirrored(problem, alone, tolerance, max_sweeps))
 

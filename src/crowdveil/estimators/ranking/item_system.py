@@ -14,6 +14,12 @@ TOLERANCE = 1e-10
 """Relative residual at which conjugate gradients stop."""
 
 
+def weighted_counts(codes: NDArray[np.integer], values: Floats, count: int) -> Floats:
+    """Return the sum of the values of each code, shape (count,)."""
+    found: Floats = np.bincount(codes, values, count).astype(np.float64, copy=False)
+    return found
+
+
 @dataclass(frozen=True, eq=False)
 class ItemGraph:
     """Pairs of items that are compared.
@@ -53,18 +59,17 @@ class ItemGraph:
 
     def pair_sums(self, values: Floats) -> Floats:
         """Return the sum of the values of the rows of each distinct pair."""
-        return np.bincount(self._distinct[1], values, minlength=len(self.lower))
+        return weighted_counts(self._distinct[1], values, len(self.lower))
 
     def difference_sums(self, values: Floats) -> Floats:
         """Return the sum over rows of value * (e_left - e_right), shape (items,)."""
-        sums = np.bincount(self.left, values, self.items)
-        return sums - np.bincount(self.right, values, self.items)
+        return weighted_counts(self.left, values, self.items) - weighted_counts(self.right, values, self.items)
 
     def system(self, information: Floats, precision: float) -> "ItemSystem":
         """Return Q = sum of information * (e_left - e_right)(e_left - e_right)' + precision * I."""
         pairs = self.pair_sums(information)
-        diagonal = np.bincount(self.lower, pairs, self.items) + np.bincount(self.higher, pairs, self.items) + precision
-        return ItemSystem(self, pairs, diagonal)
+        diagonal = weighted_counts(self.lower, pairs, self.items) + weighted_counts(self.higher, pairs, self.items)
+        return ItemSystem(self, pairs, diagonal + precision)
 
 
 @dataclass(frozen=True, eq=False)

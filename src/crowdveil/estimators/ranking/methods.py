@@ -7,7 +7,7 @@ Bradley, R. A. and Terry, M. E. (1952): Rank analysis of incomplete block design
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple, final
 
 import numpy as np
@@ -15,12 +15,25 @@ import numpy as np
 from crowdveil.answers.comparisons.values import TIE, Comparisons
 from crowdveil.arguments import require_whole_number
 from crowdveil.errors import SettingsError
-from crowdveil.estimators.ranking.fit import MAX_SWEEPS, FittedRanking, Hyperparameters, Known, Problem, fit
+from crowdveil.estimators.ranking.fit import (
+    MAX_SWEEPS,
+    NOTHING_KNOWN,
+    FittedRanking,
+    Hyperparameters,
+    Known,
+    Problem,
+    fit,
+)
 from crowdveil.estimators.ranking.likelihood import Floats
-from crowdveil.estimators.ranking.posterior import ScorePosterior, normal_posterior, posterior_of
+from crowdveil.estimators.ranking.posterior import EXACT, ScorePosterior, evidence_of, normal_posterior, posterior_of
 
 POOLED = Hyperparameters(slope_mean=1.0, side=1.0, tie=1.0)
 """Priors of the side effect and of ties where all workers share them."""
+
+NARROW = Hyperparameters(slope=0.05)
+"""Priors of the start for workers with few answers."""
+FEW = 10
+"""Mean number of answers of a worker below which the narrow start is tried."""
 
 
 class Scored(NamedTuple):
@@ -47,7 +60,7 @@ class RankingMethod(ABC):
     def __post_init__(self) -> None:
         require_whole_number("max_sweeps", self.max_sweeps, least=1)
 
-    def fit(self, comparisons: Comparisons, table: Floats | None = None, known: Known = Known()) -> Scored:
+    def fit(self, comparisons: Comparisons, table: Floats | None = None, known: Known = NOTHING_KNOWN) -> Scored:
         """Return the scores.
 
         Args:
@@ -72,13 +85,22 @@ class RankingMethod(ABC):
 @final
 @dataclass(frozen=True, kw_only=True)
 class HierarchicalDavidson(RankingMethod):
-    """Davidson's model with a signed slope, a side bias and a tie parameter for each worker; priors are learned."""
+    """Davidson's model with a signed slope, a side bias and a tie parameter for each worker; priors are learned.
+
+    The learned variance of the slopes depends on the start. A wide start finds workers who guess or reverse the order;
+    with few answers of a worker it can end where slopes follow single answers. There a narrow start is tried, too, and
+    the fit with the higher marginal likelihood is kept.
+    """
 
     name: ClassVar[str] = "hierarchical-davidson"
 
     def _fit(self, comparisons: Comparisons, table: Floats | None, known: Known) -> Scored:
         free = True, True, TIE in comparisons.answer_names
-        found = fit(Problem(comparisons=comparisons, table=table, known=known, free=free), max_sweeps=self.max_sweeps)
+        problem = Problem(comparisons=comparisons, table=table, known=known, free=free)
+        found = fit(problem, max_sweeps=self.max_sweeps)
+        if len(comparisons) < FEW * len(comparisons.workers) and len(comparisons.items) <= EXACT:
+            other = fit(replace(problem, start=NARROW), max_sweeps=self.max_sweeps)
+            found = max(found, other, key=evidence_of)
         return Scored(posterior_of(found), found)
 
 

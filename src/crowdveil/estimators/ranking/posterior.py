@@ -89,6 +89,15 @@ def covariance_of(fitted: FittedRanking) -> Floats:
     return (found + found.T) / 2
 
 
+def evidence_of(fitted: FittedRanking) -> float:
+    """Return the Laplace approximation of the log marginal likelihood under the learned priors."""
+    priors, free = fitted.priors, np.array(fitted.problem.free)
+    workers = np.linalg.slogdet(fitted.worker_information)[1].sum()
+    workers += fitted.problem.workers * np.log(priors.variances[free]).sum()
+    scores = np.linalg.slogdet(covariance_of(fitted))[1] - len(fitted.point.scores) * np.log(priors.score)
+    return float(fitted.point.objective + (scores - workers) / 2)
+
+
 def _information_lost_to_workers(fitted: FittedRanking) -> Floats:
     """Return the sum over workers of B' M^-1 B, shape (items, items)."""
     from scipy.sparse import coo_array

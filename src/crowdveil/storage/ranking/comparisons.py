@@ -1,0 +1,79 @@
+"""Inputs of a ranking: comparisons, the certificate of their channel, and known orders."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from crowdveil.answers.comparisons.columns import ComparisonNames
+from crowdveil.answers.comparisons.reading import comparisons_of_source, plain_table
+from crowdveil.answers.comparisons.values import Comparisons
+from crowdveil.answers.importers.export_file import ExportFile
+from crowdveil.answers.sources.answer_source import AnswerSource
+from crowdveil.channels.channel import Channel
+from crowdveil.errors import SettingsError
+from crowdveil.estimators.ranking.channels import ReportTable, report_table
+from crowdveil.inference.ranking.rank import gold_roles
+from crowdveil.storage.crowd import CERTIFICATE_FILE, report_directory
+from crowdveil.storage.evidence import channel_of_certificate_matching_crowd
+
+
+class ReadComparisons(NamedTuple):
+    """Comparisons, the table of their channel (None for answers), and notes on how they were read."""
+
+    rows: Comparisons
+    sent: ReportTable | None
+    notes: tuple[str, ...]
+
+
+def certificate_of(source: AnswerSource, given: Path | None) -> Path | None:
+    """Return the certificate of comparisons: the given one, else that in their folder."""
+    path = source.path_beside_which_collection_lies
+    if given is not None or path is None:
+        return given
+    beside = report_directory(path) / CERTIFICATE_FILE
+    return beside if beside.is_file() else None
+
+
+def read_comparisons(
+    source: AnswerSource,
+    names: ComparisonNames,
+    certificate: Path | None = None,
+    participation_rate: float | None = None,
+) -> ReadComparisons:
+    """Return the comparisons of a source, read through the channel of a certificate if there is one.
+
+    Raises:
+        ReportsError: as `comparisons_of_source`.
+        CertificateError: the certificate is damaged.
+        SettingsError: the channel is not one of comparisons, or a participation rate without a channel.
+    """
+    path = certificate_of(source, certificate)
+    if path is None:
+        if participation_rate is not None:
+            hint = "Give the certificate."
+            raise SettingsError("a participation rate goes with a channel", value=participation_rate, hint=hint)
+        return ReadComparisons(*_without_table(source, names))
+    channel = channel_of_certificate_matching_crowd(path, None)
+    if not isinstance(channel, Channel):
+        hint = "Rank the reports of each channel alone."
+        raise SettingsError("comparisons are sent through one channel", value="a table of channels", hint=hint)
+    sent = report_table(channel, participation_rate)
+    rows, notes = comparisons_of_source(source, names, sent.outputs)
+    return ReadComparisons(rows, sent, notes)
+
+
+def _without_table(
+    source: AnswerSource, names: ComparisonNames
+) -> tuple[Comparisons, ReportTable | None, tuple[str, ...]]:
+    rows, notes = comparisons_of_source(source, names)
+    return rows, None, notes
+
+
+def read_known_orders(path: Path) -> pa.Table:
+    """Return the known orders of a file of any form, as a frame: left, right, label, and maybe list.
+
+    Raises:
+        ReportsError: a damaged file, or a missing column.
+    """
+    return plain_table(ExportFile(path, str(path)), gold_roles)[1]
