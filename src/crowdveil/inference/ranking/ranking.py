@@ -54,6 +54,12 @@ class Ranking(ArrowRows):
         table: P(report | answer) of the channel; None for answers.
         known: number of known orders that were used.
         notes: sentences on the data.
+
+    >>> import crowdveil as cv
+    >>> answers = {"left": [*"aab"], "right": [*"bcc"], "worker": [1, 1, 2], "label": ["left", "left", "left"]}
+    >>> ranking = cv.rank(answers)
+    >>> ranking.probability("a", "c") > 0.5
+    True
     """
 
     comparisons: Comparisons
