@@ -75,7 +75,7 @@ def orders(kinds: Sequence[Kind], seeds: Sequence[int]) -> Iterator[Order]:
         found = {name: list[float]() for name in RANKING_METHODS}
         for crowd in (draw_crowd(kind, seed) for seed in seeds):
             for name, method in RANKING_METHODS.items():
-                found[name].append(tau_of(method().fit(crowd.comparisons).posterior.scores, crowd.scores))
+                found[name].append(tau_of(method().fit(crowd.comparisons).scores, crowd.scores))
         gain = np.subtract(found[OURS], found[DAVIDSON])
         means = {name.replace("-", "_"): float(np.mean(values)) for name, values in found.items()}
         error = float(gain.std(ddof=1) / np.sqrt(len(seeds)))

@@ -34,7 +34,7 @@ def relabelled(rows: Comparisons, order: NDArray[Any]) -> Comparisons:
 
 def scores(name: str, rows: Comparisons, **given: Any) -> NDArray[np.float64]:
     """Return the scores of a method."""
-    return RANKING_METHODS[name]().fit(rows, **given).posterior.scores
+    return RANKING_METHODS[name]().fit(rows, **given).scores
 
 
 def test_registry_names_the_methods() -> None:

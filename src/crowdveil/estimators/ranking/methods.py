@@ -8,7 +8,8 @@ Bradley, R. A. and Terry, M. E. (1952): Rank analysis of incomplete block design
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar, NamedTuple, final
+from functools import cached_property
+from typing import ClassVar, final
 
 import numpy as np
 
@@ -36,11 +37,30 @@ FEW = 10
 """Mean number of answers of a worker below which the narrow start is tried."""
 
 
-class Scored(NamedTuple):
-    """Scores with their uncertainty, and the fit that they come from; None for counting."""
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """Scores with their uncertainty.
 
-    posterior: ScorePosterior
+    Attributes:
+        fitted: the fit that they come from; None for counting.
+        counted: posterior without a fit.
+    """
+
     fitted: FittedRanking | None
+    counted: ScorePosterior | None = None
+
+    @property
+    def scores(self) -> Floats:
+        """Score of each item, shape (items,)."""
+        return self.posterior.scores if self.fitted is None else self.fitted.point.scores
+
+    @cached_property
+    def posterior(self) -> ScorePosterior:
+        """Posterior of the scores; computed on first use, which takes longer than many a fit."""
+        if self.counted is not None:
+            return self.counted
+        assert self.fitted is not None
+        return posterior_of(self.fitted)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,7 +121,7 @@ class HierarchicalDavidson(RankingMethod):
         if len(comparisons) < FEW * len(comparisons.workers) and len(comparisons.items) <= EXACT:
             other = fit(replace(problem, start=NARROW), max_sweeps=self.max_sweeps)
             found = max(found, other, key=evidence_of)
-        return Scored(posterior_of(found), found)
+        return Scored(found)
 
 
 @final
@@ -115,7 +135,7 @@ class Davidson(RankingMethod):
         free = False, True, TIE in comparisons.answer_names
         problem = Problem(comparisons=comparisons, table=table, known=known, free=free, pooled=True, start=POOLED)
         found = fit(problem, max_sweeps=self.max_sweeps)
-        return Scored(posterior_of(found), found)
+        return Scored(found)
 
 
 @final
@@ -130,7 +150,7 @@ class BradleyTerry(RankingMethod):
         free = False, False, False
         problem = Problem(comparisons=_with_split_ties(comparisons), free=free, pooled=True, start=POOLED)
         found = fit(problem, max_sweeps=self.max_sweeps)
-        return Scored(posterior_of(found), found)
+        return Scored(found)
 
 
 def _with_split_ties(comparisons: Comparisons) -> Comparisons:
@@ -160,7 +180,7 @@ class Counting(RankingMethod):
         wins = np.bincount(comparisons.left, left, count) + np.bincount(comparisons.right, weight - left, count)
         both = np.bincount(comparisons.left, weight, count) + np.bincount(comparisons.right, weight, count)
         share = (wins + 1) / (both + 2)
-        return Scored(normal_posterior(share, np.diag(share * (1 - share) / (both + 3))), None)
+        return Scored(None, normal_posterior(share, np.diag(share * (1 - share) / (both + 3))))
 
 
 RANKING_METHODS: Mapping[str, type[RankingMethod]] = {

@@ -7,11 +7,13 @@ e_right) + z / sigma has this distribution (perturb and optimize).
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.estimators.ranking.fit import SLOPE, FittedRanking
+from crowdveil.estimators.ranking.item_system import weighted_counts
 from crowdveil.estimators.ranking.likelihood import Floats, report_probabilities
 
 EXACT = 1500
@@ -20,6 +22,8 @@ DRAWS, DRAWS_OF_MANY = 1000, 200
 """Draws of the scores, and above `EXACT` items."""
 PREDICTIONS = 200
 """Draws over which the probabilities of answers are averaged."""
+DENSE_ENTRIES = 2_000_000
+"""Workers times items up to which the information between them is a dense matrix."""
 SEED = 20
 """Seed of all draws, so that results repeat."""
 
@@ -65,19 +69,18 @@ def posterior_of(fitted: FittedRanking) -> ScorePosterior:
     if len(scores) <= EXACT:
         return normal_posterior(scores, covariance_of(fitted))
     system = fitted.system
-    noise = np.sqrt(system.pairs)[:, None] * random.standard_normal((len(system.pairs), DRAWS_OF_MANY))
-    right = random.standard_normal((len(scores), DRAWS_OF_MANY)) / np.sqrt(fitted.priors.score)
-    np.add.at(right, system.graph.lower, noise)
-    np.subtract.at(right, system.graph.higher, noise)
-    return ScorePosterior(scores, None, scores + system.solve(right).T)
+    graph, root = system.graph, np.sqrt(system.pairs)
+    right = random.standard_normal((DRAWS_OF_MANY, len(scores))) / np.sqrt(fitted.priors.score)
+    for draw in right:
+        noise = root * random.standard_normal(len(root))
+        draw += weighted_counts(graph.lower, noise, len(scores)) - weighted_counts(graph.higher, noise, len(scores))
+    return ScorePosterior(scores, None, scores + system.solve(right.T.copy()).T)
 
 
 def normal_posterior(scores: Floats, covariance: Floats) -> ScorePosterior:
     """Return a posterior with a known covariance, and draws from it."""
-    values, vectors = np.linalg.eigh(covariance)
     normal = np.random.default_rng(SEED).standard_normal((DRAWS, len(scores)))
-    draws = scores + (normal * np.sqrt(np.maximum(values, 0))) @ vectors.T
-    return ScorePosterior(scores, covariance, draws)
+    return ScorePosterior(scores, covariance, scores + normal @ np.linalg.cholesky(covariance).T)
 
 
 def covariance_of(fitted: FittedRanking) -> Floats:
@@ -100,8 +103,6 @@ def evidence_of(fitted: FittedRanking) -> float:
 
 def _information_lost_to_workers(fitted: FittedRanking) -> Floats:
     """Return the sum over workers of B' M^-1 B, shape (items, items)."""
-    from scipy.sparse import coo_array
-
     problem, terms, rows = fitted.problem, fitted.point.terms, fitted.problem.comparisons
     half_slope = fitted.point.workers[:, SLOPE][problem.worker] / 2
     half = (fitted.point.scores[rows.left] - fitted.point.scores[rows.right]) / 2
@@ -109,11 +110,23 @@ def _information_lost_to_workers(fitted: FittedRanking) -> Floats:
     # With M^-1 = L L', the sum is (L'B)'(L'B): each row of L'B is a mixture of the three rows of B.
     root = np.linalg.cholesky(np.linalg.inv(fitted.worker_information))
     mixed = np.einsum("rik,ir->kr", root[problem.worker], parts)
-    row = 3 * np.tile(problem.worker.astype(np.int64), 3) + np.repeat(np.arange(3), len(rows))
-    places = np.concatenate([row, row]), np.concatenate([np.tile(rows.left, 3), np.tile(rows.right, 3)])
-    values = np.concatenate([mixed.ravel(), -mixed.ravel()])
-    between = coo_array((values, places), shape=(3 * problem.workers, len(rows.items))).tocsr()
-    found: Floats = (between.T @ between).toarray()
+    count = len(rows.items)
+    sides = np.concatenate([rows.left, rows.right])
+    place = (np.tile(problem.worker, 2).astype(np.int64) * count + sides).ravel()
+    if problem.workers * count <= DENSE_ENTRIES:
+        between = np.stack(
+            [weighted_counts(place, np.concatenate([part, -part]), problem.workers * count) for part in mixed]
+        ).reshape(-1, count)
+        dense: Floats = between.T @ between
+        return dense
+    from scipy.sparse import csr_array
+
+    used, code = np.unique(place, return_inverse=True)
+    found = np.zeros((count, count))
+    for part in mixed:
+        sums = weighted_counts(code, np.concatenate([part, -part]), len(used))
+        sparse: Any = csr_array((sums, (used // count, used % count)), shape=(problem.workers, count))
+        found += (sparse.T @ sparse).toarray()
     return found
 
 
