@@ -7,7 +7,10 @@ import numpy as np
 import pytest
 from experiments.rows import read_rows
 from experiments.utility.comparisons.crowd import BASE, KINDS, draw_crowd
-from experiments.utility.comparisons.measure import Order, coverages, noises, orders
+from experiments.utility.comparisons.measure import Order, coverages, noises, orders, tau_of
+
+from crowdveil.estimators.ranking.fit import Hyperparameters, Problem, fit
+from crowdveil.estimators.ranking.methods import HierarchicalDavidson
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "experiments" / "utility" / "comparisons" / "results"
@@ -32,6 +35,16 @@ def test_measures_run() -> None:
     assert [row.crowd for row in orders([SMALL], [1, 2])] == ["small"]
     assert [0 <= row.rank <= 1 for row in coverages([SMALL], [1])] == [True]
     assert [row.answers for row in noises([SMALL], [1], [2.0])] == ["left tie right", "left right"]
+
+
+def test_wide_start_finds_workers_who_guess() -> None:
+    """Of a crowd of whom 60 % guess, the start at a wide variance of slopes is not trapped where all are alike."""
+    crowd = draw_crowd(next(kind for kind in KINDS if kind.name == "spam 60 %"), 6)
+    wide = HierarchicalDavidson().fit(crowd.comparisons)
+    start = Problem(comparisons=crowd.comparisons, start=Hyperparameters(slope=0.2))
+
+    assert tau_of(wide.scores, crowd.scores) > 0.5
+    assert tau_of(fit(start).point.scores, crowd.scores) < 0.35
 
 
 def test_page_states_the_results() -> None:

@@ -36,7 +36,7 @@ class Hyperparameters(NamedTuple):
 
     score: float = 1.0
     slope_mean: float = 0.8
-    slope: float = 1.0
+    slope: float = 10.0
     side_mean: float = 0.0
     side: float = 0.05
     tie_mean: float = -0.5

@@ -25,7 +25,7 @@ from crowdveil.estimators.ranking.fit import (
     Problem,
     fit,
 )
-from crowdveil.estimators.ranking.likelihood import Floats
+from crowdveil.estimators.ranking.likelihood import Floats, row_terms
 from crowdveil.estimators.ranking.posterior import EXACT, ScorePosterior, evidence_of, normal_posterior, posterior_of
 
 POOLED = Hyperparameters(slope_mean=1.0, side=1.0, tie=1.0)
@@ -34,7 +34,7 @@ POOLED = Hyperparameters(slope_mean=1.0, side=1.0, tie=1.0)
 NARROW = Hyperparameters(slope=0.05)
 """Priors of the start for workers with few answers."""
 FEW = 10
-"""Mean number of answers of a worker below which the narrow start is tried."""
+"""Mean number of answers of a worker, or of reports worth as many, below which the narrow start is tried."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,10 +118,18 @@ class HierarchicalDavidson(RankingMethod):
         free = True, True, TIE in comparisons.answer_names
         problem = Problem(comparisons=comparisons, table=table, known=known, free=free)
         found = fit(problem, max_sweeps=self.max_sweeps)
-        if len(comparisons) < FEW * len(comparisons.workers) and len(comparisons.items) <= EXACT:
+        worth = len(comparisons) * _information_share(table)
+        if worth < FEW * len(comparisons.workers) and len(comparisons.items) <= EXACT:
             other = fit(replace(problem, start=NARROW), max_sweeps=self.max_sweeps)
             found = max(found, other, key=evidence_of)
         return Scored(found)
+
+
+def _information_share(table: Floats | None) -> float:
+    """Return the information of a report on the order of two items, of that of an answer."""
+    eta, tie, report = np.array([0.5]), np.array([-0.5]), np.zeros(1, dtype=np.int32)
+    through, known = (row_terms(eta, tie, report, one).eta_eta[0] for one in (table, None))
+    return float(through / known)
 
 
 @final
