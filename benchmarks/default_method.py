@@ -1,6 +1,6 @@
 """Processor time of `infer` by the default method for labels on simulated answers, one thread, best of some runs.
 
-`python benchmarks/default_method.py --answers 1000000`: workers of abilities .5 to .95, five answers a task. Rows:
+`python -m benchmarks.default_method --answers 1000000`: workers of abilities .5 to .95, five answers a task. Rows:
 labels, workers, share of workers who repeat one label, share of the frequent truth.
 """
 

@@ -1,6 +1,6 @@
 """EM step of each compiled kernel in one thread, against numpy and the memory bandwidth.
 
-`python benchmarks/em_steps.py --answers 10000000`: ten answers a task, a hundred a worker, in the order of tasks.
+`python -m benchmarks.em_steps --answers 10000000`: ten answers a task, a hundred a worker, in the order of tasks.
 Processor time, medians over rounds, ratios within a round.
 """
 
@@ -45,7 +45,7 @@ def steps(labels: int, workers: int, coded: list[EncodedBlock], kind: str) -> Ca
     """Return the E-step over all blocks: new posteriors, their sums, and the largest change."""
     rng = np.random.default_rng(1)
     before: list[Any] = [None] * len(coded)
-    unknown: Any = [np.full(one.block.tasks, -1) for one in coded]  # type: ignore[attr-defined]
+    unknown: Any = [np.full(one.block.tasks, -1) for one in coded]
     weight = rng.uniform(0.5, 2.0, workers)
     if kind == "mean":
         unknown = [np.full(len(gold), np.nan) for gold in unknown]
@@ -55,7 +55,7 @@ def steps(labels: int, workers: int, coded: list[EncodedBlock], kind: str) -> Ca
     def step() -> None:
         for at, (one, group, gold, old) in enumerate(zip(coded, groups, unknown, before, strict=True)):
             if kind == "mean":
-                found: Any = one.weighted_means_and_residual_sums(weight, 1e-12, gold, old)
+                found: Any = one.reduce_weighted_means(weight, 1e-12, gold, old)
             elif kind == "coin":
                 found = one.one_coin_step(weight, first, gold, old)
             else:
@@ -88,7 +88,9 @@ def measure(name: str, answers: int, labels: int, kind: str, given: argparse.Nam
     bandwidth = np.ones(READ)
     fast()
     fast()
-    contenders = [fast, bandwidth.sum] + ([plain] if answers <= given.plain_up_to else [])
+    contenders: list[Callable[[], Any]] = [fast, bandwidth.sum]
+    if answers <= given.plain_up_to:
+        contenders.append(plain)
     rounds = [[seconds(one) for one in contenders] for _ in range(given.rounds)]
     speed = statistics.median(READ * 8 / one[1] for one in rounds)
     share = statistics.median((12 if kind == "mean" else 4) * answers / one[0] / (READ * 8 / one[1]) for one in rounds)

@@ -1,6 +1,6 @@
 """Reading a file of text ids into reports in canonical order, against reading and dictionary encoding by pyarrow.
 
-    python benchmarks/ingest.py --rows 10000000 --ids random
+    python -m benchmarks.ingest --rows 10000000 --ids random
 
 The peer reads and encodes; it does not sort names and rows, or check for repeated and missing cells. The upper limit
 reads only.
@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
-from harness import compare, peak_megabytes, print_own_peak, table
+from benchmarks.harness import compare, peak_megabytes, print_own_peak, table
 
 from crowdveil import Reports
 
@@ -92,7 +92,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         write_files(Path(folder), options.rows, options.ids)
         results = compare(contenders(Path(folder)), rounds=options.rounds, peer=PEER)
-        peaks = {name: peak_megabytes([__file__, "--only", folder, name]) for name in results}
+        peaks = {name: peak_megabytes(["-m", "benchmarks.ingest", "--only", folder, name]) for name in results}
     print(f"{options.rows:,} rows, {options.ids} ids\n\n{table(results, peaks)}")
 
 

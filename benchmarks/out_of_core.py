@@ -1,6 +1,6 @@
 """Time and memory of `crowdveil infer FOLDER --memory` on a simulated crowd larger than memory.
 
-    python benchmarks/out_of_core.py --answers 1e9 --memory 2GB --folder /large/disk
+    python -m benchmarks.out_of_core --answers 1e9 --memory 2GB --folder /large/disk
 
 Two labels, ten answers a task, a thousand a worker, abilities uniform between one half and one. Each fit is the
 command itself in a new process; private memory is RssAnon, read every 10 ms (without pages of mapped files, which the
@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from crowd_folder import CrowdFolder, categorical_crowd_folder
+from benchmarks.crowd_folder import CrowdFolder, categorical_crowd_folder
 
 from crowdveil.channels.alphabet import Categories
 from crowdveil.randomness import seeded
@@ -46,7 +46,9 @@ class ProcessRun(NamedTuple):
 
 def watch(words: list[str]) -> ProcessRun:
     """Return the result of this program in a new process with these arguments."""
-    process = subprocess.Popen([sys.executable, __file__, *words], stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "benchmarks.out_of_core", *words], stdout=subprocess.PIPE, text=True
+    )
     peaks = {"RssAnon": 0, "RssFile": 0}
     while process.poll() is None:
         for line in Path(f"/proc/{process.pid}/status").read_text().splitlines():

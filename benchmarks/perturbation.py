@@ -1,6 +1,6 @@
 """Simulation of the reports of NULL cells, against one random draw per cell in numpy.
 
-    python benchmarks/perturbation.py --cells 100000000
+    python -m benchmarks.perturbation --cells 100000000
 
 The peer draws one uniform number per cell, a million at a time, and a label for each report. The upper limit draws one
 exponential number per report and nothing else.
@@ -11,11 +11,11 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from harness import compare, peak_megabytes, print_own_peak, table
+from benchmarks.harness import compare, peak_megabytes, print_own_peak, table
 
 from crowdveil import Categories, RandomizedResponse, Reports
 from crowdveil.randomness import seeded
-from crowdveil.simulate import perturb
+from crowdveil.simulate import perturb_reports
 
 PEER = "one draw per cell, numpy"
 LABELS = Categories(("no", "yes"))
@@ -50,7 +50,7 @@ def contenders(cells: int, epsilon: float) -> dict[str, Callable[[], object]]:
     return {
         PEER: lambda: dense(cells, epsilon),
         "one exponential per report (upper limit)": lambda: exponentials(reports),
-        "perturb": lambda: perturb(no_answers, mechanism, seeded(1)),
+        "perturb": lambda: perturb_reports(no_answers, mechanism, seeded(1)),
     }
 
 
@@ -75,7 +75,7 @@ def main() -> None:
         return
     for epsilon in options.epsilons:
         results = compare(contenders(options.cells, epsilon), rounds=options.rounds, peer=PEER)
-        words = [__file__, "--cells", str(options.cells), "--epsilons", str(epsilon), "--only"]
+        words = ["-m", "benchmarks.perturbation", "--cells", str(options.cells), "--epsilons", str(epsilon), "--only"]
         peaks = {name: peak_megabytes([*words, name]) for name in results}
         print(f"{options.cells:,} cells, epsilon {epsilon:g}\n\n{table(results, peaks)}\n")
 

@@ -1,6 +1,6 @@
 """Load of the service: reports per second, latency, and the same with the service killed in between.
 
-    python benchmarks/service_load.py [--reports 10000] [--cells 200] [--clients 200] [--kills 10]
+    python -m benchmarks.service_load [--reports 10000] [--cells 200] [--clients 200] [--kills 10]
                                       [--database postgresql://...]
 
 Without --database it uses SQLite in a temporary folder. The clients run in this process, on the same processor.
@@ -13,7 +13,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from service_harness import Delivery, LoadCampaign, ServiceProcess, deliver, differences, make_load
+from benchmarks.service_harness import Delivery, LoadCampaign, ServiceProcess, deliver, differences, make_load
 
 MILLISECONDS = 1000
 

@@ -1,6 +1,6 @@
 """From a source of answers to truths as Parquet, whole processes: folder of Parquet, DuckDB, Dask, Spark.
 
-    python benchmarks/sources.py --rows 1000000
+    python -m benchmarks.sources --rows 1000000
 
 The answers have 10 a task, 100 a worker and 5 labels, with integer ids. Dask and Spark write a folder of Parquet from
 their own process, cluster started beforehand; the time to write is counted. Spark runs if pyspark and Java are there.
@@ -66,8 +66,8 @@ def from_dask(table: pa.Table, scratch: Path) -> Callable[[], None]:
     import dask.dataframe as dd
     from distributed import Client
 
-    Client(n_workers=2, threads_per_worker=1, dashboard_address=None)
-    frame = dd.from_pandas(table.to_pandas(), npartitions=PARTS)
+    Client(n_workers=2, threads_per_worker=1, dashboard_address=None)  # type: ignore[no-untyped-call]
+    frame = dd.from_pandas(table.to_pandas(), npartitions=PARTS)  # type: ignore[no-untyped-call]
 
     def run() -> None:
         frame.to_parquet(scratch / "dask-parts", write_index=False)
@@ -99,7 +99,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         scratch, table = Path(folder), answers(rows)
         write_parts(table, scratch / "parts")
-        runs = {"folder of Parquet": lambda: infer(str(scratch / "parts"), scratch / "of-parts")}
+        runs: dict[str, Callable[[], None]] = {}
+        runs["folder of Parquet"] = lambda: infer(str(scratch / "parts"), scratch / "of-parts")
         runs["table in DuckDB"] = from_duckdb(table, scratch)
         runs["Dask data frame"] = from_dask(table, scratch)
         if find_spec("pyspark") and which("java"):

@@ -1,6 +1,6 @@
 """Start-up time: `crowdveil infer` of a small file against a Python that imports numpy and pyarrow only.
 
-`python benchmarks/startup.py --rows 10000`: each run is a new process.
+`python -m benchmarks.startup --rows 10000`: each run is a new process.
 """
 
 import argparse
@@ -12,7 +12,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from crowdveil.answers.write_reports import reports_table_in_task_order, write_table
+from crowdveil.answers.write_reports import ordered_reports_table, write_table
 from crowdveil.channels.alphabet import Categories
 from crowdveil.randomness import seeded
 from crowdveil.simulate import categorical_crowd
@@ -27,7 +27,7 @@ def write_crowd(folder: Path, rows: int) -> Path:
     labels = Categories(tuple("abcde"))
     sparsity = 1 - rows / (tasks * WORKERS)
     crowd = categorical_crowd(workers=WORKERS, tasks=tasks, labels=labels, sparsity=sparsity, source=seeded(1))
-    table = reports_table_in_task_order(crowd.answers)
+    table = ordered_reports_table(crowd.answers)
     with open(folder / "answers.csv", "wb") as stream:
         write_table(stream, table)
     return folder / "answers.csv"

@@ -1,6 +1,6 @@
 """Seconds of the whole pipeline, from columns in memory to synthetic records, by release method, for growing crowds.
 
-Usage: python benchmarks/synthesis.py [CLAIMS ...]   (default 10000 30000 100000 300000 1000000)
+Usage: python -m benchmarks.synthesis [CLAIMS ...]   (default 10000 30000 100000 300000 1000000)
 Ten claims a task and twenty a worker on average, 30 records a task; one claim in twenty is absurd. Secure randomness.
 One process; every time is one run.
 """

@@ -26,7 +26,7 @@ autodoc_typehints = "description"
 autodoc_typehints_description_target = "documented"
 autodoc_preserve_defaults = True
 # Functions that authors of mechanisms define; their base class has them.
-autodoc_default_options = {"exclude-members": "examples, from_settings, marginal_channel_of_one_cell"}
+autodoc_default_options = {"exclude-members": "examples, from_settings, marginal_channel"}
 napoleon_use_ivar = True
 napoleon_use_rtype = False
 default_role = "code"

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from crowdveil.answers.write_reports import reports_table_in_task_order, write_table
+from crowdveil.answers.write_reports import ordered_reports_table, write_table
 from crowdveil.campaign.files.campaign_reports import exported_name_of_slot
 from crowdveil.campaign.statement.collection import statement_of_results
-from crowdveil.campaign.statement.source import find_reports_with_recorded_crowd, read_stated_reports
+from crowdveil.campaign.statement.source import find_recorded_reports, read_stated_reports
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.cli import main
 from crowdveil.files.atomic_write import write_outputs
@@ -37,7 +37,7 @@ def command(*words: object) -> str:
 def write_results(folder: Path, reports: Path | None = None, **text: object) -> Conclusion:
     """Write `report.html` of a folder that `infer` wrote, and return its conclusion."""
     results = read_results(folder)
-    behind = read_stated_reports(results.reports_sha256, reports or find_reports_with_recorded_crowd(folder))
+    behind = read_stated_reports(results.reports_sha256, reports or find_recorded_reports(folder))
     text_of_page = PageText(**text)  # type: ignore[arg-type]
     page = results_page([QuestionResults(results, statement_of_results(behind), behind.evidence, text_of_page)])
     write_outputs(page_outputs(folder / "report.html"), {"report.html": page.html})
@@ -47,7 +47,7 @@ def write_results(folder: Path, reports: Path | None = None, **text: object) -> 
 def write_answers(folder: Path, crowd: Crowd) -> None:
     """Write answers and the lists of tasks and workers."""
     with open(folder / "answers.csv", "wb") as stream:
-        write_table(stream, reports_table_in_task_order(crowd.answers))
+        write_table(stream, ordered_reports_table(crowd.answers))
     for name, most in (("task", TASKS), ("worker", WORKERS)):
         (folder / f"{name}s.csv").write_text(f"{name}\n" + "".join(f"{number}\n" for number in range(1, most + 1)))
 

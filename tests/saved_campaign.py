@@ -61,8 +61,8 @@ def large_cases() -> Iterator[tuple[str, Any, Reports, Channel | None]]:
     numbers = Reports.from_arrays(task, worker, label.astype(float), alphabet=scale, numeric=True, duplicates="all")
     for method in (*LABEL_METHODS, OrdinalDawidSkene):
         yield f"large labels {method.name}", method(max_steps=20), labels, None
-    for method in NUMBER_METHODS:
-        yield f"large numbers {method.name}", method(max_steps=20), numbers, None
+    for number_method in NUMBER_METHODS:
+        yield f"large numbers {number_method.name}", number_method(max_steps=20), numbers, None
 
 
 def fits(large: bool) -> Fits:

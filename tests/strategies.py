@@ -3,11 +3,13 @@
 Names are deliberately awkward (commas, quotes, spaces), and neither tasks nor workers are listed in sorted order.
 """
 
+from typing import Any
+
 import numpy as np
 from hypothesis import strategies as st
 
 from crowdveil.answers.reports import Reports
-from crowdveil.channels.alphabet import Alphabet, Categories, is_zero_or_squares_safely
+from crowdveil.channels.alphabet import Alphabet, Categories, squares_safely
 
 LABELS = ("no", "yes", "maybe", 'can\'t say, "really"')
 MAX_TASKS, MAX_WORKERS = 5, 5
@@ -51,14 +53,14 @@ def small_numeric_reports(
     min_reports: int = 1,
 ) -> Reports:
     """Draw reports of free numbers in [low, high] without repeated pairs; some tasks and workers may have none."""
-    number = st.floats(low, high, allow_nan=False).filter(lambda number: bool(is_zero_or_squares_safely(number)))
+    number = st.floats(low, high, allow_nan=False).filter(lambda number: bool(squares_safely(number)))
     return _draw_reports(draw, None, number, (max_tasks, max_workers), min_reports)
 
 
 def _draw_reports(
     draw: st.DrawFn,
     alphabet: Alphabet | None,
-    value: st.SearchStrategy[object],
+    value: st.SearchStrategy[Any],
     most: tuple[int, int],
     min_reports: int,
 ) -> Reports:

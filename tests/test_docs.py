@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from experiments.papers import EXHIBITS
+from experiments.papers.__main__ import main as exhibits
 
 import crowdveil
 from crowdveil.cli import main
@@ -65,6 +66,10 @@ def run_command(words: list[str]) -> str:
             return Path(file).read_text("utf-8")
         case ["head", number, file]:
             return "\n".join(Path(file).read_text("utf-8").splitlines()[: -int(number)])
+        case ["python", "-m", "experiments.papers", *arguments]:
+            result = CliRunner().invoke(exhibits, arguments)
+            assert result.exit_code == 0, f"{shlex.join(words)}\n{result.output}"
+            return result.output
         case ["python", "-m", module, *_]:
             assert list(ROOT.glob(f"{module.replace('.', '/')}*")), module
             return ""
@@ -224,7 +229,7 @@ def test_the_sample_of_the_readme_marks_what_it_leaves_out(tmp_path: Path, monke
     assert re.fullmatch(text, "\n".join(printed)), "\n".join(printed)
 
 
-@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "SECURITY.md"])
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "RELEASING.md", "SECURITY.md"])
 def test_links_outside_the_site_lead_somewhere(name: str) -> None:
     """Links and pictures of the pages at the root, which the site's strict build does not see, exist."""
     targets = re.findall(r"\]\(([^)#]+)\)", (ROOT / name).read_text("utf-8"))
@@ -239,7 +244,7 @@ SOURCE = re.compile(
 """Command or test that makes figures, in backquotes."""
 RESULT = re.compile(r"`(?P<file>(?:benchmarks|experiments)/[\w./]+\.(?:md|csv))`")
 """Committed record of figures, in backquotes."""
-EXHIBIT = re.compile(r"`crowdveil reproduce (?P<name>[\w/]+)")
+EXHIBIT = re.compile(r"`python -m experiments\.papers (?P<name>[\w/]+)")
 """Command that makes the figures of a paper again."""
 RECOMPUTED = {
     "explanation/verdicts.md": "tests/experiments/test_published_bounds.py",

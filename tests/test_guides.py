@@ -35,7 +35,7 @@ def blocks(page: str, language: str) -> list[str]:
 def register(project: Path, table: str, line: str) -> None:
     """Add a line to a table of the registry."""
     path = project / "src" / "crowdveil" / "registry.py"
-    text, start = path.read_text("utf-8"), rf"({table}: Mapping\[.*?\] = entries_by_command_line_name\(\n)"
+    text, start = path.read_text("utf-8"), rf"({table}: Mapping\[.*?\] = entries_by_name\(\n)"
     path.write_text(re.sub(start, lambda found: found[1] + line, text, count=1), "utf-8")
 
 

@@ -1,4 +1,4 @@
-"""The floors of the house: which file may import which, and what the worker's half may load at all."""
+"""Layers of the package: which file may import which, and what may be loaded on a worker's device."""
 
 import ast
 import json
@@ -16,16 +16,10 @@ import crowdveil
 SOURCE = Path(__file__).parent.parent / "src" / "crowdveil"
 
 ARCHITECTURE = SOURCE.parents[1] / "docs" / "explanation" / "architecture.md"
-"""Page with the table of rooms, lowest first."""
-
-EXCEPTIONS: set[tuple[str, str]] = {
-    ("answers.ingest.dictionary_encoding", "em.kernels.jit"),
-    ("answers.ingest.hash_table", "em.kernels.jit"),
-}
-"""Imports that climb, as pairs of modules."""
+"""Page with the table of layers, lowest first."""
 
 PUBLIC_FACE = "__init__"
-"""The package's own `__init__.py` stands above all floors: it only hands out names."""
+"""The package's own `__init__.py` is above all layers: it only exports names."""
 
 ON_DEVICES = (
     *("hints", "errors", "arguments", "randomness", "registry", "standalone", "display", "channels", "mechanisms"),
@@ -104,21 +98,21 @@ def inner_imports(module: str) -> set[str]:
     return found
 
 
-def rooms() -> list[str]:
-    """Return the rooms and files of the table in the page on architecture, lowest first."""
+def layers() -> list[str]:
+    """Return the layers of the table in the page on architecture, lowest first."""
     return re.findall(r"^\| `(\w+)` \|", ARCHITECTURE.read_text("utf-8"), flags=re.MULTILINE)
 
 
-def test_table_names_every_room() -> None:
+def test_table_names_every_layer() -> None:
     """Each file and folder of the package stands in the table of the architecture, and no other does."""
     placed = {folder_of(module) for module in modules()} - {PUBLIC_FACE, "__main__"}
 
-    assert sorted(rooms()) == sorted(placed)
+    assert sorted(layers()) == sorted(placed)
 
 
 def test_nothing_imports_a_lower_row() -> None:
-    """A module imports its own room and those above it in the table only; each exception still exists."""
-    rank = {room: place for place, room in enumerate((*rooms(), "__main__"))}
+    """A module imports its own layer and lower ones only, the rows above it in the table."""
+    rank = {layer: place for place, layer in enumerate((*layers(), "__main__"))}
     climbing = {
         (module, other)
         for module in modules()
@@ -127,7 +121,7 @@ def test_nothing_imports_a_lower_row() -> None:
         if rank[folder_of(other)] > rank[folder_of(module)]
     }
 
-    assert climbing == EXCEPTIONS
+    assert climbing == set()
 
 
 def names_a_path(tree: ast.Module) -> bool:
@@ -175,7 +169,7 @@ def test_mechanisms_and_estimators_never_import_one_another() -> None:
 
 
 def test_synthesis_is_separate() -> None:
-    """Only its files and command import synthesis; it imports files beside the rooms, channels and answers."""
+    """Only its files and command import synthesis; it imports files beside the folders, channels and answers."""
     inside = {
         folder_of(other) for module in modules() if folder_of(module) == "synthesis" for other in inner_imports(module)
     }
@@ -203,7 +197,7 @@ def test_only_commands_import_campaigns() -> None:
         if folder_of(other) == "campaign"
     }
 
-    assert users == {pair for pair in EXCEPTIONS if folder_of(pair[1]) == "campaign"}
+    assert users == set()
 
 
 def test_the_workers_half_imports_the_standard_library_and_numpy_only() -> None:

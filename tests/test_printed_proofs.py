@@ -10,7 +10,7 @@ from scipy.integrate import quad
 from scipy.stats import beta
 
 from crowdveil.channels.alphabet import Categories, Scale
-from crowdveil.design.channel_design import design_channel, normal_worker_model, one_coin_answer_given_truth
+from crowdveil.design.channel_design import design_channel, normal_worker_model, one_coin_confusion
 from crowdveil.estimators.factorization_mean import FactorizationMean
 from crowdveil.mechanisms import DesignObjective, MatrixFactorization, RandomizedResponse
 from crowdveil.privacy.shuffling import shuffled_cell_guarantee, shuffled_worker_guarantee
@@ -31,7 +31,7 @@ OBJECTIVES = {
     "skewed": DesignObjective(
         alphabet=FIVE,
         prior=np.array([0.72, 0.07, 0.07, 0.07, 0.07]),
-        worker_model=one_coin_answer_given_truth(5, 0.75),
+        worker_model=one_coin_confusion(5, 0.75),
         participation_rate=0.01,
     ),
 }

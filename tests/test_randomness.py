@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from crowdveil import randomness
 from crowdveil.randomness import WORD_BITS, WORD_BYTES, secure, seeded
 from tests.chi_square import chi_square_p_value
 
@@ -12,7 +11,7 @@ from tests.chi_square import chi_square_p_value
 def test_secure_reads_exactly_six_bytes_per_word(monkeypatch, count):
     """One read of 6 bytes per word, no more and no less."""
     read: list[int] = []
-    monkeypatch.setattr(randomness.os, "urandom", lambda size: read.append(size) or bytes(size))
+    monkeypatch.setattr("os.urandom", lambda size: read.append(size) or bytes(size))
 
     words = secure().words(count)
 
@@ -22,7 +21,7 @@ def test_secure_reads_exactly_six_bytes_per_word(monkeypatch, count):
 
 def test_secure_words_are_little_endian(monkeypatch):
     """The first byte is the least significant, the last one the most significant."""
-    monkeypatch.setattr(randomness.os, "urandom", lambda size: bytes([1, 0, 0, 0, 0, 0] + [255] * 6))
+    monkeypatch.setattr("os.urandom", lambda size: bytes([1, 0, 0, 0, 0, 0] + [255] * 6))
 
     assert [1, 2**WORD_BITS - 1] == secure().words(2).tolist()
 

@@ -1,6 +1,8 @@
 """Registry: every entry loads its class, and every list of names comes from it."""
 
+import ast
 from importlib import import_module
+from pathlib import Path
 
 import pytest
 
@@ -44,10 +46,19 @@ def test_every_registered_class_is_public() -> None:
     for package, entries in PACKAGES.items():
         for name, entry in entries.items():
             assert getattr(import_module(package), name) is entry.import_class()
-    for entry in (*map(ESTIMATOR_ENTRIES.get, USUAL_ESTIMATORS), *map(MECHANISM_ENTRIES.get, USUAL_MECHANISMS)):
-        assert entry is not None
-        assert getattr(crowdveil, entry.class_name) is entry.import_class()
+    for usual in (*map(ESTIMATOR_ENTRIES.get, USUAL_ESTIMATORS), *map(MECHANISM_ENTRIES.get, USUAL_MECHANISMS)):
+        assert usual is not None
+        assert getattr(crowdveil, usual.class_name) is usual.import_class()
     assert found == {*ESTIMATOR_ENTRIES, *MECHANISM_ENTRIES}
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_type_checkers_see_every_class(package: str) -> None:
+    """A package imports each of its classes for type checkers, which cannot see what is loaded at first use."""
+    text = Path(str(import_module(package).__file__)).read_text("utf-8")
+    names = {node.name for node in ast.walk(ast.parse(text)) if isinstance(node, ast.alias)}
+
+    assert set() == PACKAGES[package].keys() - names
 
 
 def test_mechanisms_are_found_by_their_settings() -> None:
@@ -56,3 +67,10 @@ def test_mechanisms_are_found_by_their_settings() -> None:
     assert () == mechanisms_with("nothing")
     assert ("quantized-response", "designed") == DESIGNED_MECHANISMS
     assert ("dawid-skene", "hierarchical-dawid-skene", "one-coin", "ordinal-dawid-skene", "gaussian") == PLAN_METHODS
+
+
+def test_an_unknown_class_of_a_package_is_refused() -> None:
+    """A name that a package does not hand out raises AttributeError, which names the package."""
+    for package in PACKAGES:
+        with pytest.raises(AttributeError, match=package):
+            getattr(import_module(package), "Unknown")  # noqa: B009

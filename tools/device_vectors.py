@@ -1,4 +1,4 @@
-"""Test vectors that every device must pass: `python tools/device_vectors.py` writes tests/vectors/*.json.
+"""Test vectors that every device must pass: `python -m tools.device_vectors` writes tests/vectors/*.json.
 
 The files are frozen: this program documents how they were made. Expected symbols come from integer loops here, not from
 the sampler under test. `tests/vectors/certificates.json` is written by hand.
@@ -11,9 +11,9 @@ from bisect import bisect_right
 from itertools import accumulate
 from pathlib import Path
 
-from number_vectors import number_vectors
-from refused_vectors import chosen_levels, refused_campaigns, refused_parts
-from vector_documents import (
+from tools.number_vectors import number_vectors
+from tools.refused_vectors import chosen_levels, refused_campaigns, refused_parts
+from tools.vector_documents import (
     RELAY,
     WORD_BYTES,
     Vector,

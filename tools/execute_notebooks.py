@@ -16,7 +16,7 @@ SECONDS = 300
 
 def executed(path: Path) -> nbformat.NotebookNode:
     """Return a notebook with the outputs of all its cells; raises CellExecutionError where one fails."""
-    notebook = nbformat.read(path, as_version=4)
+    notebook = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
     NotebookClient(notebook, timeout=SECONDS, kernel_name="python3", record_timing=False).execute(cwd=str(path.parent))
     notebook.metadata.language_info = {"name": "python"}
     return notebook
@@ -26,7 +26,7 @@ def main(names: list[str]) -> None:
     """Execute the named notebooks, or all, and write them."""
     for path in sorted(EXAMPLES.glob("*.ipynb")):
         if not names or path.stem in names:
-            nbformat.write(executed(path), path)
+            nbformat.write(executed(path), path)  # type: ignore[no-untyped-call]
             print(path.name)
 
 

@@ -5,7 +5,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from vector_documents import RELAY, Vector, asked, base64url, campaign, canonical, channels, levelled, scaled
+from tools.vector_documents import RELAY, Vector, asked, base64url, campaign, canonical, channels, levelled, scaled
 
 from crowdveil.channels.alphabet import Scale
 

@@ -2,7 +2,7 @@
 
 import hashlib
 
-from vector_documents import (
+from tools.vector_documents import (
     RELAY,
     UNREDUCED,
     Vector,

@@ -28,7 +28,7 @@ from crowdveil.privacy.audit.exact_loss import Neighbours
 from crowdveil.published import MatrixFactorizationPublished, SunTwoLayer
 from crowdveil.randomness import secure
 from crowdveil.synthesis.discrete_noise import noisy_counts
-from crowdveil.synthesis.original_claims import Claims, used_claims_in_unit_interval
+from crowdveil.synthesis.original_claims import Claims, scaled_claims
 from crowdveil.synthesis.private.histogram import Histogram, bin_counts
 from crowdveil.synthesis.private.pooled_shape import PooledShape
 
@@ -118,7 +118,7 @@ def pair_of_counts() -> Pair:
         def counts(draws: int) -> NDArray[np.float64]:
             names = [str(number) for number in range(draws)]
             claims = Claims.from_arrays(names, np.zeros(draws), np.full(draws, value), bounds=(0, 100), tasks=names)
-            scaled = used_claims_in_unit_interval(claims, np.arange(draws), np.ones(draws, dtype=bool))
+            scaled = scaled_claims(claims, np.arange(draws), np.ones(draws, dtype=bool))
             return noisy_counts(bin_counts(scaled, 8), Fraction(1), secure())[0]
 
         return counts

@@ -11,7 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from unittest.mock import patch
 
-from crowdveil.campaign.device import Device
+from crowdveil.campaign.device import SealingDevice
 from crowdveil.campaign.files.folder import (
     CAMPAIGN_FILE,
     PARTS_FOLDER,
@@ -105,8 +105,8 @@ def requests(answers: Answers, level: int | None = None) -> dict[str, bytes]:
 
 def service(answers: Answers) -> dict[str, bytes]:
     """Return the results of a service after the device's report: collection, truths, page and statement."""
-    from crowdveil.campaign.pages.results import Results
-    from crowdveil.campaign.service.campaign_registration import register_and_list_left_out_slots
+    from crowdveil.campaign.pages.results import ResultCache
+    from crowdveil.campaign.service.campaign_registration import register_campaign
     from crowdveil.campaign.service.store import Store
 
     with TemporaryDirectory(prefix="crowdveil-audit-") as name:
@@ -115,13 +115,11 @@ def service(answers: Answers) -> dict[str, bytes]:
         bodies = _sent(written, answers, folder)[-1].rpartition(b" ")[2], *OTHERS
         store = Store.open(f"sqlite:///{folder / 'reports.sqlite'}")
         try:
-            register_and_list_left_out_slots(store, CampaignFolder(written.folder))
+            register_campaign(store, CampaignFolder(written.folder))
             for token, body in zip(written.tokens, bodies, strict=True):
                 store.store_report(written.campaign.digest, token, f"{token.slot:032x}", body)
             count = store.close_and_count_reports(written.campaign.digest)
-            return {"count": str(count).encode()} | Results(store).result_computed_once_after_closing(
-                written.campaign.digest
-            ).files
+            return {"count": str(count).encode()} | ResultCache(store).get(written.campaign.digest).files
         finally:
             store.close()
 
@@ -181,14 +179,14 @@ def _report(
     level: int | None = None,
 ) -> Path:
     """Answer on a new device; return the report file, or the folder of the device if there is a service."""
-    with Device(link, home, files) as device:
+    with SealingDevice(link, home, files) as device:
         device.open()
         device.require_open()
         if level is not None:
             device.choose(level)
         given = device.folder / "given.csv"
         given.write_text("task,label\n" + "".join(f"{task},{label}\n" for task, label in answers.items()), "utf-8")
-        for cell, label in one_file.read_answers(given, device).items():
+        for cell, label in one_file.read_answer_file(given, device).items():
             device.answer(cell, label)
         device.sample()
         if out is not None:

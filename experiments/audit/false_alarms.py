@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
+from typing import Any
 
 import numpy as np
 from experiments.audit.bounds import mechanisms
@@ -54,13 +55,14 @@ def single_commands() -> list[Case]:
     return [case for case in CASES if len(case.commands) == 1]
 
 
-def split_alarms(pool: Sequence[object], splits: int) -> int:
+def split_alarms(pool: Any, splits: int) -> int:
     """Return how many random splits of outputs of one input refute epsilon 0."""
     generator, alarms = np.random.default_rng(0), 0
     for _ in range(splits):
         order = generator.permutation(len(pool))
         halves = [iter([pool[place] for place in half]) for half in np.array_split(order, 2)]
-        pair = Pair("one input", *(_taken(half) for half in halves))
+        first, second = (_taken(half) for half in halves)
+        pair = Pair("one input", first, second)
         alarms += audit_black_box([pair], epsilon=0.0, draws=len(pool) // 2, alpha=ALPHA).refuted
     return alarms
 

@@ -205,8 +205,8 @@ def false_claims() -> list[FalseClaim]:
     batch = shuffled_cell_guarantee(channel, reports=BATCH, delta=SHUFFLED_DELTA).epsilon
     density = math.log(1 + 200 * 0.5 / (50 * math.sqrt(2 * math.pi)))
     accountant = accounted_epsilon(USES)
-    shuffled_claim = {"epsilon": batch, "delta": SHUFFLED_DELTA, "draws": 2000}
-    failures = {"epsilon": 1 + math.log1p(4), "delta": 6 * math.exp(-4), "draws": 600}
+    shuffled_claim: dict[str, Any] = {"epsilon": batch, "delta": SHUFFLED_DELTA, "draws": 2000}
+    failures: dict[str, Any] = {"epsilon": 1 + math.log1p(4), "delta": 6 * math.exp(-4), "draws": 600}
     return [
         FalseClaim(
             "published matrix factorization, participation",

@@ -25,7 +25,7 @@ INPUTS: dict[str, Cells] = {
     "one": ONE,
     "all": EVERYBODY,
     "all but one": {cell: label for cell, label in EVERYBODY.items() if cell not in ONE},
-    "another": EVERYBODY | dict.fromkeys(ONE, "no"),
+    "another": {**EVERYBODY, **dict.fromkeys(ONE, "no")},
 }
 COLUMNS = ("task", "worker", "label")
 
@@ -48,7 +48,7 @@ def _delimited(path: Path, columns: Sequence[str], rows: Iterable[Sequence[Any]]
 
 
 def _plain(path: Path, cells: Cells) -> None:
-    _delimited(path, COLUMNS, [row.values() for row in _rows(cells)], "\t" if path.suffix == ".tsv" else ",")
+    _delimited(path, COLUMNS, [list(row.values()) for row in _rows(cells)], "\t" if path.suffix == ".tsv" else ",")
 
 
 def _with_null(path: Path, cells: Cells) -> None:

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from crowdveil import Categories, ChannelTable, HierarchicalDawidSkene, RandomizedResponse, Reports, Scale
 from crowdveil.channels.alphabet import Alphabet
 from crowdveil.channels.channel import Channel
-from crowdveil.design.channel_design import design_channel, normal_worker_model, one_coin_answer_given_truth
+from crowdveil.design.channel_design import design_channel, normal_worker_model, one_coin_confusion
 from crowdveil.inference.scores import metrics
 from crowdveil.mechanisms import DesignObjective
 from crowdveil.randomness import seeded
@@ -124,7 +124,7 @@ def label_run(answers: Reports, gold: dict[str, Any], epsilon: float, share: flo
     first, half = order[: count // 2], count // 2
     before = fitted(first, sent[:half], single)
     group, priors = posterior_groups(before.posterior)
-    model = one_coin_answer_given_truth(answers.alphabet.size, float(np.clip(before.workers.quality.mean(), 0.4, 0.95)))
+    model = one_coin_confusion(answers.alphabet.size, float(np.clip(before.workers.quality.mean(), 0.4, 0.95)))
     channels, own, usual = designs(objectives(answers.alphabet, priors, model), epsilon, plain)
     chosen = np.tile(1 + group, (len(workers), 1))
     chosen[answers.worker[first], answers.task[first]] = 0

@@ -4,7 +4,7 @@ The tasks of each set are those with a known truth and answers; its truths are t
 seeds draws 20, 50 and 100 gold tasks (at most half of the tasks), and the intervals for prevalences, accuracies of
 workers and the difference of the two workers with the most answers are compared with the values, and with Wilson's
 intervals from gold alone. The default method is fitted to the answers once, without gold. The pseudo-observations of
-`evaluation.prediction_powered` were chosen on these sets among four pairs. Needs the folder `CROWDVEIL_DATA`; some
+`quality.prediction_powered` were chosen on these sets among four pairs. Needs the folder `CROWDVEIL_DATA`; some
 minutes on one core. Writes `results/conclusions.csv` and prints its means.
 """
 

@@ -22,7 +22,7 @@ from crowdveil.answers import datasets
 from crowdveil.channels.guarantee import Participation
 from crowdveil.inference.scores import metrics
 from crowdveil.randomness import seeded
-from crowdveil.simulate import perturb
+from crowdveil.simulate import perturb_reports
 
 SETS = (
     *("bluebird", "snow_wsd", "snow_rte", "dog", "duchenne"),
@@ -92,7 +92,7 @@ def sample(name: str) -> tuple[Reports, dict[str, Any]]:
 
 def accuracies(answers: Reports, gold: dict[str, Any], mechanism: RandomizedResponse, seed: int) -> tuple[float, ...]:
     """Return the accuracies of a row, of one seed."""
-    reports, truths = perturb(answers, mechanism, seeded(seed)), np.array(list(gold.values()))
+    reports, truths = perturb_reports(answers, mechanism, seeded(seed)), np.array(list(gold.values()))
     names, channel = mechanism.alphabet.names, mechanism.channel()
     share = {label: float((truths == label).mean()) for label in names}
     rough = {label: max(round(share[label], 1), 0.05) for label in names}

@@ -25,7 +25,7 @@ from crowdveil import Categories, HierarchicalDawidSkene, MajorityVote, Randomiz
 from crowdveil.channels.guarantee import Participation
 from crowdveil.inference.scores import metrics
 from crowdveil.randomness import seeded
-from crowdveil.simulate import perturb
+from crowdveil.simulate import perturb_reports
 
 FIRST_SEED, SEEDS, SEEDS_OF_LARGE, LARGE = 100, 16, 4, 300_000
 """First seed, numbers of seeds, and the number of cells from which a set is large."""
@@ -171,7 +171,7 @@ def accuracies(
     answers: Reports, gold: dict[str, Any], mechanism: RandomizedResponse, oracle: Oracle, seed: int
 ) -> tuple[float, ...]:
     """Return the accuracies of default, vote, inferred constant and both oracles, of one seed."""
-    reports = perturb(answers, mechanism, seeded(seed))
+    reports = perturb_reports(answers, mechanism, seeded(seed))
     estimate = HierarchicalDawidSkene().fit(reports, channel=mechanism.channel())
     code = {name: index for index, name in enumerate(mechanism.alphabet.names)}
     index = {str(task): place for place, task in enumerate(answers.tasks)}

@@ -9,6 +9,7 @@ from experiments.papers.exhibit import Exhibit, Row, Size, Verdict
 
 from crowdveil.channels.rounding import format_bound
 
+COMMAND = "python -m experiments.papers"
 SHOWN_ROWS = 60
 """Largest number of rows on a page; the CSV file has all."""
 COLUMNS = ("parameter", "used", "swept", "effect")
@@ -44,7 +45,7 @@ def page_text(exhibit: Exhibit, size: Size, rows: Sequence[Row], verdict: Verdic
 
 def command(exhibit: Exhibit, size: Size) -> str:
     """Return the command line that makes the page."""
-    return f"crowdveil reproduce {exhibit.name}" + ("" if size == "default" else f" --{size}")
+    return f"{COMMAND} {exhibit.name}" + ("" if size == "default" else f" --{size}")
 
 
 def markdown_table(rows: Sequence[Row], columns: Sequence[str] | None = None) -> str:

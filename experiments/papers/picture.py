@@ -69,7 +69,7 @@ def _draw_lines(axes: Axes, picture: dict[str, Any], title: str, rows: list[Row]
             style = "none" if picture.get("points") else STYLES[place % 4]
             marker = "ox+."[place % 4] if picture.get("points") else "." if len(points) <= FEW else ""
             colour = f"C{picture['names'].index(name) if name else place}"
-            both = np.array(shown).T if shown else ([], [])
+            both: Any = np.array(shown).T if shown else ([], [])
             axes.plot(*both, linestyle=style, marker=marker, color=colour, label=text, ms=4)
     for place, (label, (column, *less)) in enumerate(picture.get("levels", {}).items(), start=1):
         level = np.mean([row[column] - sum(row[one] for one in less) for row in rows])

@@ -14,10 +14,9 @@ from experiments.figure_files import NO_PICTURES, drawn_svg, has_matplotlib
 from experiments.papers import EXHIBITS
 from experiments.papers.cache import default_cache, rows_of, store
 from experiments.papers.exhibit import PAPERS, Exhibit, Row, Size, Verdict, declared
-from experiments.papers.page import page_text
+from experiments.papers.page import COMMAND, page_text
 
 from crowdveil.answers import datasets
-from crowdveil.answers.published_sets import sentence_on_getting_datasets
 from crowdveil.channels.rounding import format_bound
 from crowdveil.errors import SettingsError
 from crowdveil.files.atomic_write import Outputs, write_outputs
@@ -25,7 +24,7 @@ from crowdveil.files.atomic_write import Outputs, write_outputs
 DIGITS = 6
 """Significant digits of the numbers in a table."""
 KIND = "exhibit"
-LIST_HINT = "crowdveil reproduce --list shows all."
+LIST_HINT = f"{COMMAND} --list shows all."
 Progress = Callable[[float, float | None], None]
 
 
@@ -145,7 +144,7 @@ def reproduce(
     _require_data(exhibit)
     folder = out or (None if size == "quick" else PAPERS / name.partition("/")[0] / "results")
     outputs = None if folder is None else _outputs(folder, name.partition("/")[2])
-    replaced = [] if outputs is None else outputs.check_and_list_replaced_files()
+    replaced = [] if outputs is None else outputs.check_replaced_files()
     rows = measured_rows(exhibit, size, cache or default_cache(), progress)
     verdict = exhibit.verdict(rows)
     if outputs is not None:
@@ -221,6 +220,14 @@ def _measured(exhibit: Exhibit, configuration: dict[str, Any]) -> list[Row]:
         if not set(row) <= set(exhibit.columns):
             raise SettingsError(f"a row of {exhibit.name} has the columns {exhibit.columns}", value=tuple(row))
     return [{name: row.get(name) for name in exhibit.columns} for row in rows]
+
+
+def sentence_on_getting_datasets(names: Sequence[str]) -> str:
+    """Return the sentence that says how missing sets are obtained."""
+    return (
+        f"'crowdveil data sources {' '.join(names)}' says where they are published and converts them; or set "
+        f"{datasets.VARIABLE} to the folder that has them."
+    )
 
 
 def _missing(exhibit: Exhibit) -> list[str]:

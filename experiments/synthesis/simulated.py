@@ -19,8 +19,8 @@ from experiments.synthesis.density_error import (
 from numpy.typing import NDArray
 
 from crowdveil.randomness import seeded
-from crowdveil.synthesis.discrete_noise import SENSITIVITY, epsilon_rounded_down_to_binary_fraction, noisy_counts
-from crowdveil.synthesis.original_claims import Claims, used_claims_in_unit_interval
+from crowdveil.synthesis.discrete_noise import SENSITIVITY, noisy_counts, round_epsilon_down
+from crowdveil.synthesis.original_claims import Claims, scaled_claims
 from crowdveil.synthesis.private.histogram import Histogram, bin_counts
 from crowdveil.synthesis.private.histogram_density import HistogramDensities
 from crowdveil.synthesis.private.pooled_shape import PooledShape
@@ -34,7 +34,8 @@ COLUMNS = ("claims", "epsilon", "plain histogram", "histogram", "pooled-shape", 
 
 def truth(points: Floats) -> Floats:
     """Return the true density."""
-    return sum(w * np.exp(-(((points - m) / s) ** 2) / 2) / (s * math.sqrt(2 * math.pi)) for w, m, s in PARTS)
+    parts = [w * np.exp(-(((points - m) / s) ** 2) / 2) / (s * math.sqrt(2 * math.pi)) for w, m, s in PARTS]
+    return np.sum(parts, axis=0)
 
 
 TRUTH = DensityCurve(truth, np.linspace(-8, 12, 401))
@@ -72,9 +73,9 @@ def steps_error(densities: HistogramDensities) -> float:
 def plain_histogram(claims: Claims, epsilon: float, seed: int) -> float:
     """Return the mean error of the simplest private histogram: 12 bins, noise, threshold at its scale, normalise."""
     rows = np.arange(len(claims.tasks))
-    exact = bin_counts(used_claims_in_unit_interval(claims, rows, np.ones(len(claims), dtype=bool)), 12)
-    counts, _ = noisy_counts(exact, epsilon_rounded_down_to_binary_fraction(epsilon), seeded(seed))
-    counts = np.where(counts > SENSITIVITY / epsilon_rounded_down_to_binary_fraction(epsilon), counts, 0.0)
+    exact = bin_counts(scaled_claims(claims, rows, np.ones(len(claims), dtype=bool)), 12)
+    counts, _ = noisy_counts(exact, round_epsilon_down(epsilon), seeded(seed))
+    counts = np.where(counts > float(SENSITIVITY / round_epsilon_down(epsilon)), counts, 0.0)
     counts[counts.sum(axis=1) == 0] = 1.0
     mass = counts / counts.sum(axis=1, keepdims=True)
     edge = np.zeros((len(rows), 1))

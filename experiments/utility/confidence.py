@@ -6,6 +6,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from experiments.rows import four_digits, read_rows, write_rows
@@ -57,7 +58,8 @@ def measured(kind: Kind, seeds: tuple[int, ...] = SEEDS) -> Iterator[Row]:
     for method in METHODS:
         found = np.array([_measures(crowd, infer(crowd.reports, method).estimate) for crowd in crowds])
         means, sums = found.mean(axis=0), found.sum(axis=0).round().astype(int).tolist()
-        yield Row(kind.family, kind.name, method, *means[:3].tolist(), *sums[3:9], float(means[9]) or None)
+        values: list[Any] = [kind.family, kind.name, method, *means[:3].tolist(), *sums[3:9], float(means[9]) or None]
+        yield Row(*values)
     constant = [(posterior_of(crowd, CONSTANT).argmax(axis=1) == crowd.truth).mean() for crowd in crowds]
     yield Row(kind.family, kind.name, CONSTANT, float(np.mean(constant)))
 

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from experiments.rows import write_rows
@@ -18,7 +18,7 @@ from crowdveil import Categories, DawidSkene, MajorityVote, OneCoin, OrdinalDawi
 from crowdveil.channels.guarantee import Participation
 from crowdveil.em.estimate import Estimate
 from crowdveil.randomness import seeded
-from crowdveil.simulate import categorical_crowd, perturb
+from crowdveil.simulate import categorical_crowd, perturb_reports
 
 RESULTS = Path(__file__).parent / "results" / "coverage_labels.csv"
 LEVEL, SEEDS = 0.9, 20
@@ -91,7 +91,7 @@ def figures(crowd: Crowd, method: Method, epsilon: float, participation: Partici
     channel, reports = None, crowd.answers
     if math.isfinite(epsilon):
         mechanism = RandomizedResponse(alphabet=reports.alphabet, epsilon=epsilon, participation=participation)
-        channel, reports = mechanism.channel(), perturb(reports, mechanism, seeded(1000 + seed))
+        channel, reports = mechanism.channel(), perturb_reports(reports, mechanism, seeded(1000 + seed))
     estimate, vote = method.fit(reports, channel=channel), MajorityVote().fit(reports, channel=channel)
     low, high = estimate.workers.ability_low, estimate.workers.ability_high
     assert low is not None
@@ -128,7 +128,9 @@ def rows() -> Iterator[Row]:
                 each = [figures(crowd, kind(tolerance=1e-4), *setting, seed) for seed, crowd in enumerate(crowds)]
                 held, width, truths, *errors = np.mean(each, axis=0).round(3).tolist()
                 spread = (np.std(each, axis=0, ddof=1) / math.sqrt(SEEDS)).round(3).tolist()
-                yield Row(kind.name, labels, *sizes, *setting, held, spread[0], width, truths, spread[2], *errors)
+                found = held, spread[0], width, truths, spread[2], *errors
+                values: list[Any] = [kind.name, labels, *sizes, *setting, *found]
+                yield Row(*values)
 
 
 if __name__ == "__main__":

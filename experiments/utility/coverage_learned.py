@@ -10,7 +10,7 @@ calls not identified. `python -m experiments.utility.coverage_learned` writes `r
 from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from experiments.rows import write_rows
@@ -19,7 +19,7 @@ from crowdveil import Gaussian, QuantizedResponse, RandomizedResponse, Scale
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.guarantee import Participation
 from crowdveil.design.channel_design import design_channel
-from crowdveil.estimators.gaussian.discretization import answer_probabilities_by_sigma_and_truth
+from crowdveil.estimators.gaussian.discretization import normal_answer_probabilities
 from crowdveil.mechanisms import DesignObjective, Laplace
 from crowdveil.randomness import seeded
 from crowdveil.simulate import numeric_crowd, perturb_cells
@@ -36,7 +36,7 @@ SIZES = {"40x40": (40, 40), "500x50": (500, 50), "2000x200": (2000, 200)}
 EPSILONS, SPARSITIES = (0.5, 1.0, 3.0), (0.2, 0.5, 0.9)
 SMALL, NOISY = ["500x50", "40x40"], ["randomized-response", "quantized-response"]
 KINDS = ["protected", "public"]
-PLAN = (
+PLAN: tuple[Any, ...] = (
     *product(["low"], SMALL, ["laplace"], KINDS, EPSILONS, SPARSITIES),
     *product(["low"], ["500x50"], ["laplace to 0"], ["protected"], EPSILONS, SPARSITIES),
     *product(["high", "uniform"], ["500x50"], ["laplace"], ["protected"], [1.0, 3.0], [0.5, 0.9]),
@@ -74,7 +74,7 @@ def channel_of(name: str, epsilon: float, participation: Participation) -> Chann
     """Return the channel of the mechanism of this name; quantized response has the cuts 3 and 6."""
     if name == "designed":
         truths = np.linspace(0, 9, 37)
-        answers = answer_probabilities_by_sigma_and_truth(truths, np.array([1.0]), SCALE.values, 1.0)
+        answers = normal_answer_probabilities(truths, np.array([1.0]), SCALE.values, 1.0)
         objective = DesignObjective(
             alphabet=SCALE, prior=np.full(37, 1 / 37), worker_model=answers, participation_rate=0.5
         )
@@ -83,7 +83,7 @@ def channel_of(name: str, epsilon: float, participation: Participation) -> Chann
         return RandomizedResponse(alphabet=SCALE, epsilon=epsilon, participation=participation).channel()
     if name == "quantized-response":
         return QuantizedResponse(alphabet=SCALE, epsilon=epsilon, participation=participation, cuts=(3, 6)).channel()
-    null_value = 0.0 if name == "laplace to 0" else "uniform"
+    null_value: float | Literal["uniform"] = 0.0 if name == "laplace to 0" else "uniform"
     return Laplace(alphabet=SCALE, epsilon=epsilon, participation=participation, null_value=null_value).channel()
 
 

@@ -98,7 +98,7 @@ def replay(name: str) -> Iterable[Row]:
     answers = answers_of(name, data)
     with (RESULTS / "real_sets.csv").open(encoding="utf-8") as stream:
         measured = [line for line in csv.DictReader(stream) if line["set"] == name]
-    with_gold = np.flatnonzero(np.isin(answers.tasks.astype(str), list(data.gold)))
+    with_gold = np.flatnonzero(np.isin(np.asarray(answers.tasks).astype(str), list(data.gold)))
     for seed in SEEDS:
         part = of_tasks(answers, np.sort(seeded(seed).generator.permutation(with_gold)[:TASKS]))
         for gold in (data.gold, None):
@@ -158,7 +158,7 @@ def coverage(found: Iterable[Row], sets: Iterable[ReplayedSet], gold: str, level
     for row in chosen:
         others = tuple(one for one in known if one.name != row.set)
         model = SharedMistakes(pilot=row.pilot, relative=row.pilot_planned, sets=others)
-        error, low, high = model.expected_error_with_interval_ends(row.planned, row.tasks, level)
+        error, low, high = model.expected_error_interval(row.planned, row.tasks, level)
         inside += low <= row.measured <= high
         widths.append(high - low)
         errors.append(row.measured - error)

@@ -19,13 +19,13 @@ from crowdveil import Categories, DawidSkene, Gaussian, RandomizedResponse, Repo
 from crowdveil.answers.datasets import Dataset, load
 from crowdveil.channels.guarantee import Participation
 from crowdveil.comparison.demo.crowds_and_trials import every_nth_task
-from crowdveil.design.channel_design import normal_worker_model, one_coin_answer_given_truth
+from crowdveil.design.channel_design import normal_worker_model, one_coin_confusion
 from crowdveil.inference.scores.metrics import score
 from crowdveil.mechanisms import DesignObjective
-from crowdveil.planning import Campaign, LabelCrowd, NumberCrowd, beta_abilities, predict_campaign_error
+from crowdveil.planning import LabelCrowd, NumberCrowd, PlannedCampaign, beta_abilities, predict_campaign_error
 from crowdveil.planning.population import AssumedCrowd
 from crowdveil.randomness import seeded
-from crowdveil.simulate import perturb
+from crowdveil.simulate import perturb_reports
 
 ABILITY, DEVIATIONS = 0.75, (0.1, 0.5)
 """Defaults of `crowdveil plan`: mean ability; deviations as shares of the range."""
@@ -92,7 +92,7 @@ def answers_of(name: str, data: Dataset) -> Reports:
     return replace(data.answers, alphabet=replace(alphabet, ordered=data.kind == "ordinal"))
 
 
-def campaign_of(answers: Reports, participation: Participation) -> Campaign:
+def campaign_of(answers: Reports, participation: Participation) -> PlannedCampaign:
     """Return the campaign of a set with the defaults of `crowdveil plan`."""
     alphabet = answers.alphabet
     crowd: AssumedCrowd
@@ -102,7 +102,7 @@ def campaign_of(answers: Reports, participation: Participation) -> Campaign:
         crowd, table = NumberCrowd(alphabet=alphabet, prior=prior, sigmas=sigmas), normal_worker_model(alphabet, sigmas)
     else:
         crowd = LabelCrowd(alphabet=alphabet, prior=prior, abilities=beta_abilities(ABILITY))
-        table = one_coin_answer_given_truth(alphabet.size, ABILITY)
+        table = one_coin_confusion(alphabet.size, ABILITY)
     tasks, workers = len(answers.tasks), len(answers.workers)
     objective = DesignObjective(
         alphabet=alphabet,
@@ -111,15 +111,15 @@ def campaign_of(answers: Reports, participation: Participation) -> Campaign:
         participation_rate=len(answers) / (tasks * workers),
         participation=participation,
     )
-    return Campaign(objective=objective, crowd=crowd, tasks=tasks, workers=workers)
+    return PlannedCampaign(objective=objective, crowd=crowd, tasks=tasks, workers=workers)
 
 
-def measured(campaign: Campaign, answers: Reports, data: Dataset, epsilon: float) -> tuple[float, float, int]:
+def measured(campaign: PlannedCampaign, answers: Reports, data: Dataset, epsilon: float) -> tuple[float, float, int]:
     """Return the mean error over the seeds, that of the best constant, and the number of gold tasks."""
     found = []
     for seed in SEEDS[:1] if math.isinf(epsilon) else SEEDS:
         mechanism = mechanism_of(campaign, epsilon)
-        reports = answers if mechanism is None else perturb(answers, mechanism, seeded(seed))
+        reports = answers if mechanism is None else perturb_reports(answers, mechanism, seeded(seed))
         channel = None if mechanism is None else mechanism.channel()
         estimator = Gaussian() if isinstance(campaign.crowd, NumberCrowd) else DawidSkene()
         estimate = estimator.fit(reports, channel=channel, prior=campaign.prior)
@@ -127,7 +127,7 @@ def measured(campaign: Campaign, answers: Reports, data: Dataset, epsilon: float
     return float(np.mean([one.error for one in found])), found[0].baseline, found[0].scored
 
 
-def mechanism_of(campaign: Campaign, epsilon: float) -> RandomizedResponse | None:
+def mechanism_of(campaign: PlannedCampaign, epsilon: float) -> RandomizedResponse | None:
     """Return the mechanism; None for unprotected answers."""
     if math.isinf(epsilon):
         return None

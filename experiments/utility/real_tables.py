@@ -42,7 +42,7 @@ from crowdveil.estimators.gaussian.discretization import normal_log_prior
 from crowdveil.inference.scores.metrics import score
 from crowdveil.privacy.accounting import account_channel_table
 from crowdveil.randomness import seeded
-from crowdveil.simulate import perturb_cells, simulated_assignment_covering_answers
+from crowdveil.simulate import perturb_cells, simulated_assignment
 
 RESULTS = Path(__file__).parent / "results" / "real_tables.csv"
 PICTURE = Path(__file__).parents[2] / "docs" / "pictures" / "truth-per-epsilon-real.svg"
@@ -104,7 +104,7 @@ def settings(answers: Reports, epsilon: float) -> Iterator[tuple[str, Channel | 
     yield "cuts dealt", ChannelTable.by_worker(cuts, dealt), None
     per_task = max(2 * round(len(answers) / len(answers.tasks)), int(answers.per_task.max()))
     if per_task < crowd:  # else everyone is asked everything: the full campaign
-        yield "k-RR, assigned", response, simulated_assignment_covering_answers(answers, per_task, seeded(1))
+        yield "k-RR, assigned", response, simulated_assignment(answers, per_task, seeded(1))
     public = RandomizedResponse(alphabet=alphabet, epsilon=epsilon, participation="public")
     yield "k-RR, participation public", public.channel(), None
 
@@ -123,8 +123,8 @@ def methods(answers: Reports) -> tuple[list[Estimator[Any, Any]], Estimator[Any,
     scale = answers.alphabet
     if isinstance(scale, Scale):
         return [Gaussian(tolerance=scale.range / 1000)], WeightedMean()
-    aware = [OneCoin(tolerance=1e-4), DawidSkene(tolerance=1e-4), OrdinalDawidSkene(tolerance=1e-3)]
-    return aware, WeightedVote(max_steps=50, tolerance=1e-3)
+    one, each, ordinal = OneCoin(tolerance=1e-4), DawidSkene(tolerance=1e-4), OrdinalDawidSkene(tolerance=1e-3)
+    return [one, each, ordinal], WeightedVote(max_steps=50, tolerance=1e-3)
 
 
 def measured(name: str) -> Iterator[Row]:
@@ -134,7 +134,7 @@ def measured(name: str) -> Iterator[Row]:
 
     def row(estimator: Estimator[Any, Any], reports: Reports, shown: dict[str, Any], **read: Any) -> Row:
         found = score(estimator.fit(reports, **read), gold, error="mae" if name in SCALES else "error_rate")
-        errors = {"error": found.error, "correlation": found.correlation, "constant": found.baseline}
+        errors: dict[str, Any] = {"error": found.error, "correlation": found.correlation, "constant": found.baseline}
         return Row(data=name, method=estimator.name, **errors, **shown)
 
     clean = {"mechanism": UNPROTECTED, "epsilon": np.inf, "seed": 0, "exact_cell": 0.0, "exact_worker": 0.0}

@@ -11,7 +11,7 @@ import numpy as np
 from crowdveil import Gaussian, QuantizedResponse, Scale
 from crowdveil.channels.channel import Channel
 from crowdveil.design.channel_design import design_channel
-from crowdveil.estimators.gaussian.discretization import answer_probabilities_by_sigma_and_truth
+from crowdveil.estimators.gaussian.discretization import normal_answer_probabilities
 from crowdveil.estimators.gaussian.estimator import fit_known
 from crowdveil.mechanisms import DesignObjective
 from crowdveil.randomness import seeded
@@ -38,7 +38,7 @@ def objective(participation_rate: float) -> DesignObjective:
     """Return what is publicly known: truths N(0, 1), two kinds of workers, and how often they answer."""
     truths = np.arange(-4.0, 4.01, 0.25)
     prior = np.exp(-0.5 * truths**2)
-    answers = answer_probabilities_by_sigma_and_truth(truths, np.array(SIGMAS), SCALE.values, 1.0)
+    answers = normal_answer_probabilities(truths, np.array(SIGMAS), SCALE.values, 1.0)
     return DesignObjective(
         alphabet=SCALE, prior=prior / prior.sum(), worker_model=answers, participation_rate=participation_rate
     )

@@ -50,8 +50,8 @@ def some_answers(reports: Reports, tasks: np.ndarray, most: int | None, rng: np.
         task = np.asarray(reports.task)[order]
         place = np.arange(len(task)) - np.searchsorted(task, task)
         kept = np.sort(order[place < most])
-    columns = (np.asarray(column)[kept] for column in (reports.task, reports.worker, reports.value))
-    return Reports(*columns, reports.tasks, reports.workers, reports.alphabet)
+    task, worker, value = (np.asarray(column)[kept] for column in (reports.task, reports.worker, reports.value))
+    return Reports(task, worker, value, reports.tasks, reports.workers, reports.alphabet)
 
 
 def histories(estimate: Estimate, rng: np.random.Generator) -> Iterator[tuple[str, Any]]:

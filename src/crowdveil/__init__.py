@@ -41,15 +41,21 @@ if TYPE_CHECKING:
     from crowdveil.mechanisms import RandomizedResponse as RandomizedResponse
     from crowdveil.mechanisms import TwoLayer as TwoLayer
     from crowdveil.planning.plan_function import plan as plan
+    from crowdveil.planning.share_plan import plan_share as plan_share
     from crowdveil.quality.frames import agreement as agreement
     from crowdveil.quality.frames import conclude as conclude
     from crowdveil.quality.frames import draw_gold as draw_gold
     from crowdveil.quality.frames import next_answers as next_answers
     from crowdveil.quality.frames import review as review
+    from crowdveil.quality.shares.joint import joint_share as joint_share
+    from crowdveil.quality.shares.regression import share_regression as share_regression
+    from crowdveil.quality.shares.result import Shares as Shares
+    from crowdveil.quality.shares.share_function import share as share
     from crowdveil.randomness import seeded as seeded
     from crowdveil.simulate.frames import perturb as perturb
 
     __version__: str
+    __all__: list[str]
 else:
     __all__ = sorted((*PUBLIC_MODULES, "__version__"))
 

@@ -72,7 +72,7 @@ class _FileRefused(ValueError):
     kind: str
 
     def __init__(self, defect: str, detail: str, *, hint: str = "") -> None:
-        self.rule, self.hint = detail, hint or "Correct it, or get the file again from whoever made it."
+        self.rule, self.hint = detail, hint or "Correct it, or get the file again from its author."
         self.defect, self.detail = defect, detail
         super().__init__(f"{self.kind} refused ({defect}): {detail} {self.hint}")
 
@@ -100,7 +100,7 @@ class ClaimError(CrowdveilError, ValueError):
 
     def __init__(self, source: str, false: tuple[str, ...], claims: list[dict[str, Any]]) -> None:
         self.rule, self.value, self.claims = "every claim of the file must hold", source, claims
-        self.hint = "Do not rely on the file: get it again from whoever made it."
+        self.hint = "Do not rely on the file: get it again from its author."
         super().__init__(f"{source}: it is false that: {' '.join(false)} {self.hint}")
 
 
@@ -109,7 +109,7 @@ class DeviceError(CrowdveilError):
 
     def __init__(self, defect: str, sentence: str) -> None:
         self.rule, self.defect = sentence, defect
-        self.hint = "Ask whoever invited you, and send nothing until it is clear."
+        self.hint = "Ask the person who invited you, and send nothing until this is clear."
         super().__init__(sentence)
 
 
@@ -256,7 +256,7 @@ MEMORY_ERROR_TEXTS = (
 """Parts of messages of other exception classes that mean missing address space."""
 
 
-def memory_shortage_error_or_none(error: BaseException) -> MemoryShortageError | None:
+def memory_shortage_error(error: BaseException) -> MemoryShortageError | None:
     """Return a MemoryShortageError if `error` was caused by missing memory or address space; else None."""
     message = str(error).strip().rstrip(".")
     lacking = isinstance(error, MemoryError) or any(text in message.lower() for text in MEMORY_ERROR_TEXTS)

@@ -93,7 +93,7 @@ class LazyClasses(Mapping[str, type[Any]]):
         return len(self._entries)
 
 
-def entries_by_command_line_name(*entries: Registered) -> Mapping[str, Registered]:
+def entries_by_name(*entries: Registered) -> Mapping[str, Registered]:
     """Return the entries by their name on the command line, in this order."""
     return {entry.name: entry for entry in entries}
 
@@ -105,7 +105,7 @@ NUMBERS = Capabilities(kind="numeric", uses_prior=False)
 NUMBERS_BY_CHANNEL = Capabilities(kind="numeric", reads_channel=True, reads_label_blocks=True, needs_alphabet=True)
 """What most methods of a kind have: for labels, votes without a prior, and numbers; through a channel or as answers."""
 
-ESTIMATOR_ENTRIES: Mapping[str, EstimatorEntry] = entries_by_command_line_name(
+ESTIMATOR_ENTRIES: Mapping[str, EstimatorEntry] = entries_by_name(
     EstimatorEntry(
         "majority-vote", "estimators.majority_vote", "MajorityVote", replace(LABELS_BY_CHANNEL, iterative=False)
     ),
@@ -167,7 +167,7 @@ ESTIMATOR_ENTRIES: Mapping[str, EstimatorEntry] = entries_by_command_line_name(
 SUMS_ESTIMATOR = Entry("factorization-mean", "estimators.factorization_mean", "FactorizationMean")
 """Estimator of the sums of matrix factorization, which hold no single reports."""
 
-MECHANISM_ENTRIES: Mapping[str, MechanismEntry] = entries_by_command_line_name(
+MECHANISM_ENTRIES: Mapping[str, MechanismEntry] = entries_by_name(
     MechanismEntry("laplace", "mechanisms.laplace", "Laplace", ("null_value",)),
     MechanismEntry("randomized-response", "mechanisms.randomized_response", "RandomizedResponse"),
     MechanismEntry("one-layer", "mechanisms.randomized_response", "OneLayer"),
@@ -187,7 +187,7 @@ MECHANISM_ENTRIES: Mapping[str, MechanismEntry] = entries_by_command_line_name(
 )
 """Mechanisms, in the order of help texts."""
 
-ENGINE_ENTRIES: Mapping[str, Entry] = entries_by_command_line_name(
+ENGINE_ENTRIES: Mapping[str, Entry] = entries_by_name(
     Entry("threads", "em.engines.executor", "Threads"),
     Entry("dask", "em.engines.dask", "Dask"),
 )
@@ -227,10 +227,15 @@ PUBLIC_MODULES: Mapping[str, str] = {
     "next_answers": "quality.frames",
     "perturb": "simulate.frames",
     "plan": "planning.plan_function",
+    "plan_share": "planning.share_plan",
     "rank": "inference.ranking.rank",
     "Ranking": "inference.ranking.ranking",
     "review": "quality.frames",
     "seeded": "randomness",
+    "joint_share": "quality.shares.joint",
+    "share": "quality.shares.share_function",
+    "share_regression": "quality.shares.regression",
+    "Shares": "quality.shares.result",
 } | {
     entry.class_name: entry.module
     for entry in (

@@ -12,7 +12,7 @@ from crowdveil.inference.infer import infer
 from crowdveil.inference.scores import metrics
 from crowdveil.inference.scores.gold_errors import align_gold, gold_codes, tied_label_weights
 from crowdveil.randomness import seeded
-from crowdveil.simulate import perturb
+from crowdveil.simulate import perturb_reports
 from tests.real_data import load_or_skip
 
 TABLE = {
@@ -132,7 +132,7 @@ def test_intervals_of_abilities_hold_behind_noise(epsilon: float) -> None:
         answers = load_or_skip(name).answers
         assert answers.alphabet is not None
         mechanism = RandomizedResponse(alphabet=answers.alphabet, epsilon=epsilon, participation="public")
-        reports = perturb(answers, mechanism, seeded(0))
+        reports = perturb_reports(answers, mechanism, seeded(0))
         found.append(covered(name, HierarchicalDawidSkene().fit(reports, channel=mechanism.channel())))
 
     assert 0.85 <= np.mean(found) <= 0.96

@@ -15,7 +15,7 @@ from crowdveil.answers.reports import Reports
 from crowdveil.estimators import WeightedVote
 from crowdveil.inference.scores import metrics
 from crowdveil.randomness import seeded
-from crowdveil.simulate import perturb
+from crowdveil.simulate import perturb_reports
 from tests.real_data import load_or_skip
 
 CONSTANT = 0.427
@@ -49,7 +49,7 @@ def mechanism(epsilon: float) -> RandomizedResponse:
 
 def reports(epsilon: float, seed: int) -> Reports:
     """Return what all devices would have sent."""
-    return perturb(load_or_skip("adult2").answers, mechanism(epsilon), seeded(seed))
+    return perturb_reports(load_or_skip("adult2").answers, mechanism(epsilon), seeded(seed))
 
 
 def mean_error(epsilon: float, seeds: int, prior: dict[str, float] | None = None) -> float:

@@ -23,21 +23,21 @@ from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.inference.infer import infer
 from crowdveil.mechanisms import RandomizedResponse
 from crowdveil.randomness import secure, seeded
-from crowdveil.simulate import categorical_crowd, perturb, perturb_cells
+from crowdveil.simulate import categorical_crowd, perturb_cells, perturb_reports
 from crowdveil.simulate.channel_assignment import ChannelAssignment
 from crowdveil.simulate.perturbed_collection import perturb_collection
-from crowdveil.storage.crowd import Crowd, crowd_of_reports, read_crowd
+from crowdveil.storage.crowd import CrowdRecord, crowd_of_reports, read_crowd
 from crowdveil.storage.perturbed_collection import write_collection
 from crowdveil.storage.write_collection import write_reports
 
 LABELS = Categories(("no", "yes"))
-NAMES = {"tasks": ["a", "b"], "workers": ["u", "v"]}
+NAMES: dict[str, Any] = {"tasks": ["a", "b"], "workers": ["u", "v"]}
 MECHANISM = RandomizedResponse(alphabet=LABELS, epsilon=1.0)
 
 
 def answers(*given: str, duplicates: str = "error") -> Reports:
     """Return three answers, read with some of the lists."""
-    lists = {**NAMES, "alphabet": LABELS}
+    lists: dict[str, Any] = {**NAMES, "alphabet": LABELS}
     columns = ["a", "a", "b"], ["u", "v", "v"], ["no", "yes", "no"]
     chosen = {name: lists[name] for name in given}
     return Reports.from_arrays(*columns, duplicates=duplicates, **chosen)  # type: ignore[arg-type]
@@ -49,8 +49,8 @@ def test_reading_says_which_lists_were_given(given: tuple[str, ...], tmp_path: P
     wanted = {"labels" if name == "alphabet" else name for name in given}
     path = tmp_path / "answers.csv"
     path.write_text("task,worker,label\na,u,no\na,v,yes\nb,v,no\nb,v,no\n")
-    lists = {**NAMES, "alphabet": LABELS}
-    read = Reports.from_csv(path, duplicates="first", **{name: lists[name] for name in given})  # type: ignore[arg-type]
+    lists: dict[str, Any] = {**NAMES, "alphabet": LABELS}
+    read = Reports.from_csv(path, duplicates="first", **{name: lists[name] for name in given})
 
     assert Asked(stated=frozenset(wanted)) == answers(*given).asked  # type: ignore[arg-type]
     assert answers(*given).asked == answers(*given, duplicates="all").asked == read.asked
@@ -58,7 +58,7 @@ def test_reading_says_which_lists_were_given(given: tuple[str, ...], tmp_path: P
 
 def test_what_does_not_say_so_is_not_public(tmp_path: Path) -> None:
     """Constructed reports name all that were asked, which were not stated; of opened folders nothing is known."""
-    made = Reports([0], [0], [0], np.array(["a"]), np.array(["u"]), LABELS)  # type: ignore[arg-type]
+    made = Reports([0], [0], [0], np.array(["a"]), np.array(["u"]), LABELS)
     made.with_asked(STATED).save(tmp_path)
 
     assert (LISTED, frozenset()) == (made.asked, made.asked.stated)
@@ -73,8 +73,8 @@ def test_what_is_sent_has_the_lists_of_the_answers() -> None:
     channel = MECHANISM.channel()
     asked = Assignment.from_arrays(["a", "a", "b"], ["u", "v", "v"])
     sent = [
-        perturb(held, MECHANISM, secure()),
-        perturb(held, MECHANISM, seeded(1)),
+        perturb_reports(held, MECHANISM, secure()),
+        perturb_reports(held, MECHANISM, seeded(1)),
         perturb_cells(held, channel, seeded(1)),
         perturb_cells(held, channel, seeded(1), assignment=asked),
     ]
@@ -153,10 +153,10 @@ def test_a_frame_of_reports_with_null_needs_its_lists() -> None:
     frame = {"task": ["a", "a", "b"], "worker": ["u", "v", "v"], "label": ["no", "yes", "no"]}
     channel = MECHANISM.channel()
 
-    assert ["a", "b"] == aggregate(frame, channel=channel, **NAMES)["task"]  # type: ignore[arg-type]
+    assert ["a", "b"] == aggregate(frame, channel=channel, **NAMES)["task"]
     for given in ({}, {"tasks": NAMES["tasks"]}, {"workers": NAMES["workers"]}):
         with pytest.raises(ReportsError, match="need the lists of all tasks and workers"):
-            aggregate(frame, channel=channel, **given)  # type: ignore[arg-type]
+            aggregate(frame, channel=channel, **given)
 
 
 @pytest.mark.parametrize("missing", LISTS)
@@ -177,7 +177,7 @@ def test_the_library_refuses_what_the_command_refuses(missing: ListName, tmp_pat
     assert {missing} == set(LISTS) - read_crowd(tmp_path / "crowd.json").asked.stated
 
 
-def crowd_of(reports: Reports, guarantee: Guarantee, **facts: Any) -> Crowd:
+def crowd_of(reports: Reports, guarantee: Guarantee, **facts: Any) -> CrowdRecord:
     """Describe reports of a mechanism."""
     return crowd_of_reports(reports, mechanism="mine", description="mine", guarantee=guarantee, **facts)
 

@@ -54,9 +54,9 @@ def test_cells_are_put_into_other_lists() -> None:
     """Aligned cells count task-major in the other lists' order; a name they lack is refused."""
     assignment = Assignment.from_arrays(["t", "u"], ["a", "b"])
 
-    assert [1, 4] == assignment.cells_in_codes_of_lists(np.array(["u", "x", "t"]), np.array(["a", "b"])).tolist()
+    assert [1, 4] == assignment.recoded_cells(np.array(["u", "x", "t"]), np.array(["a", "b"])).tolist()
     with pytest.raises(ReportsError, match=r"every assigned worker must be listed.*b"):
-        assignment.cells_in_codes_of_lists(np.array(["t", "u"]), np.array(["a"]))
+        assignment.recoded_cells(np.array(["t", "u"]), np.array(["a"]))
 
 
 @given(budget=st.floats(0.5, 30), epsilon=st.floats(0.1, 5), tasks=st.integers(1, 60), workers=st.integers(1, 60))
@@ -95,8 +95,8 @@ def test_gold_tasks_are_mixed_in_evenly(workers: int, gold: int, others: int, da
 @pytest.mark.parametrize(
     ("gold", "per_worker", "rule"),
     [
-        (["x"], 1, "gold tasks are listed among the tasks"),
-        (["t", "t"], 1, "a gold task is named once"),
+        (["x"], 1, "gold tasks must be in the list of tasks"),
+        (["t", "t"], 1, "each gold task must be named once"),
         (["t"], 2, r"gold tasks per worker must be in 1\.\.1"),
         (["t", "u"], 1, "some tasks must not be gold"),
     ],

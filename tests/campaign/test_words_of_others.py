@@ -13,7 +13,7 @@ from crowdveil.cli import main
 from crowdveil.display.quotes import quoted
 from crowdveil.privacy.statement import statement_sentences
 from crowdveil.standalone import device as one_file
-from crowdveil.standalone.checks import Claims, Refused, check_certificate, digest
+from crowdveil.standalone.checks import ClaimLog, Refused, check_certificate, digest
 from crowdveil.standalone.device import Device
 from crowdveil.standalone.verification import verify
 from tests.campaign.builders import BuiltCampaign
@@ -117,7 +117,7 @@ def test_a_false_claim_quotes_what_was_found(tmp_path: Path) -> None:
         done = run("verify", tmp_path / "certificate.json")
 
         with pytest.raises(Refused) as refusal:
-            check_certificate(json.loads(data), Claims())
+            check_certificate(json.loads(data), ClaimLog())
         assert MARK not in refusal.value.name
         assert MARK in found
         assert MARK not in outside_quotes(found)

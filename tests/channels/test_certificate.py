@@ -7,6 +7,7 @@ from dataclasses import replace
 from decimal import Context, Decimal
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import example, given
@@ -21,7 +22,7 @@ from crowdveil.channels.rounding import (
     format_delta,
     format_odds,
     format_three_decimals,
-    lower_of_binary_and_decimal,
+    lower_exact_value,
     sum_rounded_up,
 )
 from crowdveil.errors import CertificateError
@@ -133,7 +134,7 @@ def test_the_longest_name_and_every_mark_are_read_again(addition):
 @given(st.integers(0, 1), st.integers(0, 1), st.integers(1, 1000))
 def test_a_shifted_count_cannot_pass(row, column, amount):
     """Moving counts inside a row, resealed, is refused unless the table still keeps the claim."""
-    changed = copy.deepcopy(certificate())
+    changed: dict[str, Any] = copy.deepcopy(certificate())
     rows = changed["rows"]
     rows[row][column] += amount
     rows[row][1 - column] -= amount
@@ -221,12 +222,12 @@ def test_a_float_states_at_least_the_exact_number(exact):
 @example([(0.7, 7), (1.1, 10)])
 def test_a_sum_is_rounded_up_once(terms):
     """A sum of losses is the exact sum of what the floats state, rounded up to a float."""
-    exact = sum((lower_of_binary_and_decimal(value) * count for value, count in terms), Fraction(0))
+    exact = sum((lower_exact_value(value) * count for value, count in terms), Fraction(0))
 
     found = sum_rounded_up(terms)
 
-    assert lower_of_binary_and_decimal(found) >= exact
-    assert exact == 0 or lower_of_binary_and_decimal(math.nextafter(found, -math.inf)) < exact
+    assert lower_exact_value(found) >= exact
+    assert exact == 0 or lower_exact_value(math.nextafter(found, -math.inf)) < exact
 
 
 def test_whole_sums_are_whole():

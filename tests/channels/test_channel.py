@@ -10,7 +10,6 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from crowdveil import randomness
 from crowdveil.channels import channel as channel_module
 from crowdveil.channels.alphabet import NULL, Categories, Scale
 from crowdveil.channels.channel import DENOMINATOR, Channel, exp_rounded_down, retained_share
@@ -201,7 +200,7 @@ def test_reports_of_different_cells_are_independent():
 def test_sampling_reads_six_bytes_per_cell_whatever_the_answer(monkeypatch, answer):
     """The amount of randomness read does not depend on the answer or on the report."""
     read: list[int] = []
-    monkeypatch.setattr(randomness.os, "urandom", lambda size: read.append(size) or b"\xab" * size)
+    monkeypatch.setattr("os.urandom", lambda size: read.append(size) or b"\xab" * size)
 
     RATINGS.sample(np.full(1000, answer), secure())
 

@@ -9,11 +9,12 @@ import pytest
 
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.channels.channel import Channel
-from crowdveil.channels.channel_table import MAX_CHANNELS, TABLE_FORMAT, ChannelTable, is_channel_table, table_by_task
+from crowdveil.channels.channel_table import ChannelTable, is_channel_table, table_by_task
 from crowdveil.errors import CertificateError, SettingsError
 from crowdveil.mechanisms import QuantizedResponse, RandomizedResponse
 from crowdveil.randomness import seeded
-from crowdveil.standalone.checks import digest
+from crowdveil.standalone.checks import MAX_CHANNELS, digest
+from crowdveil.standalone.verification import TABLE_FORMAT
 from tests.chi_square import chi_square_p_value
 
 SCALE = Scale(0, 4)

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from crowdveil import cli
-from crowdveil.answers.write_reports import reports_table_in_task_order, write_table
+from crowdveil.answers.write_reports import ordered_reports_table, write_table
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.cli import main
 from crowdveil.cli.display import error_document, error_line
@@ -33,7 +33,7 @@ def written(folder: str | Path) -> set[str]:
 
 def write_crowd(folder: Path, crowd: Crowd, stem: str) -> None:
     """Write `<stem>.csv` with the answers and `<stem>-gold.csv` with the truths."""
-    table = reports_table_in_task_order(crowd.answers)
+    table = ordered_reports_table(crowd.answers)
     with open(folder / f"{stem}.csv", "wb") as stream:
         write_table(stream, table)
     rows = "".join(f"{task},{truth}\n" for task, truth in crowd.gold.items())

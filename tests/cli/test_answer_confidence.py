@@ -130,17 +130,17 @@ def test_what_does_not_go_with_confidences_is_refused(run: Run, refusal: Refusal
     write_label_studio("export.json", "choices", [{"a": ["x"], "b": ["y"]}])
     run("data", "encode", "answers.csv", "--out", "blocks")
     for words, text in (
-        (("sent/reports.csv", "--accept-edited"), "no guarantee covers them"),
-        (("sent/reports.csv", "--accept-edited", "--no-certificate"), "no guarantee covers them"),
-        (("answers.csv", "--certificate", "sent/certificate.json", *lists), "no guarantee covers them"),
+        (("sent/reports.csv", "--accept-edited"), "no guarantee covers"),
+        (("sent/reports.csv", "--accept-edited", "--no-certificate"), "no guarantee covers"),
+        (("answers.csv", "--certificate", "sent/certificate.json", *lists), "no guarantee covers"),
         (("dataset:bluebird",), "a table of answers"),
         (("export.json",), "a table of answers"),
         (("blocks",), "a table of answers"),
         (("answers.csv", "--truths", "bad,good"), "labels of their own"),
         (("answers.csv", "--method", "majority-vote"), "hierarchical-dawid-skene"),
         (("answers.csv", "--history", "history.csv"), "a history"),
-        (("answers.csv", "--save-fit", "saved.fit"), "not saved"),
-        (("answers.csv", "--duplicates", "all"), "not kept"),
+        (("answers.csv", "--save-fit", "saved.fit"), "cannot be saved"),
+        (("answers.csv", "--duplicates", "all"), "cannot be kept"),
     ):
         assert text in refusal("infer", *words, "--weight", "sure", "--out", "found"), words
     assert not Path("found").exists()

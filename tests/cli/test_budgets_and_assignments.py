@@ -200,7 +200,7 @@ def test_workers_choose_their_own_epsilon(run: Run, run_json: RunJson) -> None:
     workers = sorted({row["worker"] for row in rows("labels.csv")})
     write("own.csv", "worker,epsilon", *(f"{name},{1 + k % 2}" for k, name in enumerate(workers)))
 
-    words = ("perturb", "labels.csv", *ASSIGNED_RESPONSE, "--channels", "own.csv", "--out", "sent")
+    words: tuple[object, ...] = ("perturb", "labels.csv", *ASSIGNED_RESPONSE, "--channels", "own.csv", "--out", "sent")
     data, shown = run_json(*words), run(*words, "--replace").stdout
     table = ChannelTable.from_certificate(Path("sent/certificate.json").read_bytes())
 
@@ -247,7 +247,15 @@ def test_a_file_of_channels_that_cannot_be_used_is_refused(
 ) -> None:
     """What is wrong is said in one line; nothing is sent."""
     write("channels.csv", *lines)
-    words = ("perturb", "labels.csv", *ASSIGNED_RESPONSE, "--channels", "channels.csv", "--out", "sent")
+    words: tuple[object, ...] = (
+        "perturb",
+        "labels.csv",
+        *ASSIGNED_RESPONSE,
+        "--channels",
+        "channels.csv",
+        "--out",
+        "sent",
+    )
 
     if lines[0] == "worker,cuts":
         words = (*CUTS, "--cuts", "1", "--cuts", "3", "--channels", "channels.csv", "--out", "sent")

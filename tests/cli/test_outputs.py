@@ -186,7 +186,7 @@ def test_long_work_does_not_begin_for_an_output_that_is_refused(
     words: tuple[object, ...], name: str, refusal: Refusal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A foreign file under the name of an output is found before the work, and stays."""
-    for work in ("crowdveil.planning.plan", "crowdveil.comparison.demo.crowds_and_trials.demo_crowds"):
+    for work in ("crowdveil.planning.plan_campaign", "crowdveil.comparison.demo.crowds_and_trials.demo_crowds"):
         monkeypatch.setattr(work, lambda *_, **__: pytest.fail("the work was begun"))
     Path("out").mkdir()
     Path("out", name).write_text("mine")
@@ -270,7 +270,7 @@ def test_tables_of_other_reports_are_named(folder: Path, run: Run, run_json: Run
     Path("fewer.csv").write_text("\n".join(lines[:-1]) + "\n", "utf-8")
 
     assert "shares.csv" not in " ".join(run_json("infer", "labels.csv", *words, "--method", "mace")["warnings"])
-    assert "found/shares.csv: of earlier truths or reports" in " ".join(
+    assert "found/shares.csv: these belong to earlier truths or reports" in " ".join(
         run_json("infer", "fewer.csv", *words)["warnings"]
     )
 
@@ -283,7 +283,9 @@ def test_new_reports_name_the_results_of_earlier_ones(folder: Path, run: Run, ru
     run("report", "found")
 
     warned = run_json(*words, "--labels", "no,yes,maybe", "--out", "found", "--replace")["warnings"]
-    assert "found/report.html, found/truths.csv, found/workers.csv: from the earlier reports." in " ".join(warned)
+    assert "found/report.html, found/truths.csv, found/workers.csv: these come from the earlier reports." in " ".join(
+        warned
+    )
 
 
 def test_one_question_then_several_then_others(folder: Path, run: Run, run_json: RunJson) -> None:
@@ -299,7 +301,7 @@ def test_one_question_then_several_then_others(folder: Path, run: Run, run_json:
     assert {"first", "mine", "second", "third", "truths.csv", "workers.csv"} == written("found")
     assert [] == several["replaced"]
     assert {"found/second/truths.csv", "found/second/workers.csv"} == set(others["replaced"])
-    assert "found/first, found: truths of an earlier run, kept." in " ".join(others["warnings"])
+    assert "found/first, found: truths of an earlier run were kept." in " ".join(others["warnings"])
     assert first == Path("found/first/truths.csv").read_bytes()
 
 

@@ -53,7 +53,7 @@ def test_public_participation_leaves_no_row_out_by_its_value(
     public = ("--participation", "public")
 
     for missing in ("skip", "error"):
-        assert "no row is left out by its value" in refusal(*words, *public, "--missing", missing)
+        assert "no row may be left out because of its value" in refusal(*words, *public, "--missing", missing)
     assert run_json(*words, *public, "--missing", "skip", "--seed", 1)["holds_for"] is None
     Path("every-worker.csv").write_text(Path("every-worker.csv").read_text("utf-8") + "new\n", "utf-8")
     shown = run(*words, *LISTS, "--missing", "skip", "--replace").stdout
@@ -189,8 +189,10 @@ def test_names_that_a_spreadsheet_reads_as_formulas_are_named(folder: Path, run_
     Path("odd.csv").write_text("task,worker,label\n=1+1,ann,yes\n-1,bob,no\n")
     Path("odd-tasks.csv").write_text("task\n-1\n=1+1\n")
     Path("odd-workers.csv").write_text("worker\nann\nbob\n")
-    words = ("--mechanism", "randomized-response", "--epsilon", 1, "--labels", "no,yes", "--tasks", "odd-tasks.csv")
-    words += ("--workers", "odd-workers.csv", "--out", "sent")
+    words = (
+        *("--mechanism", "randomized-response", "--epsilon", 1, "--labels", "no,yes", "--tasks", "odd-tasks.csv"),
+        *("--workers", "odd-workers.csv", "--out", "sent"),
+    )
     warning = "A spreadsheet reads '=1+1' in the CSV as a formula: import its columns as text."
 
     assert warning in run_json("perturb", "odd.csv", *words)["warnings"]

@@ -268,7 +268,7 @@ def test_several_questions_are_planned_one_by_one(run: Run, run_json: RunJson) -
     assert [[pytest.approx(3.0)]] * 2 == shares
     assert pytest.approx(8.0) == planned["epsilon_per_worker"]
     assert ["crowdveil campaign new questions.toml --out questions-asked"] == planned["commands"]
-    assert "--ability goes with one question" in run(*words, "--ability", 0.8, code=2).stderr
+    assert "--ability needs one question" in run(*words, "--ability", 0.8, code=2).stderr
 
 
 def test_every_worker_is_expected_to_answer_every_task(run_json: RunJson) -> None:
@@ -298,5 +298,5 @@ def test_a_pilot_gives_ability_labels_and_shared_mistakes(run: Run, run_json: Ru
     assert "0 wrong of 20 with gold" in known["real_sets"]
     first, second = blind["candidates"][0], known["candidates"][0]
     assert second["real_high"] - second["real_low"] < first["real_high"] - first["real_low"]
-    assert "--gold goes with --pilot" in run(*words, "--gold", "truths.csv", code=2).stderr
-    assert "the ability is that of the pilot" in refusal(*words, "--pilot", "pilot.csv", "--ability", 0.8)
+    assert "--gold requires --pilot" in run(*words, "--gold", "truths.csv", code=2).stderr
+    assert "the pilot determines the ability" in refusal(*words, "--pilot", "pilot.csv", "--ability", 0.8)

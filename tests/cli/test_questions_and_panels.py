@@ -95,7 +95,7 @@ def test_questions_whose_folders_clash_are_refused(questions: Path, refusal: Ref
     text = Path("both.csv").read_text("utf-8").replace(",size\n", ",Is it - clear\n").replace("it clear", "it - clear")
     Path("both.csv").write_text(text, "utf-8")
 
-    assert "each question needs a folder of its own" in refusal("infer", "both.csv", "--out", "found")
+    assert "the folders of questions must differ" in refusal("infer", "both.csv", "--out", "found")
     assert not Path("found").exists()
 
 
@@ -201,7 +201,7 @@ def test_an_earlier_result_is_the_prior_of_the_workers(earlier: Path, run_json: 
     known = run_json("infer", "labels.csv", "--history", earlier / name, "--out", "found")
 
     assert plain["history"] is None
-    assert "workers are known by ability" in known["history"]
+    assert "workers have a history of ability" in known["history"]
     assert rows("plain/workers.csv") != rows("found/workers.csv")
 
 
@@ -228,7 +228,7 @@ def test_histories_that_do_not_fit_are_refused(earlier: Path, refusal: Refusal, 
 
     assert "no worker of the reports" in refusal(*given, "strangers.csv")
     assert "no worker of the reports" in refusal(*given, "none.csv")
-    assert "one column of each name" in refusal(*given, "twice.csv")
+    assert "no two columns of a table of workers may have the same name" in refusal(*given, "twice.csv")
     assert "cannot use a worker history" in refusal(*given, earlier, "--method", "majority-vote")
     assert "saved fit" in refusal(*given, earlier, "--save-fit", "fit.npz")
     assert "needs an ability" in refusal(*given, "labels.csv")

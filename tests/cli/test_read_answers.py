@@ -75,7 +75,7 @@ def test_perturb_counts_spellings_and_merges_them(mixed: str, run_json: RunJson,
     crowd = json.loads(Path("merged/crowd.json").read_text())
     assert ["yes", "no", "1"] == merged["labels"] == crowd["alphabet"]["names"]
     assert "--merge-labels" in refusal("perturb", mixed, *RESPONSE, "--labels", "yes,no,1", "--out", "refused")
-    assert "merge_labels goes with a file" in refusal(
+    assert "merge_labels needs a file" in refusal(
         "perturb", "dataset:any", *RESPONSE, "--merge-labels", "--out", "refused"
     )
 

@@ -31,7 +31,7 @@ def sent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> Path:
         workers=10, tasks=30, labels=Categories(("no", "yes")), sparsity=0.4, source=seeded(1)
     ).answers
     answers = [
-        f"{made.tasks[task]},{made.workers[worker]},{made.alphabet.names[value]}"  # type: ignore[union-attr]
+        f"{made.tasks[task]},{made.workers[worker]},{made.alphabet.names[value]}"
         for task, worker, value in zip(made.task.tolist(), made.worker.tolist(), made.value.tolist(), strict=True)
     ]
     write("answers.csv", "task,worker,label", *answers)

@@ -25,10 +25,10 @@ WRONG = {
     f"{RESPONSE} --low 0.1": "--low is an option of two-layer",
     f"{RESPONSE} --null-value 0": "--null-value is an option of laplace",
     f"{RESPONSE} --labels a,b --scale 0:9": "--labels or --scale, not both",
-    f"{RESPONSE} --ordered": "--ordered is an option of --labels",
+    f"{RESPONSE} --ordered": "--ordered requires --labels",
     f"{RESPONSE} --scale 0-9": "is not LOW:HIGH",
     f"{RESPONSE} --seed -1": "--seed",
-    "perturb labels.csv --mechanism two-layer --high 0.4 --out out": "--high goes with --low",
+    "perturb labels.csv --mechanism two-layer --high 0.4 --out out": "Give --high with --low",
     f"{NUMBERS} --mechanism one-layer --cuts 3": "--cuts is an option of quantized-response",
     f"{NUMBERS} --mechanism one-layer --prior prior.csv": "--prior is an option of",
     f"{NUMBERS} --mechanism quantized-response --cuts 3 --participation-rate 0.1": "without --cuts",
@@ -40,19 +40,19 @@ WRONG = {
     "infer labels.csv --method david-skene": "Did you mean 'dawid-skene'?",
     "infer labels.csv --memory many": "'many' is not a size",
     "infer ''": "Invalid value for 'REPORTS...'",
-    "infer labels.csv --truths no,yes --method dawid-skene": "--method does not go with --truths",
-    "infer sums.json --prior prior.csv": "Sums go with --method",
-    "infer sums.json --merge-labels": "Sums go with --method",
-    "next labels.csv --gold gold.csv --budget 5 --per-worker 2": "--per-worker does not go with --gold",
+    "infer labels.csv --truths no,yes --method dawid-skene": "--method cannot be used with --truths",
+    "infer sums.json --prior prior.csv": "Sums accept only --method",
+    "infer sums.json --merge-labels": "Sums accept only --method",
+    "next labels.csv --gold gold.csv --budget 5 --per-worker 2": "--per-worker cannot be used with --gold",
     "conclude labels.csv --gold gold.csv --compare a": "two workers",
     "import tolka a.csv --out b.csv": "Did you mean 'toloka'?",
-    "account --mechanism randomized-response --epsilon 1 --tasks 10": "--labels or --scale is needed",
+    "account --mechanism randomized-response --epsilon 1 --tasks 10": "--labels or --scale",
     f"{ACCOUNT} --budget 5 --epsilon 1": "--budget",
     ACCOUNT: "--budget",
     f"{ASSIGN} --per-task 2 --budget 4 --epsilon 1": "--per-task",
     ASSIGN: "--per-task",
-    f"{ASSIGN} --per-task 2 --gold tasks.csv": "go together",
-    f"{PLAN} --target-error 0.1": "--labels or --scale is needed",
+    f"{ASSIGN} --per-task 2 --gold tasks.csv": "--gold and --gold-per-worker together",
+    f"{PLAN} --target-error 0.1": "--labels or --scale",
     f"{LABELLED} --epsilon one": "not a list of numbers",
     f"{PLAN} --labels no,yes": "--budget",
     f"{PLAN} --labels no,yes --budget 2 --epsilon 1": "--budget",
@@ -97,7 +97,7 @@ REFUSED = {
     "infer labels.csv --memory 100": "memory must be at least",
     "infer labels.csv --engine threads --address tcp://10.0.0.1:8786": "the engine threads has no address",
     "infer labels.csv --out numbers.csv": "'numbers.csv'",
-    "infer labels.csv --prior other.csv": "exactly the labels",
+    "infer labels.csv --prior other.csv": "and to no other",
     "infer labels.csv --prior other.csv --method weighted-vote": "no prior",
     f"{RESPONSE.replace('out out', 'out numbers.csv')} --lists-from-answers": "'numbers.csv'",
     "next labels.csv --budget 2 --workers ann,bob": "CSV file with the column worker",
@@ -110,7 +110,7 @@ REFUSED = {
     f"{NUMBERS} --mechanism matrix-factorization-published": "dimensions",
     f"{RESPONSE.replace('randomized-response', 'matrix-factorization')}": "numeric answers",
     f"perturb labels.csv --mechanism two-layer --epsilon 1 --answers 3 --labels {','.join(LABELS)} {' '.join(LISTS)} "
-    "--out out": "1..3 cells",
+    "--out out": "1 to 3 cells",
     **{
         f"{ACCOUNT} --epsilon 1 {option} {ENORMOUS}": f"{option[2:]} must be from 1 to 1,000,000,000,000"
         for option in ("--tasks", "--rounds")
@@ -247,7 +247,7 @@ def test_a_full_disk_under_stdout_is_one_line(words: tuple[str, ...], folder: Pa
         helped = started("infer", "--help", *words, stdout=full.fileno())
 
     assert (1, 1) == (done.returncode, len(done.stderr.splitlines()))
-    assert "No space left on device. Files that the command was to write are in place" in done.stderr
+    assert "No space left on device. The command has written its files" in done.stderr
     assert {"truths.csv", "workers.csv"} == written("found")
     assert (1, 1) == (helped.returncode, len(helped.stderr.splitlines()))
 

@@ -153,7 +153,7 @@ def test_no_claim_is_left_out_by_its_value(
     hidden = ("--participation", "protected", "--expected-claims", 24, "--tasks", every_task())
 
     for missing in ("skip", "error"):
-        assert "no row is left out by its value" in refusal(*PRIVATE, "--missing", missing)
+        assert "no row may be left out because of its value" in refusal(*PRIVATE, "--missing", missing)
     run(*PRIVATE, "--missing", "skip", "--seed", 1)
     assert 2.0 == run_json(*PRIVATE, "--missing", "skip", *hidden, "--replace")["guarantees"][0]["epsilon"]
 

@@ -8,7 +8,6 @@ import crowdveil
 from crowdveil import HierarchicalDawidSkene, Reports
 from crowdveil.channels.channel import Channel
 from crowdveil.errors import ReportsError
-from crowdveil.quality.shares import label_shares
 from tests.cli.conftest import Refusal, Run, RunJson, write
 
 ASKED, ANSWERED = 400, 200
@@ -76,7 +75,7 @@ def test_half_a_list_is_not_enough(survey: Path, refusal: Refusal) -> None:
 
 def test_lists_beside_a_crowd_are_refused(survey: Path, refusal: Refusal) -> None:
     """A crowd.json lists those asked: other lists beside it are refused."""
-    assert "lists all who were asked" in refusal("share", "sent/reports.csv", *LISTS)
+    assert "lists of tasks and workers cannot be given" in refusal("share", "sent/reports.csv", *LISTS)
 
 
 def test_statement_and_page_refuse_them_too(survey: Path, refusal: Refusal, run: Run) -> None:
@@ -109,7 +108,7 @@ def test_python_refuses_them_everywhere(survey: Path) -> None:
         lambda reports: crowdveil.agreement(reports, channel=channel),
         lambda reports: crowdveil.review(reports, channel=channel),
         lambda reports: HierarchicalDawidSkene().fit(reports, channel=channel),
-        lambda reports: label_shares(reports, channel),
+        lambda reports: crowdveil.share(reports, channel=channel),
     )
 
     for call in calls:

@@ -1,7 +1,7 @@
 """Comparison of mechanisms: rows equal to fits by hand, beside the best constant and the unprotected answers."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 from xml.etree import ElementTree
 
 import pytest
@@ -13,7 +13,7 @@ from crowdveil.errors import SettingsError
 from crowdveil.inference.scores.metrics import score
 from crowdveil.mechanisms import RandomizedResponse
 from crowdveil.randomness import seeded
-from crowdveil.simulate import Crowd, categorical_crowd, numeric_crowd, perturb
+from crowdveil.simulate import Crowd, categorical_crowd, numeric_crowd, perturb_reports
 
 LABELS = Categories(("no", "yes"))
 
@@ -37,7 +37,7 @@ def test_rows_are_those_of_fits_by_hand(crowd: Crowd, comparison: Comparison) ->
         scored = plain
         if epsilon is not None:
             mechanism = RandomizedResponse(alphabet=LABELS, epsilon=epsilon)
-            reports = perturb(crowd.answers, mechanism, seeded(5))
+            reports = perturb_reports(crowd.answers, mechanism, seeded(5))
             scored = score(HierarchicalDawidSkene().fit(reports, channel=mechanism.channel()), crowd.gold)
 
         assert (scored.error, plain.error, plain.baseline) == (row.error, row.unprotected, row.constant_error)
@@ -96,7 +96,7 @@ def test_frames_text_and_pictures_have_the_rows(comparison: Comparison) -> None:
         assert f"Best constant {first.constant}: error {first.constant_error:.3g} on 80 gold tasks" in shown
     ax = Figure().subplots()
     assert ax is comparison.plot(ax)
-    assert [row.error for row in comparison.rows[1:]] == list(ax.lines[0].get_ydata())
+    assert [row.error for row in comparison.rows[1:]] == list(cast(Any, ax.lines[0].get_ydata()))
 
 
 def test_too_few_steps_are_visible(crowd: Crowd) -> None:
@@ -133,7 +133,11 @@ def test_a_frame_with_gold_is_a_crowd() -> None:
         "worker": [str(answers.workers[worker]) for worker in answers.worker],
         "label": [answers.alphabet.names[value] for value in answers.value],
     }
-    lists = {"alphabet": answers.alphabet, "tasks": answers.tasks.tolist(), "workers": answers.workers.tolist()}
+    lists: dict[str, Any] = {
+        "alphabet": answers.alphabet,
+        "tasks": answers.tasks.tolist(),
+        "workers": answers.workers.tolist(),
+    }
     found = compare(["randomized-response"], frame, gold=crowd.gold, epsilons=[2.0], **lists)
 
     assert compare(["randomized-response"], crowd, epsilons=[2.0]).rows == found.rows

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from crowdveil.channels.alphabet import NULL, Categories, Scale
 from crowdveil.channels.channel import DENOMINATOR
 from crowdveil.design import channel_design as design_file
-from crowdveil.design.channel_design import design_channel, normal_worker_model, one_coin_answer_given_truth
+from crowdveil.design.channel_design import design_channel, normal_worker_model, one_coin_confusion
 from crowdveil.errors import SettingsError
 from crowdveil.mechanisms import DesignObjective
 from tests.comparators import comparators
@@ -52,14 +52,14 @@ def skewed_question(rate):
     prior = np.array([0.72, 0.08, 0.08, 0.07, 0.05])
     alphabet = letters(5, ordered=True)
     return DesignObjective(
-        alphabet=alphabet, prior=prior, worker_model=one_coin_answer_given_truth(5, 0.75), participation_rate=rate
+        alphabet=alphabet, prior=prior, worker_model=one_coin_confusion(5, 0.75), participation_rate=rate
     )
 
 
 def brute_force(objective, epsilon):
     """The best objective over all vertices: every choice of as many staircase columns as inputs that is a channel."""
     columns = np.array(list(product([1.0, math.exp(epsilon)], repeat=objective.input_count))).T[:, :-1]
-    gains = objective.objective_term_of_each_column(columns)
+    gains = objective.column_objective_terms(columns)
     best = -math.inf
     for chosen in combinations(range(columns.shape[1]), objective.input_count):
         try:
@@ -91,7 +91,7 @@ def test_the_program_finds_the_best_vertex(seed, epsilon, participation):
     channel = design_channel(objective, epsilon)
 
     assert brute_force(objective, epsilon) == pytest.approx(
-        objective.objective_term_of_each_column(channel.probabilities).sum(), rel=1e-8
+        objective.column_objective_terms(channel.probabilities).sum(), rel=1e-8
     )
 
 
@@ -151,10 +151,8 @@ def test_local_search_from_few_candidate_sets_finds_the_optimum():
 
 def test_intervals_without_null_are_of_labels_only():
     """Where participation is public, there is no NULL to add to an interval."""
-    public = design_file._label_intervals_with_and_without_null(
-        random_question(1, letters(5, ordered=True), participation="public")
-    )
-    protected = design_file._label_intervals_with_and_without_null(random_question(1, letters(5, ordered=True)))
+    public = design_file._label_intervals(random_question(1, letters(5, ordered=True), participation="public"))
+    protected = design_file._label_intervals(random_question(1, letters(5, ordered=True)))
 
     assert (5, 6) == (len(public), len(protected))
     assert 2 * public.shape[1] == protected.shape[1]
@@ -205,8 +203,10 @@ def test_null_may_be_kept_apart():
 
 def test_a_question_that_cannot_be_asked_has_a_channel_too():
     """A known truth, or answers that do not depend on it: randomized response, under the name of a design."""
-    known = DesignObjective(alphabet=letters(3), prior=[1.0, 0.0, 0.0], worker_model=np.eye(3), participation_rate=0.5)
-    blind = DesignObjective(alphabet=letters(3), prior=[0.2, 0.3, 0.5], worker_model=np.full((3, 3), 1 / 3))
+    known = DesignObjective(
+        alphabet=letters(3), prior=np.array([1.0, 0.0, 0.0]), worker_model=np.eye(3), participation_rate=0.5
+    )
+    blind = DesignObjective(alphabet=letters(3), prior=np.array([0.2, 0.3, 0.5]), worker_model=np.full((3, 3), 1 / 3))
 
     assert ("0", "1", "2", NULL) == design_channel(known, 1.0).outputs
     assert design_channel(blind, 1.0).report_alphabet.size >= 2
@@ -227,17 +227,15 @@ def test_normal_answers_are_rounded_and_clipped():
 
 def test_one_coin_answers_err_evenly():
     """The diagonal is the ability, what is left is shared by the other labels."""
-    np.testing.assert_allclose(
-        [[0.7, 0.15, 0.15], [0.15, 0.7, 0.15], [0.15, 0.15, 0.7]], one_coin_answer_given_truth(3, 0.7)
-    )
+    np.testing.assert_allclose([[0.7, 0.15, 0.15], [0.15, 0.7, 0.15], [0.15, 0.15, 0.7]], one_coin_confusion(3, 0.7))
 
 
 @pytest.mark.parametrize(
     "wrong",
     [
-        lambda: one_coin_answer_given_truth(1, 0.5),
-        lambda: one_coin_answer_given_truth(3, 1.1),
-        lambda: one_coin_answer_given_truth(3, math.nan),
+        lambda: one_coin_confusion(1, 0.5),
+        lambda: one_coin_confusion(3, 1.1),
+        lambda: one_coin_confusion(3, math.nan),
         lambda: normal_worker_model(Scale(0, 9), ()),
         lambda: normal_worker_model(Scale(0, 9), (1.0, 0.0)),
         lambda: normal_worker_model(Scale(0, 9), (math.inf,)),

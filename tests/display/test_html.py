@@ -12,7 +12,7 @@ from markupsafe import Markup, escape
 from crowdveil import Categories, Guarantee, RandomizedResponse, Reports, Scale
 from crowdveil.display.html import STYLE, Html, filled, notebook_card, table
 from crowdveil.estimators import DawidSkene, StudentT, WeightedVote
-from crowdveil.planning import Plan, plan
+from crowdveil.planning import Plan, plan_campaign
 from crowdveil.randomness import seeded
 from crowdveil.simulate import categorical_crowd, numeric_crowd
 from tests.planning.campaigns import of_labels
@@ -97,8 +97,8 @@ def test_pictures_say_what_they_show() -> None:
     assert [("img", "title", "desc")] * len(pages) == described
     assert all(page.get("aria-labelledby") == f"{page[0].get('id')} {page[1].get('id')}" for page in pages)
     assert len({page[0].get("id") for page in pages}) == len(pages)
-    assert "other labels: 36" in pages[1][1].text  # type: ignore[operator]
-    assert "one: 0.5 at 1, 0.25 at 2" in pages[5][1].text  # type: ignore[operator]
+    assert "other labels: 36" in pages[1][1].text
+    assert "one: 0.5 at 1, 0.25 at 2" in pages[5][1].text
 
 
 def test_names_of_lines_do_not_overlap() -> None:
@@ -155,7 +155,7 @@ CARDS = {
     "wide channel": RandomizedResponse(alphabet=Scale(0, 40), epsilon=1.0).channel(),
     "guarantee": Guarantee(epsilon=1.0, delta=1e-6),
     "no guarantee": Guarantee(epsilon=float("inf"), unit="worker"),
-    "plan": plan(of_labels(rate=0.25), target=0.15, epsilons=(4.0,)),
+    "plan": plan_campaign(of_labels(rate=0.25), target=0.15, epsilons=(4.0,)),
 }
 
 

@@ -44,8 +44,8 @@ def notebook(monkeypatch: pytest.MonkeyPatch) -> Notebook:
     """Pretend that a kernel runs."""
     found = Notebook()
     shell = SimpleNamespace(config={"IPKernelApp": {}})
-    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))  # type: ignore[arg-type]
-    monkeypatch.setitem(sys.modules, "IPython.display", found)  # type: ignore[arg-type]
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
+    monkeypatch.setitem(sys.modules, "IPython.display", found)
     return found
 
 

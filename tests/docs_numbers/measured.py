@@ -80,7 +80,7 @@ def answers_depend(data: str) -> bool:
     fit = default_fit(data, 0.25)
     assert fit.workers.confusion is not None
     found = measure_dependence(load_or_skip(data).answers, fit.workers.confusion, fit.state.shared["class_prior"])
-    return found.lower_bound_of_copied_share > 0
+    return found.copied_lower_bound > 0
 
 
 def discount_of_dependent_answers() -> Figures:
@@ -188,7 +188,8 @@ def large_sun_crowd() -> Figures:
         for row in rows_of("utility/results/coverage_learned.csv")
         if row["crowd"] == "2000x200" and row["sparsity"] == "0.9"
     ]
-    return tuple(np.mean([float(row[name]) for row in rows]) for name in ("error", "constant", "expected", "coverage"))
+    names = ("error", "constant", "expected", "coverage")
+    return tuple(float(np.mean([float(row[name]) for row in rows])) for name in names)
 
 
 def covered_truths() -> Figures:
@@ -212,7 +213,7 @@ def epsilon_zero() -> Figures:
     return float(row["error"]), float(row["standard_error"])
 
 
-def one_layer_at_epsilon_zero() -> Figures:
+def one_layer_epsilon_zero() -> Figures:
     """Return our change of truth discovery on Duchenne under one-layer at claim 0, and the printed one."""
     wanted = {
         "mechanism": "one-layer", "equal": "claimed", "weight": "ln(p / (1 - p))", "claimed_epsilon": "0.0",
@@ -347,7 +348,7 @@ def confidence_of_broken_crowds() -> Figures:
     )
 
 
-def gain_by_fifty_gold_tasks() -> Figures:
+def gold_tasks_gain() -> Figures:
     """Return mean accuracies, then calibration errors, with 50 gold tasks and without."""
     rows = [row for row in read_rows_of_kind(with_gold.RESULTS, with_gold.Row) if row.known == 50]
     assert {row.data for row in rows} == set(SETS)
@@ -416,12 +417,12 @@ CLAIMS = claims_of(
             ),
         },
         "how-to/choose-a-method.md": {
-            "give the others the accuracy {} in place of {}, ECE {} in place of {};": gain_by_fifty_gold_tasks,
+            "accuracy on the other tasks is {} instead of {}, and ECE is {} instead of {}.": gold_tasks_gain,
             (
-                "30 labels and errors alike give it {} right truths, `one-coin` {} and a majority vote {} "
-                "(means over five"
+                "120 tasks, 30 labels and evenly spread errors, `lfc` finds {} of the truths, `one-coin` {} "
+                "and a majority vote {}."
             ): accuracy_with_many_labels,
-            "On `d_product` ({} % positive) it has {}, with the answers' shares as `--prior` {}.": lambda: (
+            "On `d_product` ({} % positive) its accuracy is {}, or {} with the answers' shares as `--prior`.": lambda: (
                 100 * constant_error("d_product"),
                 accuracy(Mace(), "d_product"),
                 accuracy_by_answer_shares(Mace(), "d_product"),
@@ -473,9 +474,7 @@ CLAIMS = claims_of(
             }.items()
         },
         "explanation/verdicts.md": {
-            (
-                "truth discovery on Duchenne gives {} under one-layer, less than the printed {}."
-            ): one_layer_at_epsilon_zero,
+            ("truth discovery on Duchenne gives {} under one-layer, less than the printed {}."): one_layer_epsilon_zero,
             (
                 "two-layer is better than one-layer over all answers from claim {} up, "
                 "and one-layer over fewer answers is better than two-layer up to claim {}."
@@ -503,7 +502,8 @@ CLAIMS = claims_of(
         },
         "explanation/uncertainty.md": {
             (
-                "{} to {} % of the truths and, but for four of them, {} to {} % of the abilities are covered"
+                "the sets contain {} to {} % of the truths. "
+                "In all but four of them, the intervals contain {} to {} % of the abilities."
             ): covered_settings,
             (
                 "(up to {} % covered). - Behind noise the likelihood is approximated by a parabola, "

@@ -15,7 +15,7 @@ from crowdveil.em.deconvolution import (
     estimate_frequencies,
     frequencies_of_counts,
     frequencies_of_reports,
-    pseudo_counts_of_each_input,
+    input_pseudo_counts,
     vote_shares_or_prior,
 )
 from tests.estimators.dense import (
@@ -92,11 +92,11 @@ def test_participation_is_determined_if_null_is_no_mixture_of_answers(
     )
 
     if participation == "public":
-        assert 0 == few.deviation_of_log_participation_estimate
+        assert 0 == few.log_participation_deviation
     elif mechanism is Laplace:
-        assert np.inf == many.deviation_of_log_participation_estimate
+        assert np.inf == many.log_participation_deviation
     else:
-        ratio = few.deviation_of_log_participation_estimate / many.deviation_of_log_participation_estimate
+        ratio = few.log_participation_deviation / many.log_participation_deviation
         assert pytest.approx(10 * many.participation / few.participation) == ratio
 
 
@@ -188,9 +188,7 @@ def test_the_prior_is_kept_if_nulls_are_uninformative() -> None:
     truth = np.array([0.0076, 0.0012, 0.0005, 0.0008, 0.9899])
     counts = np.rint(9e6 * truth @ channel.probabilities)
 
-    shares = estimate_frequencies(
-        counts, channel.probabilities, pseudo_counts_of_each_input(model_of(channel), counts.sum())
-    )
+    shares = estimate_frequencies(counts, channel.probabilities, input_pseudo_counts(model_of(channel), counts.sum()))
 
     assert 1 - shares[-1] < 2 * (1 - truth[-1])
     assert 0 == shares[:-1].argmax()

@@ -2,6 +2,7 @@
 
 import sys
 from dataclasses import replace
+from typing import Any
 
 import matplotlib
 import numpy as np
@@ -62,7 +63,7 @@ def test_the_constant_of_labels() -> None:
     assert ("low", 1) == (baseline.constant, baseline.moved)
     assert pytest.approx(1 - 1.1 / 3) == baseline.expected_error
     assert pytest.approx(1 - 1.7 / 3) == baseline.estimate_error
-    assert "Constant low: expected error 0.633, the estimate 0.433; 1 truth differs from it." == str(baseline)
+    assert "Always answering low: expected 63.3 % wrong; this estimate: 43.3 %. 1 truth differs." == str(baseline)
 
 
 def test_truths_that_equal_the_constant_are_reported_with_their_ties() -> None:
@@ -82,7 +83,7 @@ def test_the_constant_of_numbers() -> None:
 
     assert ("2", 2, None) == (baseline.constant, baseline.moved, baseline.estimate_error)
     assert pytest.approx(2 / 3) == baseline.expected_error
-    assert "Constant 2: expected error 0.667; 2 truths differ from it." == str(baseline)
+    assert "Always answering 2: expected mean error 0.667. 2 truths differ." == str(baseline)
 
 
 def test_intervals_of_numbers_give_their_expected_error() -> None:
@@ -194,7 +195,11 @@ def test_truths_are_counted_by_label(estimate: Estimate) -> None:
     """Bars have the numbers of tasks by label; methods without probabilities show them as their plot."""
     votes = WeightedVote().fit(CROWD)
 
-    for found, ax in ((estimate, estimate.plot_truths(Figure().subplots())), (votes, votes.plot(Figure().subplots()))):
+    pictures: tuple[Any, ...] = (
+        (estimate, estimate.plot_truths(Figure().subplots())),
+        (votes, votes.plot(Figure().subplots())),
+    )
+    for found, ax in pictures:
         expected = [int((found.truth == label).sum()) for label in VIEWS_LABELS.names]
         assert expected == [bar.get_width() for bar in ax.patches]
 
@@ -202,10 +207,11 @@ def test_truths_are_counted_by_label(estimate: Estimate) -> None:
 def test_numbers_and_workers_are_chosen_evenly(estimate: Estimate) -> None:
     """At most 40 tasks or workers are drawn, in ascending order, the smallest and the largest among them."""
     numbers = StudentT().fit(NUMBERS)
-    for values, ax in (
+    pictures: tuple[Any, ...] = (
         (numbers.posterior, numbers.plot(Figure().subplots())),
         (estimate.workers.quality, estimate.plot_workers(Figure().subplots())),
-    ):
+    )
+    for values, ax in pictures:
         drawn = [line.get_xdata()[0] for line in ax.lines[1::2]]
 
         assert 40 == len(drawn)

@@ -261,8 +261,8 @@ def test_a_step_that_is_broken_off_is_taken_again(method: Any, scratch: bool, mo
     last = [worker.run_step_on_block(1, steps[3]) for worker in (whole, broken)]
 
     assert last[0][1] == last[1][1]
-    found = [worker.last_step_result_of_block(1, steps[3]).posterior for worker in (whole, broken)]
-    np.testing.assert_array_equal(*found)
+    one, other = (worker.last_block_result(1, steps[3]).posterior for worker in (whole, broken))
+    np.testing.assert_array_equal(one, other)
 
 
 def failing(*_: Any) -> None:

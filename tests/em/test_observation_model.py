@@ -13,7 +13,7 @@ from crowdveil.channels.channel_table import ChannelTable, table_by_task
 from crowdveil.em.estimator import coded_and_summarized
 from crowdveil.em.observation_model import observation_model
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.estimators.confusion.model import expected_answers_and_participations, sums_over_listed_and_null_reports
+from crowdveil.estimators.confusion.model import expected_worker_answers, full_report_sums
 from crowdveil.estimators.confusion.parameters import CrowdParameters
 from crowdveil.published import PrivateDawidSkene
 from tests.estimators.dense import (
@@ -71,7 +71,7 @@ def sent(table: ChannelTable, seed: int, *, assigned: bool) -> tuple[Reports, se
         if name != NULL:
             rows.append((task, worker, names.index(name)))
     columns = np.array(rows, dtype=int).reshape(-1, 3).T
-    reports = Reports(*columns, np.arange(TASKS), np.arange(WORKERS), table.report_alphabet)
+    reports = Reports(columns[0], columns[1], columns[2], np.arange(TASKS), np.arange(WORKERS), table.report_alphabet)
     return reports, set(asked) if assigned else None
 
 
@@ -125,9 +125,7 @@ def test_hidden_answers_are_enumerated(table: ChannelTable, assigned: bool) -> N
     hidden = naive_expected_answers(reports, parameters, posterior, cells)
 
     statistics = DawidSkene().e_step(one_block(coded), parameters).statistics
-    answers, participation = expected_answers_and_participations(
-        sums_over_listed_and_null_reports(statistics, parameters), parameters
-    )
+    answers, participation = expected_worker_answers(full_report_sums(statistics, parameters), parameters)
 
     np.testing.assert_allclose(answers, hidden[:, :, :3], rtol=0, atol=1e-10)
     if table.protects_participation and all_alike(table):
@@ -172,7 +170,7 @@ def test_a_report_of_another_channel_is_refused() -> None:
     blocks = table.report_alphabet.names.index("a or b")
     reports = Reports([0, 0], [0, 1], [blocks, blocks], np.arange(1), np.arange(2), table.report_alphabet)
 
-    with pytest.raises(ReportsError, match=r"1 report is no symbol of its channel.*'a or b' of task 0, worker 0"):
+    with pytest.raises(ReportsError, match=r"1 report is not a symbol of its channel.*'a or b' of task 0, worker 0"):
         observation_model(table, reports, None)
 
 

@@ -22,11 +22,12 @@ from crowdveil.em.estimator import Estimator
 from crowdveil.em.saved_fit import MANIFEST, SavedFit
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.estimators import ESTIMATORS, DawidSkene, OneCoin, WeightedMean
+from crowdveil.files.atomic_write import write_outputs
 from crowdveil.mechanisms.randomized_response import RandomizedResponse
 from crowdveil.published import PrivateDawidSkene
 from crowdveil.randomness import seeded
 from crowdveil.standalone.checks import digest
-from crowdveil.storage.given_files import read_saved_fit, write_saved_fit
+from crowdveil.storage.given_files import read_saved_fit, saved_fit_outputs
 from tests.crowds_that_grow import LABELS, crowd, part
 
 
@@ -73,7 +74,7 @@ def test_the_same_fit_gives_the_same_bytes(whole: bytes) -> None:
 
 def test_the_bytes_of_a_fit_are_written_and_read_as_they_are(whole: bytes, tmp_path: Path) -> None:
     """The file of a fit holds its bytes; reading it again names them by their digest."""
-    write_saved_fit(tmp_path / "fit", some_fit())
+    write_outputs(saved_fit_outputs(tmp_path / "fit"), {"fit": some_fit().to_bytes()})
 
     start = read_saved_fit(tmp_path / "fit")
 
@@ -123,7 +124,14 @@ def test_other_formats_and_parts_that_do_not_belong_together_are_refused(whole: 
     SavedFit.from_bytes(rewritten(whole))
     with pytest.raises(ReportsError, match=r"must have format 'crowdveil-fit/1'.*crowdveil-fit/9"):
         SavedFit.from_bytes(rewritten(whole, format="crowdveil-fit/9"))
-    for changes in ({"other": 1}, {"identity": {}}, {"members": {}}, {"compressed": True}, {"identity": 3}):
+    damage: tuple[dict[str, Any], ...] = (
+        {"other": 1},
+        {"identity": {}},
+        {"members": {}},
+        {"compressed": True},
+        {"identity": 3},
+    )
+    for changes in damage:
         with pytest.raises(ReportsError, match="must be whole"):
             SavedFit.from_bytes(rewritten(whole, **changes))
 
@@ -233,7 +241,7 @@ def resumed(estimator: AnyEstimator, reports: Reports, saved: SavedFit, **known:
     return estimator.fit(reports, warm_start=saved.state_for(estimator, reports, **known), **known)
 
 
-def reports_for(estimator: AnyEstimator, **shape: int) -> Reports:
+def reports_for(estimator: AnyEstimator, **shape: Any) -> Reports:
     """Return a crowd of the kind that the estimator reads."""
     if estimator.capabilities.kind == "categorical":
         return crowd(**shape)
@@ -283,9 +291,10 @@ def test_assigned_campaigns_go_on_and_may_not_change_their_kind() -> None:
 
     def known(tasks: int) -> tuple[Reports, Assignment]:
         cells, said = asked.task < tasks, (asked.task < tasks) & (sent < LABELS.size)
-        names = asked.tasks[:tasks], asked.workers
-        reports = Reports(asked.task[said], asked.worker[said], sent[said], *names, LABELS)
-        return reports, Assignment(*names, asked.task[cells], asked.worker[cells])
+        names = np.asarray(asked.tasks)[:tasks], np.asarray(asked.workers)
+        reports = Reports(asked.task[said], asked.worker[said], sent[said], names[0], names[1], LABELS)
+        task, worker = asked.task[cells].astype(np.int64), asked.worker[cells].astype(np.int64)
+        return reports, Assignment(names[0], names[1], task, worker)
 
     (early, some), (reports, every) = known(190), known(200)
     saved = saved_fit(OneCoin(), early, channel=channel, assignment=some)

@@ -4,6 +4,7 @@ u(t, w) = ((7919 t + 104729 w + 31 t^2 w + 17 t w^2 + 1299709) mod 10007) / 1000
 """
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from crowdveil.errors import SettingsError
 from crowdveil.estimators.confusion import independent_workers
 from crowdveil.estimators.confusion.compared_starts import compared_starts, log_evidence
 from crowdveil.randomness import seeded
-from crowdveil.simulate import perturb
+from crowdveil.simulate import perturb_reports
 
 LABELS = Categories(("a", "b", "c"))
 TASKS = 300
@@ -123,9 +124,7 @@ def test_names_do_not_matter(reports: Reports) -> None:
     task, worker, label = (rng.permutation(size) for size in (TASKS, len(reports.workers), 3))
     order = np.lexsort((worker[reports.worker], task[reports.task]))
     columns = task[reports.task][order], worker[reports.worker][order], label[reports.value][order]
-    kinds = np.int32, np.int32, np.int16
-    codes = (column.astype(kind) for column, kind in zip(columns, kinds, strict=True))
-    renamed = Reports(*codes, np.arange(TASKS), np.arange(len(worker)), LABELS)
+    renamed = Reports(columns[0], columns[1], columns[2], np.arange(TASKS), np.arange(len(worker)), LABELS)
 
     found = DEFAULT.fit(renamed).posterior[np.ix_(task, label)]
 
@@ -177,7 +176,7 @@ def test_repeaters_do_not_decide_behind_noise() -> None:
     Protected participation and epsilon .5 tell too little: the weights are off.
     """
     mechanism = RandomizedResponse(alphabet=LABELS, epsilon=2.0, participation="public")
-    reports = perturb(repeaters(), mechanism, seeded(0))
+    reports = perturb_reports(repeaters(), mechanism, seeded(0))
 
     estimate = DEFAULT.fit(reports, channel=mechanism.channel())
 
@@ -185,9 +184,12 @@ def test_repeaters_do_not_decide_behind_noise() -> None:
     assert estimate.workers.independent is not None
     assert estimate.workers.independent[:20].mean() > 0.9
     assert estimate.workers.independent[20:].mean() < 0.2
-    for participation, epsilon in (("protected", 4.0), ("public", 0.5)):
+    others: tuple[tuple[Any, float], ...] = (("protected", 4.0), ("public", 0.5))
+    for participation, epsilon in others:
         off = RandomizedResponse(alphabet=LABELS, epsilon=epsilon, participation=participation)
-        assert DEFAULT.fit(perturb(repeaters(), off, seeded(0)), channel=off.channel()).workers.independent is None
+        assert (
+            DEFAULT.fit(perturb_reports(repeaters(), off, seeded(0)), channel=off.channel()).workers.independent is None
+        )
 
 
 def test_six_tasks_are_never_certain() -> None:

@@ -4,7 +4,7 @@ import dataclasses
 import inspect
 import pydoc
 from operator import attrgetter
-from typing import Any
+from typing import Any, cast
 from unittest.mock import patch
 
 import numpy as np
@@ -295,7 +295,7 @@ def test_good_workers_are_found(cls: AnyClass) -> None:
     """On 200 tasks (seed 0) the worker who is always right has a higher quality than the one who guesses."""
     rng = np.random.default_rng(0)
     truth = rng.integers(0, 3, 200)
-    rows = [
+    rows: list[tuple[object, object, int]] = [
         (t, f"w{k}", int(truth[t]) if rng.random() < 0.8 else int(rng.integers(3)))
         for t in range(200)
         for k in range(6)
@@ -458,7 +458,7 @@ def test_scikit_learn_clones_every_estimator() -> None:
 @every
 def test_help_documents_every_setting(cls: AnyClass) -> None:
     """The docstring of the class names every setting."""
-    assert [] == [one.name for one in dataclasses.fields(cls) if one.name not in (cls.__doc__ or "")]
+    assert [] == [one.name for one in dataclasses.fields(cast(Any, cls)) if one.name not in (cls.__doc__ or "")]
 
 
 def test_help_and_completion_leave_out_the_em_loop() -> None:

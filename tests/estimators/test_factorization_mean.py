@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from crowdveil.channels.alphabet import Scale
+from crowdveil.channels.profile_totals import ProfileTotals
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.estimators.factorization_mean import FactorizationMean, task_sums
-from crowdveil.mechanisms.matrix_factorization import MatrixFactorization, ProfileTotals
+from crowdveil.mechanisms.matrix_factorization import MatrixFactorization
 from crowdveil.randomness import seeded
 
 SCALE = Scale(0, 9)

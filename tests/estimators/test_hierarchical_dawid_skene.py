@@ -8,13 +8,13 @@ import pytest
 from crowdveil import Categories, HierarchicalDawidSkene, MajorityVote, RandomizedResponse, Reports
 from crowdveil.em.estimator import validated_input
 from crowdveil.estimators.hierarchical_dawid_skene import (
+    blend_with_votes,
+    cap_unvoted_labels,
     effective_answers_per_report,
     expected_class_shares,
-    mean_of_posterior_and_vote_shares,
-    posterior_with_unvoted_labels_capped,
 )
 from crowdveil.randomness import seeded
-from crowdveil.simulate import categorical_crowd, perturb
+from crowdveil.simulate import categorical_crowd, perturb_reports
 from tests.estimators.slow_hierarchical_fit import slow_fit
 
 LABELS = Categories(("a", "b", "c"))
@@ -56,7 +56,7 @@ def test_steps_are_the_equations(steps: int, reports: Reports) -> None:
     slow = slow_fit(reports, steps, own)
     voted = np.zeros_like(slow.posterior)
     voted[reports.task, reports.value] = 1
-    expected = with_pseudo_tasks(posterior_with_unvoted_labels_capped(slow.posterior, voted))
+    expected = with_pseudo_tasks(cap_unvoted_labels(slow.posterior, voted))
 
     estimate = own.fit(reports)
 
@@ -98,7 +98,7 @@ def test_confidence_is_discounted_after_the_fit() -> None:
 
     estimate = HierarchicalDawidSkene(vote_share=0.0).fit(reports)
 
-    expected = posterior_with_unvoted_labels_capped(raised / raised.sum(axis=1, keepdims=True), voted)
+    expected = cap_unvoted_labels(raised / raised.sum(axis=1, keepdims=True), voted)
     np.testing.assert_allclose(estimate.posterior, with_pseudo_tasks(expected), atol=1e-9)
     np.testing.assert_array_equal(estimate.truth, plain.truth)
 
@@ -115,10 +115,10 @@ def test_confidence_is_mixed_with_the_smoothed_votes() -> None:
     tasks = len(counts)
     own = ((tasks + 2) * plain.posterior - 2 / 3) / tasks
 
-    np.testing.assert_allclose(mean_of_posterior_and_vote_shares(posterior, votes, 0.2), [[0.82, 0.18], [0.9, 0.1]])
+    np.testing.assert_allclose(blend_with_votes(posterior, votes, 0.2), [[0.82, 0.18], [0.9, 0.1]])
     np.testing.assert_allclose(
         HierarchicalDawidSkene().fit(reports).posterior,
-        with_pseudo_tasks(mean_of_posterior_and_vote_shares(own, counts, 0.2)),
+        with_pseudo_tasks(blend_with_votes(own, counts, 0.2)),
     )
 
 
@@ -159,7 +159,7 @@ def test_labels_without_a_vote_are_no_truths() -> None:
     posterior = np.array([[0.2, 0.7, 0.1], [0.2, 0.7, 0.1], [0.2, 0.7, 0.1]])
     votes = np.array([[2.0, 0.0, 1.0], [2.0, 0.05, 1.0], [0.0, 0.0, 0.0]])
 
-    capped = posterior_with_unvoted_labels_capped(posterior, votes)
+    capped = cap_unvoted_labels(posterior, votes)
 
     np.testing.assert_allclose(capped[0], np.array([0.2, 0.1, 0.1]) / 0.4)
     np.testing.assert_allclose(capped[1:], posterior[1:])
@@ -176,7 +176,7 @@ def test_a_report_of_known_participants_is_worth_more() -> None:
     )
 
     def worth(mechanism: RandomizedResponse) -> tuple[float, float]:
-        reports, channel = perturb(answers, mechanism, seeded(1)), mechanism.channel()
+        reports, channel = perturb_reports(answers, mechanism, seeded(1)), mechanism.channel()
         data, own = validated_input(HierarchicalDawidSkene(), reports, channel), HierarchicalDawidSkene()
         initial = own.initialize(data.summary)
         participation = np.repeat([1.0, 0.01], [20, 40]) if initial.pool.protected else initial.participation

@@ -16,7 +16,7 @@ from crowdveil.estimators import Estimator
 from crowdveil.inference.scores import metrics
 from crowdveil.published import PrivateDawidSkene
 from crowdveil.randomness import seeded
-from crowdveil.simulate import categorical_crowd, perturb
+from crowdveil.simulate import categorical_crowd, perturb_reports
 
 SEEDS = 3
 SHRUNK = PrivateDawidSkene(shrinkage=5.0, tolerance=1e-4)
@@ -45,7 +45,9 @@ def scores(method: Estimator[Any, Any], epsilon: float) -> tuple[float, float]:
         alphabet = crowd.answers.alphabet
         assert alphabet is not None
         mechanism = RandomizedResponse(alphabet=alphabet, epsilon=epsilon, participation="public")
-        estimate = method.fit(perturb(crowd.answers, mechanism, seeded(900 + seed)), channel=mechanism.channel())
+        estimate = method.fit(
+            perturb_reports(crowd.answers, mechanism, seeded(900 + seed)), channel=mechanism.channel()
+        )
         score = metrics.score(estimate, crowd.gold)
         found.append((score.error, score.log_loss))
     error, loss = np.mean(found, axis=0).tolist()
@@ -65,7 +67,7 @@ def test_shrinkage_is_pseudo_reports_and_a_learned_centre() -> None:
     labels = Categories(("0", "1", "2"))
     mechanism = RandomizedResponse(alphabet=labels, epsilon=1.0, participation="public")
     crowd = categorical_crowd(workers=6, tasks=40, labels=labels, sparsity=0.3, source=seeded(3))
-    reports = perturb(crowd.answers, mechanism, seeded(4))
+    reports = perturb_reports(crowd.answers, mechanism, seeded(4))
     one = PrivateDawidSkene(shrinkage=5.0, max_steps=1).fit(reports, channel=mechanism.channel())
     two = PrivateDawidSkene(shrinkage=5.0).fit(reports, channel=mechanism.channel())
     keep, flip = np.exp(1) / (np.exp(1) + 2), 1 / (np.exp(1) + 2)

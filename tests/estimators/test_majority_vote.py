@@ -8,7 +8,7 @@ from crowdveil.answers.reports import Reports
 from crowdveil.em.deconvolution import frequencies_of_reports
 from crowdveil.estimators.majority_vote import accuracy_of_agreeing_votes
 from crowdveil.randomness import seeded
-from crowdveil.simulate import perturb
+from crowdveil.simulate import perturb_reports
 from tests.estimators.dense import LABELS, random_reports, summary_of
 
 REPORTS = random_reports(np.random.default_rng(0), LABELS, tasks=9, workers=6, share=0.6)
@@ -78,7 +78,7 @@ def draw_reports(epsilon: float, first: float, seed: int = 4) -> tuple[Reports, 
     value = np.where(rng.random(len(task)) < first, 0, rng.integers(1, 3, len(task))).astype(np.int16)
     answers = Reports(task, worker, value, np.arange(400), np.arange(20), LABELS)
     mechanism = RandomizedResponse(alphabet=LABELS, epsilon=epsilon, participation="public")
-    return perturb(answers, mechanism, seeded(seed)), mechanism
+    return perturb_reports(answers, mechanism, seeded(seed)), mechanism
 
 
 def test_behind_much_noise_a_majority_of_answers_decides() -> None:

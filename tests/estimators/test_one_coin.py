@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from crowdveil import OneCoin
-from crowdveil.estimators.confusion.parameters import candidate_mean_abilities_with_expected
+from crowdveil.estimators.confusion.parameters import candidate_mean_abilities
 from tests.estimators.dense import LABELS, channels, one_block, random_reports, summary_of
 
 SMOOTHING = 0.01
@@ -71,7 +71,7 @@ def test_the_crowds_ability_is_learned_behind_a_channel() -> None:
     tables = np.array([np.where(np.eye(3, dtype=bool), p, (1 - p) / 2) for p in ability])
     noisy = replace(noisy, confusion=tables)
     best, most = None, -np.inf
-    for mean in candidate_mean_abilities_with_expected(0.7):
+    for mean in candidate_mean_abilities(0.7):
         dirichlet_prior = model.dirichlet_prior(noisy.pool, mean)
         right = sum(dirichlet_prior[z, z] for z in range(3))
         wrong = dirichlet_prior.sum() - right

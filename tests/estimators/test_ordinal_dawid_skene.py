@@ -73,7 +73,7 @@ def symbols_of(reports: Reports, parameters: CrowdParameters) -> list[list[int]]
     order = [k for k in range(len(channel.outputs)) if k != channel.null_output]
     order += [] if channel.null_output is None else [channel.null_output]
     table = cells(reports, parameters, None)
-    return [[None if cell.report is None else order.index(cell.report) for cell in row] for row in table]  # type: ignore[misc]
+    return [[None if cell.report is None else order.index(cell.report) for cell in row] for row in table]
 
 
 @each_channel

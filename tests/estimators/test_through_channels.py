@@ -16,7 +16,7 @@ from crowdveil.channels.channel import Channel
 from crowdveil.estimators import Estimator
 from crowdveil.mechanisms import Laplace
 from crowdveil.randomness import seeded
-from crowdveil.simulate import categorical_crowd, perturb
+from crowdveil.simulate import categorical_crowd, perturb_reports
 from tests.estimators.dense import assert_never_falls, channels, random_reports, sent_alphabet
 from tests.strategies import small_reports
 
@@ -42,7 +42,7 @@ def channel_of(kind: str, size: int, epsilon: float) -> Channel:
     alphabet = Scale(1, size)
     match kind:
         case "protected" | "public":
-            return RandomizedResponse(alphabet=alphabet, epsilon=epsilon, participation=kind).channel()  # type: ignore[arg-type]
+            return RandomizedResponse(alphabet=alphabet, epsilon=epsilon, participation=kind).channel()
         case "laplace":
             return Laplace(alphabet=alphabet, epsilon=epsilon).channel()
         case _:
@@ -116,7 +116,7 @@ def test_no_information_gives_one_constant(method: Estimator[Any, Any], epsilon:
     crowd = categorical_crowd(workers=200, tasks=400, labels=labels, sparsity=0.9, source=seeded(0))
     mechanism = RandomizedResponse(alphabet=labels, epsilon=epsilon)
 
-    estimate = method.fit(perturb(crowd.answers, mechanism, seeded(1)), channel=mechanism.channel())
+    estimate = method.fit(perturb_reports(crowd.answers, mechanism, seeded(1)), channel=mechanism.channel())
 
     assert np.ptp(estimate.posterior, axis=0).max() < 0.05
     assert estimate.baseline.estimate_error is not None
@@ -132,7 +132,9 @@ def test_no_information_gives_the_public_prior(method: Estimator[Any, Any], part
     crowd = categorical_crowd(workers=100, tasks=200, labels=labels, sparsity=0.5, source=seeded(0))
     mechanism = RandomizedResponse(alphabet=labels, epsilon=0.001, participation=participation)
 
-    estimate = method.fit(perturb(crowd.answers, mechanism, seeded(1)), channel=mechanism.channel(), prior=prior)
+    estimate = method.fit(
+        perturb_reports(crowd.answers, mechanism, seeded(1)), channel=mechanism.channel(), prior=prior
+    )
 
     np.testing.assert_allclose(estimate.posterior, np.tile(list(prior.values()), (200, 1)), atol=0.02)
     assert ("R", 0) == (estimate.baseline.constant, estimate.baseline.moved)
@@ -152,7 +154,7 @@ def test_participation_is_recovered(method: Estimator[Any, Any], epsilon: float)
     )
     mechanism = RandomizedResponse(alphabet=labels, epsilon=epsilon)
 
-    estimate = method.fit(perturb(crowd.answers, mechanism, seeded(6)), channel=mechanism.channel())
+    estimate = method.fit(perturb_reports(crowd.answers, mechanism, seeded(6)), channel=mechanism.channel())
 
     share = crowd.answers.per_worker / 600
     assert estimate.workers.participation is not None

@@ -102,7 +102,7 @@ def test_the_floor_never_grows() -> None:
     parameters = estimator.initialize(coded_and_summarized(estimator, reports, None, None, None)[1])
     floors = []
     for sigma in (3.0, 1.0, 2.0):
-        parameters = estimator.m_step(MeanStatistics(reports.per_worker * sigma**2), parameters)
+        parameters = estimator.m_step(MeanStatistics(reports.per_worker.astype(float) * sigma**2), parameters)
         floors.append(parameters.floor)
 
     assert floors == pytest.approx([0.3, 0.1, 0.1])

@@ -2,6 +2,7 @@
 
 import math
 import shutil
+from collections.abc import Callable
 from fractions import Fraction
 from itertools import accumulate, pairwise
 from pathlib import Path
@@ -18,7 +19,7 @@ from crowdveil.mechanisms import MECHANISMS
 from crowdveil.privacy.audit.black_box import FAILURE, Pair, audit_black_box
 from crowdveil.randomness import Secure
 from crowdveil.standalone import device as one_file
-from crowdveil.standalone.checks import Claims, check_certificate
+from crowdveil.standalone.checks import ClaimLog, check_certificate
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "explanation" / "audits.md"
 
@@ -191,18 +192,23 @@ def test_a_device_with_levels_sends_its_level_and_symbols_and_nothing_else(level
     assert [1 + campaigns.TASKS] * 2 == [len(body) for *_, body in names]
 
 
+def constant(word: int) -> Callable[[int], bytes]:
+    """Return a source that gives the same word again and again."""
+    return lambda _: word.to_bytes(6, "little")
+
+
 @pytest.mark.parametrize("level", range(3))
 def test_a_device_loses_exactly_the_ratio_of_its_level(level):
     """Symbols change exactly at the borders of the rows, so that the largest ratio of a report is that of the level."""
     campaign, _ = campaigns.asked(None, levels=True)
-    checked = check_certificate(campaign.certificates[level], Claims())
+    checked = check_certificate(campaign.certificates[level], ClaimLog())
     mass = []
     for answer in (0, 1, None):
         row = checked.rows[2 if answer is None else answer]
         borders = [0, *accumulate(row)]
         words = [(low, high - 1) for low, high in pairwise(borders)]
         for symbol, ends in enumerate(words):
-            drawn = [one_file.draw([checked], [answer], 1, lambda _, w=word: w.to_bytes(6, "little")) for word in ends]
+            drawn = [one_file.draw([checked], [answer], 1, constant(word)) for word in ends]
             assert [bytes([symbol])] * 2 == drawn
         mass.append([Fraction(high - low, 2**48) for low, high in pairwise(borders)])
     worst = max(max(column) / min(column) for column in zip(*mass, strict=True))

@@ -1,6 +1,7 @@
 """Errors of densities by quadrature, and the continuous Laplace mechanism."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -154,9 +155,9 @@ def test_continuous_noise_is_laplace_with_scale_range_over_epsilon() -> None:
 
 def test_continuous_noise_is_added_to_clipped_values_and_to_the_replacement_of_null() -> None:
     """Two runs with one seed differ by the clipped values alone; NaN is replaced by the constant."""
-    settings = {"domain": DIGITS, "epsilon": 1.0, "null_value": 3.0}
+    settings: dict[str, Any] = {"domain": DIGITS, "epsilon": 1.0, "null_value": 3.0}
     zero = simulate_continuous_laplace(np.zeros((2, 2)), source=seeded(5), **settings)
 
     shifted = simulate_continuous_laplace([[-4.0, 99.0], [2.5, math.nan]], source=seeded(5), **settings)
 
-    np.testing.assert_allclose(shifted - zero, [[0, 9], [2.5, 3]], atol=1e-12)
+    np.testing.assert_allclose(shifted - zero, [[0.0, 9.0], [2.5, 3.0]], atol=1e-12)

@@ -11,7 +11,7 @@ from experiments.rows import read_rows
 
 from crowdveil import RandomizedResponse
 from crowdveil.randomness import seeded
-from crowdveil.simulate import categorical_crowd, perturb
+from crowdveil.simulate import categorical_crowd, perturb_reports
 from tests.estimators.dense import LABELS
 
 
@@ -21,7 +21,7 @@ def test_the_likelihood_is_the_product_over_reports(participation: Any) -> None:
     crowd = categorical_crowd(workers=5, tasks=12, labels=LABELS, sparsity=0.4, source=seeded(0))
     mechanism = RandomizedResponse(alphabet=LABELS, epsilon=1.0, participation=participation)
     oracle = Oracle.of(crowd.answers, {str(task): truth for task, truth in crowd.gold.items()}, mechanism)
-    reports = perturb(crowd.answers, mechanism, seeded(1))
+    reports = perturb_reports(crowd.answers, mechanism, seeded(1))
     sent = {
         (task, worker): value for task, worker, value in zip(reports.task, reports.worker, reports.value, strict=True)
     }

@@ -2,7 +2,6 @@
 
 import json
 import re
-import sys
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from experiments.papers import EXHIBITS
+from experiments.papers.__main__ import main
 from experiments.papers.cache import PROGRAMS, programs_digest
 from experiments.papers.exhibit import Exhibit, Verdict
 from experiments.papers.li2018.seeds import pooled
@@ -17,7 +17,6 @@ from experiments.papers.page import command
 from experiments.papers.run import PAPERS, load_exhibit, measured_rows, read_rows, reproduce, selected
 from experiments.papers.sun2018.parameters import is_of_changed_crowd
 
-from crowdveil.cli import main
 from crowdveil.errors import SettingsError
 from crowdveil.files.atomic_write import Outputs
 from tests.real_data import load_or_skip
@@ -112,7 +111,7 @@ def test_committed_results_can_be_replaced(name: str):
     names = tuple(committed(name, ending).name for ending in (".csv", ".svg", ".md"))
     outputs = Outputs(folder=committed(name, ".csv").parent, names=names, kind="exhibit")
 
-    assert set(names) == {path.name for path in outputs.check_and_list_replaced_files()}
+    assert set(names) == {path.name for path in outputs.check_replaced_files()}
 
 
 ALTERED = {
@@ -227,7 +226,7 @@ def test_exhibits_of_two_papers_do_not_replace_each_other(tmp_path: Path):
     """Two papers have a Theorem 1; with one folder each has its files in a folder of its paper."""
     names = ["sun2018/theorem1", "wang2018/theorem1"]
     done = CliRunner().invoke(
-        main, ["reproduce", *names, "--quick", "--out", str(tmp_path / "out"), "--cache", str(tmp_path / "rows")]
+        main, [*names, "--quick", "--out", str(tmp_path / "out"), "--cache", str(tmp_path / "rows")]
     )
 
     assert (0, False) == (done.exit_code, "replaced" in done.output)
@@ -279,7 +278,7 @@ def no_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("name", [*sorted({one.partition("/")[0] for one in EXHIBITS}), "all"])
 def test_without_data_the_other_exhibits_of_a_paper_are_written(name: str, tmp_path: Path, no_data: None):
     """Exhibits without their data sets are skipped by name, the others are written, and the exit code is 0."""
-    words = ["reproduce", name, "--quick", "--out", str(tmp_path / "out"), "--json"]
+    words = [name, "--quick", "--out", str(tmp_path / "out"), "--json"]
     result = CliRunner().invoke(main, words)
     document = json.loads(result.stdout)
     expected = {one: list(load_exhibit(one).data) for one in selected([name]) if load_exhibit(one).data}
@@ -294,15 +293,15 @@ def test_without_data_the_other_exhibits_of_a_paper_are_written(name: str, tmp_p
 @pytest.mark.parametrize("names", [["sun2018/figure1"], ["sun2018/theorem1", "sun2018/figure1"]])
 def test_without_data_a_named_exhibit_is_refused(names: list[str], tmp_path: Path, no_data: None):
     """An exhibit that is named itself is not skipped: nothing is measured, and the error says how to get its data."""
-    result = CliRunner().invoke(main, ["reproduce", *names, "--quick", "--out", str(tmp_path / "out")])
+    result = CliRunner().invoke(main, [*names, "--quick", "--out", str(tmp_path / "out")])
 
     assert (1, False) == (result.exit_code, (tmp_path / "out").exists())
     assert "Missing: snow_wsd, adult2. 'crowdveil data sources snow_wsd adult2'" in result.stderr
 
 
 def test_the_list_names_every_exhibit():
-    """`crowdveil reproduce --list` shows every name."""
-    result = CliRunner().invoke(main, ["reproduce", "--list"], env={"COLUMNS": "200"})
+    """`--list` shows every name."""
+    result = CliRunner().invoke(main, ["--list"], env={"COLUMNS": "200"})
 
     assert result.exit_code == 0
     assert [name for name in EXHIBITS if name not in result.output] == []
@@ -311,24 +310,12 @@ def test_the_list_names_every_exhibit():
 def test_a_cache_that_cannot_be_written_is_refused_before_the_first_step(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    """The error names the folder of measured steps and its option; nothing is measured or written."""
+    """The error names the folder of measured steps; nothing is measured or written."""
     monkeypatch.setattr("experiments.papers.run.measured_rows", lambda *_: pytest.fail("measured"))
     (tmp_path / "file").write_text("")
-    words = ["reproduce", "sun2018/theorem1", "--quick", "--out", str(tmp_path / "out")]
+    words = ["sun2018/theorem1", "--quick", "--out", str(tmp_path / "out")]
     result = CliRunner().invoke(main, [*words, "--cache", str(tmp_path / "file" / "cache")])
 
     assert result.exit_code == 1
     assert "the folder of measured steps must be writable" in result.output
-    assert "--cache" in result.output
     assert not (tmp_path / "out").exists()
-
-
-def test_without_a_checkout_the_error_names_the_source_distribution(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """Where no folder has the exhibits, the error says where they are."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("crowdveil.__file__", str(tmp_path / "a" / "b" / "__init__.py"))
-    monkeypatch.setattr("sys.path", [path for path in sys.path if not Path(path, "experiments").exists()])
-    result = CliRunner().invoke(main, ["reproduce", "--list"])
-
-    assert result.exit_code == 1
-    assert "source distribution" in result.output

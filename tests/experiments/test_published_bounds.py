@@ -3,6 +3,7 @@
 import math
 from fractions import Fraction
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -41,7 +42,7 @@ from crowdveil.mechanisms.randomized_response import RandomizedResponse
 from crowdveil.randomness import seeded
 
 VALUES = np.arange(10.0)
-SPARSE_EXAMPLE = {"values": VALUES, "epsilon": 1.0, "participation": 0.1}
+SPARSE_EXAMPLE: dict[str, Any] = {"values": VALUES, "epsilon": 1.0, "participation": 0.1}
 
 
 def normal_below(x: float) -> float:
@@ -182,7 +183,13 @@ def test_published_factorization_leaks_the_stated_delta(epsilon: float) -> None:
 
 def test_factorization_example_is_reproduced_and_refuted() -> None:
     """Theorem 5 gives 1.798 in the paper's example, where no estimate at any epsilon comes below 4.5 (or 4.1)."""
-    setting = {"largest_quality": 0.1, "workers": 10, "dimensions": 100, "noise_scale": 10, "tasks": 1000}
+    setting: dict[str, Any] = {
+        "largest_quality": 0.1,
+        "workers": 10,
+        "dimensions": 100,
+        "noise_scale": 10,
+        "tasks": 1000,
+    }
     random = np.random.Generator(np.random.PCG64(0))
     truths, gaussian = random.uniform(0, 9, 1000), random.normal(size=(100, 1000))
 

@@ -64,7 +64,7 @@ def test_vote_error_is_that_of_all_outcomes(workers: int, experts: int) -> None:
     """The exact error of the vote is the sum over all patterns of right reports; a tie is wrong half the time."""
     kept, total = 0.8, 0.0
     for right in product((0, 1), repeat=workers):
-        probability = np.prod([(kept if r else 1 - kept) if i < experts else 0.5 for i, r in enumerate(right)])
+        probability = float(np.prod([(kept if r else 1 - kept) if i < experts else 0.5 for i, r in enumerate(right)]))
         total += probability * (1.0 if sum(right) < workers / 2 else 0.5 * (sum(right) == workers / 2))
 
     assert vote_error(workers, experts, kept) == pytest.approx(total, abs=1e-14)

@@ -15,14 +15,13 @@ from click.testing import CliRunner
 
 from crowdveil.cli import main
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.files import atomic_write
 from crowdveil.files.atomic_write import Outputs, write_atomically, write_files, write_outputs
 from crowdveil.files.filesystem import PREFIX, temporary_folder, write_new_file
 from crowdveil.files.output_record import (
     RECORD_FILE,
     OutputEntry,
     read_record,
-    refuse_if_interrupted_command_left_parts,
+    refuse_partial_output,
 )
 
 
@@ -36,7 +35,7 @@ def test_a_file_of_another_kind_is_not_replaced(tmp_path: Path) -> None:
     """The record names the kind of each file, and outputs of another kind are refused with both."""
     write_atomically(tmp_path / "x", "first", kind="plan")
 
-    with pytest.raises(SettingsError, match="of the kind demo is replaced, not plan"):
+    with pytest.raises(SettingsError, match="of the kind demo may be replaced, not plan"):
         write_atomically(tmp_path / "x", "second", kind="demo")
     write_atomically(tmp_path / "x", "third", kind="plan")
     assert {"x": "third"} == texts(tmp_path)
@@ -85,7 +84,7 @@ def test_a_folder_that_cannot_hold_files_is_refused_before_the_work(tmp_path: Pa
 
     for folder in (tmp_path / "file", tmp_path / "file" / "deeper"):
         with pytest.raises(SettingsError, match=r"output folder must be writable.*Not a directory"):
-            Outputs(folder=folder, names=("x",), kind="demo").check_and_list_replaced_files()
+            Outputs(folder=folder, names=("x",), kind="demo").check_replaced_files()
 
 
 def test_the_last_file_is_absent_while_others_are_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,7 +100,7 @@ def test_the_last_file_is_absent_while_others_are_replaced(tmp_path: Path, monke
             raise KeyboardInterrupt
         moved(source, target)
 
-    monkeypatch.setattr(atomic_write.os, "replace", crash)
+    monkeypatch.setattr("os.replace", crash)
     with pytest.raises(KeyboardInterrupt):
         write_files(tmp_path, {"a": "new", "b": "new", "last": "new"}, kind="demo")
     monkeypatch.undo()
@@ -109,11 +108,11 @@ def test_the_last_file_is_absent_while_others_are_replaced(tmp_path: Path, monke
     assert [{"a", "b", "last"}, set(), {"a"}] == seen
     assert {"a": "new"} == texts(tmp_path)
     with pytest.raises(ReportsError, match=r"must have ended. Found: it was interrupted, and b is absent"):
-        refuse_if_interrupted_command_left_parts(tmp_path)
+        refuse_partial_output(tmp_path)
     write_files(tmp_path, {"a": "next", "b": "next", "last": "next"}, kind="demo")
     assert {"a": "next", "b": "next", "last": "next"} == texts(tmp_path)
     assert 3 == len(read_record(tmp_path))
-    refuse_if_interrupted_command_left_parts(tmp_path)
+    refuse_partial_output(tmp_path)
 
 
 def test_private_outputs_are_read_by_their_owner_only(tmp_path: Path) -> None:
@@ -131,7 +130,7 @@ def test_outputs_that_belong_together_leave_no_earlier_one(tmp_path: Path) -> No
     write_atomically(tmp_path / "c", "other", kind="plan")
     outputs = Outputs(folder=tmp_path, names=("b", "d"), kind="demo", remove_stale=True)
 
-    assert [tmp_path / "b", tmp_path / "a"] == outputs.check_and_list_replaced_files()
+    assert [tmp_path / "b", tmp_path / "a"] == outputs.check_replaced_files()
     write_outputs(outputs, {"b": "new", "d": "new"})
     assert {"b": "new", "c": "other", "d": "new"} == texts(tmp_path)
 
@@ -155,7 +154,7 @@ def test_renames_need_no_free_space(tmp_path: Path, monkeypatch: pytest.MonkeyPa
                 full()
         moved(source, target)
 
-    monkeypatch.setattr(atomic_write.os, "replace", move)
+    monkeypatch.setattr("os.replace", move)
     write_files(tmp_path, {"a": "new", "b": "new"}, kind="demo")
     monkeypatch.undo()
 
@@ -187,7 +186,7 @@ def test_an_unreadable_input_is_not_called_an_unwritable_folder(tmp_path: Path) 
 
     with pytest.raises(FileNotFoundError, match="input"):
         write_atomically(tmp_path / "out" / "x", reading, kind="demo")
-    assert [] == Outputs(folder=tmp_path, names=("x",), kind="demo").check_and_list_replaced_files(
+    assert [] == Outputs(folder=tmp_path, names=("x",), kind="demo").check_replaced_files(
         inputs=["dataset:" + "n" * 5000]
     )
 

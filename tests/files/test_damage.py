@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -74,7 +75,7 @@ def entries(size: object, checksums: list) -> dict:
     return {name: {"bytes": size, "crc32": checksums} for name in DATA_FILES}
 
 
-ODD_FIELDS = {
+ODD_FIELDS: dict[str, tuple[dict[str, Any], str]] = {
     "files is a list": ({"files": list(DATA_FILES)}, "'files' must hold exactly"),
     "files names another file": ({"files": {"../x": {"bytes": 0, "crc32": []}}}, "'files' must hold exactly"),
     "an entry is a number": ({"files": dict.fromkeys(DATA_FILES, 3)}, "must hold bytes and a list crc32"),

@@ -72,7 +72,7 @@ def test_an_entry_that_no_command_writes_is_refused(tmp_path: Path, changed: dic
 def test_an_invalid_file_name_is_refused_by_the_check(tmp_path: Path, name: str) -> None:
     """The record, temporary folders and what is not UTF-8 are refused before any work, with the name."""
     with pytest.raises(SettingsError, match="an output must have the name of a file") as refused:
-        Outputs(folder=tmp_path, names=(name,), kind="demo").check_and_list_replaced_files()
+        Outputs(folder=tmp_path, names=(name,), kind="demo").check_replaced_files()
 
     assert name == refused.value.value
     assert [] == os.listdir(tmp_path)
@@ -88,7 +88,7 @@ def test_a_pipe_in_place_of_a_record_is_refused(tmp_path: Path) -> None:
     write_atomically(tmp_path / "x", "", kind="demo")
     (tmp_path / "x").unlink()
     os.mkfifo(tmp_path / "x")
-    with pytest.raises(SettingsError, match="no regular file"):
+    with pytest.raises(SettingsError, match="not a regular file"):
         write_atomically(tmp_path / "x", "new", kind="demo")
 
 
@@ -145,7 +145,7 @@ def test_a_refused_repeat_leaves_no_folder_of_a_killed_command(tmp_path: Path) -
     with temporary_folder(tmp_path) as used:
         left = Path(mkdtemp(prefix=PREFIX, dir=tmp_path))
         with pytest.raises(SettingsError, match="must be new"):
-            outputs.check_and_list_replaced_files()
+            outputs.check_replaced_files()
 
         assert not left.exists()
         assert used.exists()

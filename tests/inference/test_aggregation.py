@@ -21,12 +21,12 @@ from crowdveil import (
     conclude,
     draw_gold,
 )
-from crowdveil.answers.write_reports import reports_table_in_task_order
+from crowdveil.answers.write_reports import ordered_reports_table
 from crowdveil.errors import ReportsError
 from crowdveil.inference.methods import SLOW_WORK
 from crowdveil.inference.scores.metrics import score
 from crowdveil.randomness import seeded
-from crowdveil.simulate import Crowd, categorical_crowd, perturb
+from crowdveil.simulate import Crowd, categorical_crowd, perturb_reports
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +37,7 @@ def crowd() -> Crowd:
 
 def frame_of(reports: Reports) -> pd.DataFrame:
     """Return reports as a pandas frame of text."""
-    return reports_table_in_task_order(reports).to_pandas().astype(str)
+    return ordered_reports_table(reports).to_pandas().astype(str)
 
 
 def test_one_call_is_the_fit_of_the_default_method(crowd: Crowd) -> None:
@@ -64,8 +64,8 @@ def test_numbers_have_a_default_of_their_own() -> None:
 def test_the_channel_reads_reports(crowd: Crowd) -> None:
     """With a channel the reports are read through it, and truths are labels of answers; without gold nothing else."""
     mechanism = RandomizedResponse(alphabet=Categories(("no", "yes")), epsilon=2.0, participation="public")
-    reports = perturb(crowd.answers, mechanism, seeded(2))
-    frame = pl.from_arrow(reports_table_in_task_order(reports))
+    reports = perturb_reports(crowd.answers, mechanism, seeded(2))
+    frame: Any = pl.from_arrow(ordered_reports_table(reports))
 
     found = aggregate(frame, channel=mechanism.channel())
 
@@ -78,10 +78,10 @@ def test_the_channel_reads_reports(crowd: Crowd) -> None:
 def test_protected_participation_needs_the_lists_of_tasks_and_workers(crowd: Crowd) -> None:
     """Lists pass to the reader; all their tasks are in the result."""
     mechanism = RandomizedResponse(alphabet=Categories(("no", "yes")), epsilon=3.0)
-    reports = perturb(crowd.answers, mechanism, seeded(2))
+    reports = perturb_reports(crowd.answers, mechanism, seeded(2))
 
     found = aggregate(
-        reports_table_in_task_order(reports),
+        ordered_reports_table(reports),
         channel=mechanism.channel(),
         tasks=[*map(str, crowd.answers.tasks.tolist()), "extra"],
         workers=list(map(str, crowd.answers.workers.tolist())),

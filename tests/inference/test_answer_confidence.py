@@ -65,7 +65,7 @@ def test_confidence_that_informs_gives_better_truths(seed: int) -> None:
 
     assert share_right(found, truths) >= share_right(plain, truths) + 0.02
     assert found.notes[-1].startswith(USED)
-    assert float(re.search(r"([+-][\d.]+) nats", found.notes[-1])[1]) > 0.02  # type: ignore[index]
+    assert float(re.search(r"([+-][\d.]+) nats", found.notes[-1])[1]) > 0.02
     assert found.estimate.worker_names.tolist() == plain.estimate.worker_names.tolist()
     np.testing.assert_array_equal(found.estimate.workers.quality, plain.estimate.workers.quality)
     np.testing.assert_array_equal(found.estimate.reports_per_worker, plain.estimate.reports_per_worker)
@@ -105,8 +105,8 @@ def test_gold_says_what_confidence_is_worth() -> None:
         f"{np.mean(gains):+.4f} nats (standard error {np.std(gains, ddof=1) / 120**0.5:.4f}) a task" in found.notes[-1]
     )
     assert (
-        f"on 120 known truths, of which the share {right[1]:.3f} is found with it, {right[0]:.3f} without it, "
-        f"{constant:.3f} by the best constant" in found.notes[-1]
+        f"on 120 known truths (share of right truths {right[1]:.3f} with it, {right[0]:.3f} without it, "
+        f"{constant:.3f} for the best constant)" in found.notes[-1]
     )
 
 
@@ -152,7 +152,7 @@ def fit_of_rows(rows: list[Any], halves: int) -> Any:
     """Return the fit of rows by workers, or by halves of workers, all of whom are listed."""
     columns = {"task": [row[0] for row in rows], "label": [row[2] for row in rows]}
     workers = [row[1] if halves == 1 else 2 * row[1] + row[3] for row in rows]
-    listed = {"tasks": range(TASKS), "workers": range(halves * WORKERS)}
+    listed: dict[str, Any] = {"tasks": range(TASKS), "workers": range(halves * WORKERS)}
     return HierarchicalDawidSkene().fit(Reports.from_frame(columns | {"worker": workers}, **listed))
 
 
@@ -256,7 +256,7 @@ REFUSED: dict[str, tuple[Any, dict[str, Any], type[CrowdveilError], str]] = {
     "method": (SMALL, {"method": "dawid-skene"}, SettingsError, "hierarchical-dawid-skene"),
     "numbers": ({**SMALL, "label": [1.5, 2.0, 3.0, 4.0]}, {"kind": "numeric"}, SettingsError, "for labels"),
     "reports": (Reports.from_frame(plain_part(SMALL)), {}, SettingsError, "a column of a frame"),
-    "all repeats": (SMALL, {"duplicates": "all"}, SettingsError, "not kept"),
+    "all repeats": (SMALL, {"duplicates": "all"}, SettingsError, "cannot be kept"),
     "missing": ({**SMALL, "sure": [1.0, None, 3.0, 1.0]}, {}, ReportsError, "'nan'"),
     "all missing": ({**SMALL, "sure": [None] * 4}, {}, ReportsError, "nothing"),
     "infinite": ({**SMALL, "sure": [1.0, float("inf"), 3.0, 1.0]}, {}, ReportsError, "'inf'"),
@@ -280,7 +280,7 @@ def test_a_fit_with_confidences_is_not_saved_or_resumed() -> None:
     found = cv.infer(SMALL, weight="sure")
     earlier = cv.infer(plain_part(SMALL)).saved_fit()
 
-    with pytest.raises(SettingsError, match="not saved"):
+    with pytest.raises(SettingsError, match="cannot be saved"):
         found.saved_fit()
     with pytest.raises(SettingsError, match="start_from"):
         cv.infer(SMALL, weight="sure", start_from=earlier)

@@ -106,8 +106,7 @@ def copies_crowd(
         np.array([f"{kind}{number:04d}" for number in range(size)])
         for kind, size in (("t", tasks), ("w", table.shape[1]))
     ]
-    columns = task.astype(np.int32), worker.astype(np.int32), table.ravel().astype(np.int16)
-    return Reports(*columns, *names, LABELS), truth
+    return Reports(task, worker, table.ravel(), names[0], names[1], LABELS), truth
 
 
 def all_copies(reports: Reports) -> PairShares | None:
@@ -149,8 +148,8 @@ def test_pairs_that_share_counts_are_told_apart(kernels: str, monkeypatch: pytes
 def test_compiled_counts_of_equal_answers_are_those_of_all_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Counts by pair of workers equal those of listed pairs, also where a worker answers twice, and end at 255."""
     rng = np.random.default_rng(0)
-    columns = (rng.integers(0, size, 4000) for size in (400, 8, 2))
-    reports = Reports(*columns, np.arange(400), np.arange(8), LABELS)
+    task, worker, label = (rng.integers(0, size, 4000) for size in (400, 8, 2))
+    reports = Reports(task, worker, label, np.arange(400), np.arange(8), LABELS)
     listed = report_pairs_by_task(next(reports.blocks(4000)), 8)
     equal = np.bincount(np.concatenate([pair[same] for pair, same in listed]), minlength=128)
     monkeypatch.setenv(KERNELS_VARIABLE, "compiled")
@@ -170,9 +169,8 @@ def test_excellent_workers_are_no_copies(abilities: list[float], tasks: int) -> 
 
 def test_one_answer_of_a_group_is_kept() -> None:
     """Of two copies the first one's answer is kept; where only the second one answered, that one is."""
-    columns = [0, 0, 0, 1, 1], [0, 1, 2, 1, 2], [0, 1, 2, 1, 2]
-    arrays = (np.array(column, dtype) for column, dtype in zip(columns, (np.int32, np.int32, np.int16), strict=True))
-    reports = Reports(*arrays, np.array(["t", "u"]), np.array(["v", "w", "x"]), LABELS)
+    task, worker, label = [0, 0, 0, 1, 1], [0, 1, 2, 1, 2], [0, 1, 2, 1, 2]
+    reports = Reports(task, worker, label, np.array(["t", "u"]), np.array(["v", "w", "x"]), LABELS)
 
     (kept,) = ComparedAnswers(reports, group=np.array([0, 0, 2])).blocks()
 
@@ -182,7 +180,10 @@ def test_one_answer_of_a_group_is_kept() -> None:
 def test_aggregate_and_review_name_copies() -> None:
     """`aggregate` counts copies once and says so; `review` names with whom each of them answers alike."""
     reports, truth = copies_crowd([0.6, 0.65, 0.7, 0.7, 0.6], (0.55, 10), 300, 0)
-    with pytest.warns(UserWarning, match="plurality"), pytest.warns(UserWarning, match="10 of 15 workers answer alike"):
+    with (
+        pytest.warns(UserWarning, match="plurality"),
+        pytest.warns(UserWarning, match="10 of 15 workers answer more alike"),
+    ):
         found = cv.aggregate(reports)
     reviewed = cv.review(reports).to_pylist()
 
@@ -190,7 +191,7 @@ def test_aggregate_and_review_name_copies() -> None:
         np.mean([row["truth"] == LABELS.names[code] for row, code in zip(found.to_pylist(), truth, strict=True)]) > 0.8
     )
     assert {f"w{number:04d}" for number in range(5, 15)} <= {row["worker"] for row in reviewed}
-    assert all("300 of 300 common" in row["reason"] for row in reviewed if row["worker"] >= "w0005")
+    assert all("300 of 300 shared" in row["reason"] for row in reviewed if row["worker"] >= "w0005")
 
 
 @pytest.mark.parametrize("kernels", ["plain", "compiled"])

@@ -9,18 +9,18 @@ import pytest
 
 from crowdveil import HierarchicalDawidSkene, RandomizedResponse, aggregate
 from crowdveil.answers.evidence import Evidence
-from crowdveil.answers.write_reports import reports_table_in_task_order
+from crowdveil.answers.write_reports import ordered_reports_table
 from crowdveil.channels.alphabet import Categories
 from crowdveil.errors import SettingsError
 from crowdveil.estimators import ESTIMATORS
 from crowdveil.inference import gold_stack
 from crowdveil.inference.given import KnownTruths
 from crowdveil.inference.infer import Inference, infer
-from crowdveil.inference.methods import SLOW_WORK, Method, estimator_of_method_or_default, warning_if_fit_is_slow
+from crowdveil.inference.methods import SLOW_WORK, Method, choose_estimator, slow_fit_warning
 from crowdveil.inference.plain_fit import fit
 from crowdveil.randomness import seeded
 from crowdveil.registry import ESTIMATOR_ENTRIES, estimators_with
-from crowdveil.simulate import Crowd, categorical_crowd, perturb
+from crowdveil.simulate import Crowd, categorical_crowd, perturb_reports
 from crowdveil.storage.evidence import EvidenceOptions, read_evidence
 from crowdveil.storage.given_files import read_known_truths
 
@@ -35,10 +35,10 @@ def evidence(tmp_path: Path) -> Evidence:
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_every_registered_estimator_can_be_asked_for(name: str, evidence: Evidence) -> None:
     """A name with steps and a tolerance gives the registered class with these settings, and without them its own."""
-    built = estimator_of_method_or_default(Method(name=name, max_steps=3, tolerance=0.5), evidence)
+    built = choose_estimator(Method(name=name, max_steps=3, tolerance=0.5), evidence)
 
     assert (ESTIMATORS[name], 3, 0.5) == (type(built), built.max_steps, built.tolerance)
-    assert ESTIMATORS[name]() == estimator_of_method_or_default(Method(name=name), evidence)
+    assert ESTIMATORS[name]() == choose_estimator(Method(name=name), evidence)
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_every_registered_estimator_can_be_asked_for(name: str, evidence: Eviden
 def test_settings_out_of_range_are_refused(method: Method, evidence: Evidence) -> None:
     """Unknown methods, no steps, and impossible tolerances raise SettingsError."""
     with pytest.raises(SettingsError):
-        estimator_of_method_or_default(method, evidence)
+        choose_estimator(method, evidence)
 
 
 @pytest.fixture
@@ -72,7 +72,7 @@ def crowd(tmp_path: Path) -> Evidence:
 
 def test_the_assumed_correlation_is_stated(crowd: Evidence) -> None:
     """The default says which correlation of errors its confidence assumes; a method without one says nothing."""
-    assert "have an assumed correlation of 0." in str(infer(crowd, Method()).confidence_note)
+    assert "assumed to have a correlation of 0." in str(infer(crowd, Method()).confidence_note)
     assert infer(crowd, Method(name="dawid-skene")).confidence_note is None
 
 
@@ -94,7 +94,7 @@ def test_agreement_beyond_the_model_lowers_confidence(tmp_path: Path) -> None:
     hard = written(tmp_path, 0.4)
     found, plain = infer(hard, Method()), HierarchicalDawidSkene().fit(hard.reports)
     assert "were copies, which lowers the confidence" in str(found.confidence_note)
-    assert "assumed correlation of 0.35" in str(found.confidence_note)
+    assert "assumed to have a correlation of 0.35" in str(found.confidence_note)
     assert found.estimate.confidence is not None
     assert plain.confidence is not None
     assert (found.estimate.confidence <= plain.confidence + 1e-12).all()
@@ -103,7 +103,7 @@ def test_agreement_beyond_the_model_lowers_confidence(tmp_path: Path) -> None:
     alike = written(tmp_path, 0.0)
     other = infer(alike, Method())
 
-    assert "have an assumed correlation of 0." in str(other.confidence_note)
+    assert "assumed to have a correlation of 0." in str(other.confidence_note)
     np.testing.assert_array_equal(HierarchicalDawidSkene().fit(alike.reports).posterior, other.estimate.posterior)
 
 
@@ -126,7 +126,7 @@ def gold_crowd() -> Crowd:
 
 def gold_written(folder: Path, gold_crowd: Crowd, known: int) -> tuple[Evidence, KnownTruths | None, dict[str, Any]]:
     """Write answers and gold of the first tasks, and return them as `infer` and as `aggregate` read them."""
-    reports_table_in_task_order(gold_crowd.answers).to_pandas().astype(str).to_csv(folder / "answers.csv", index=False)
+    ordered_reports_table(gold_crowd.answers).to_pandas().astype(str).to_csv(folder / "answers.csv", index=False)
     gold = {str(task): str(gold_crowd.gold[task]) for task in list(gold_crowd.gold)[:known]}
     lines = "\n".join(["task,truth", *(f"{task},{truth}" for task, truth in gold.items())])
     (folder / "gold.csv").write_text(lines)
@@ -147,7 +147,7 @@ def beside(frame: Any, inference: Inference) -> tuple[np.ndarray, np.ndarray]:
 def test_aggregate_and_infer_agree(method: str | None, known: int, gold_crowd: Crowd, tmp_path: Path) -> None:
     """Truths and confidences of the call and of the command are the same, for every method for labels."""
     evidence, read, gold = gold_written(tmp_path, gold_crowd, known)
-    frame = reports_table_in_task_order(gold_crowd.answers).to_pandas().astype(str)
+    frame = ordered_reports_table(gold_crowd.answers).to_pandas().astype(str)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         called = aggregate(frame, method, gold=gold or None)
@@ -165,7 +165,7 @@ def test_known_truths_are_certain_and_the_result_says_what_gold_did(gold_crowd: 
     found = infer(evidence, Method(), gold=read)
 
     for words in (
-        "30 tasks weigh hierarchical-dawid-skene",
+        "30 gold tasks set the weights: hierarchical-dawid-skene",
         "% of the result is that without gold",
         "gain in accuracy has a standard error",
         "log-loss",
@@ -188,11 +188,11 @@ def test_gold_that_is_no_random_sample_is_named(gold_crowd: Crowd, tmp_path: Pat
         "one truth": dict([item for item in every.items() if item[1] == "yes"][:30]),
         "first": dict(list(every.items())[:30]),
     }
-    estimator = estimator_of_method_or_default(Method(), evidence)
+    estimator = choose_estimator(Method(), evidence)
 
     found = {name: fit(estimator, evidence, inputs_of(gold)) for name, gold in chosen.items()}
 
-    assert "no random sample" in found["one truth"].notes[0]
+    assert "not a random sample" in found["one truth"].notes[0]
     assert "probability of yes" in found["one truth"].notes[0]
     assert found["first"].notes == ()
 
@@ -220,7 +220,7 @@ def test_gold_is_stacked_behind_a_channel(gold_crowd: Crowd) -> None:
     """Reports of randomized response are stacked through their channel: confidence is near the accuracy of the rest,
     which is above that of the vote."""
     mechanism = RandomizedResponse(alphabet=LABELS, epsilon=1.5, participation="public")
-    sent = perturb(gold_crowd.answers, mechanism, seeded(4))
+    sent = perturb_reports(gold_crowd.answers, mechanism, seeded(4))
     gold = {task: str(gold_crowd.gold[task]) for task in list(gold_crowd.gold)[:40]}
     right = {}
     for method in (None, "majority-vote"):
@@ -242,15 +242,13 @@ def sized(reports: int, labels: int) -> Any:
 @pytest.mark.parametrize("method", ["ebcc", "ordinal-dawid-skene", "gaussian", "glad"])
 def test_slow_methods_say_so_before_they_start(method: str) -> None:
     """A hundred thousand reports of fifty labels are announced, a thousand of two are not."""
-    assert (warning_if_fit_is_slow(sized(100_000, 50), method) or "").startswith(
-        f"{method} takes more than ten seconds"
-    )
-    assert warning_if_fit_is_slow(sized(1_000, 2), method) is None
+    assert (slow_fit_warning(sized(100_000, 50), method) or "").startswith(f"{method} takes more than ten seconds")
+    assert slow_fit_warning(sized(1_000, 2), method) is None
 
 
 def test_other_methods_say_nothing() -> None:
     """The default stays quiet, and every announced method is registered."""
-    assert warning_if_fit_is_slow(sized(100_000, 200), "hierarchical-dawid-skene") is None
+    assert slow_fit_warning(sized(100_000, 200), "hierarchical-dawid-skene") is None
     assert SLOW_WORK.keys() <= ESTIMATOR_ENTRIES.keys()
 
 
@@ -265,4 +263,4 @@ def test_an_inference_has_the_outlets_of_its_estimate() -> None:
     assert found.to_pandas().equals(found.estimate.to_pandas())
     assert found.to_polars().equals(found.estimate.to_polars())
     later = infer(answers, history=found)
-    assert "3 of 3 workers are known by ability" in str(later.history_note)
+    assert "3 of 3 workers have a history of ability" in str(later.history_note)

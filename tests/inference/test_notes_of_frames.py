@@ -34,7 +34,8 @@ CODED = {"task": [*range(6)] * 3, "worker": [w for w in "abc" for _ in range(6)]
 CASES = {
     "names": (SIMILAR, ("These are read as different tasks: 'Q1' (1 answer), 'q1' (1 answer), 'q1 ' (1 answer)",
                         "These are read as different workers: 'bob' (2 answers), 'bob ' (1 answer)",
-                        "If these are one, 1 answer of a worker to a task would be repeated, such as (q2, bob).")),
+                        "If these names mean the same, 1 answer of a worker to a task would be repeated, "
+                        "such as (q2, bob).")),
     "separators": (SHARED, ("Read as one label each: 'cat;dog', 'dog;cat'. If they are several choices, state the "
                             "separator: multiple=';'.",)),
 }  # fmt: skip
@@ -55,8 +56,8 @@ def test_frames_have_the_notes_of_files(tmp_path: Path, kind: str, case: str) ->
     cells, expected = CASES[case]
     found = notes_of(MAKERS[kind](cells))
 
-    assert list(expected) == [note if case == "separators" else note.removesuffix(". Give one task one spelling.")
-                              .removesuffix(". Give one worker one spelling.") for note in found]  # fmt: skip
+    assert list(expected) == [note if case == "separators" else note.removesuffix(". Use one spelling for each task.")
+                              .removesuffix(". Use one spelling for each worker.") for note in found]  # fmt: skip
 
 
 def test_other_column_names_and_verbs_have_these_notes() -> None:

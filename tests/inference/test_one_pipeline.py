@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 import crowdveil
-from crowdveil.answers.write_reports import reports_table_in_task_order, write_table
+from crowdveil.answers.write_reports import ordered_reports_table, write_table
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.cli import main
 from crowdveil.inference.infer import infer
@@ -56,7 +56,7 @@ def test_command_frames_and_function_have_the_same_bits(method: str, tmp_path: P
     """For every method, `infer`, `aggregate` and `crowdveil infer` give the same truths and workers, bit for bit."""
     kind = ESTIMATOR_ENTRIES[method].capabilities.kind
     made = crowd(kind)
-    table = reports_table_in_task_order(made.answers)
+    table = ordered_reports_table(made.answers)
     if kind == "numeric":
         table = table.set_column(2, "value", table.column(2).cast(pa.string()).cast(pa.float64()))
     with open(tmp_path / "answers.csv", "wb") as stream:
@@ -92,7 +92,7 @@ def test_outlets_agree_behind_a_channel(method: str, tmp_path: Path) -> None:
     for name, column in (("task", made.answers.tasks), ("worker", made.answers.workers)):
         (tmp_path / f"{name}s.csv").write_text("\n".join([name, *map(str, column.tolist())]) + "\n", "utf-8")
     with open(tmp_path / "answers.csv", "wb") as stream:
-        write_table(stream, reports_table_in_task_order(made.answers))
+        write_table(stream, ordered_reports_table(made.answers))
     alphabet = ("--labels", ",".join(LABELS.names), "--ordered") if kind == "categorical" else ("--scale", "0:10:1")
     words = ["perturb", tmp_path / "answers.csv", *alphabet, "--epsilon", 2, "--seed", 3, "--out", tmp_path / "sent"]
     words += ["--mechanism", mechanism.name, "--tasks", tmp_path / "tasks.csv", "--workers", tmp_path / "workers.csv"]
@@ -119,7 +119,7 @@ def test_outlets_agree_behind_a_channel(method: str, tmp_path: Path) -> None:
 def test_outlets_agree_on_gold(tmp_path: Path) -> None:
     """With gold that combines methods, function, frames and command give the same truths, bit for bit."""
     made = crowd("categorical")
-    table = reports_table_in_task_order(made.answers)
+    table = ordered_reports_table(made.answers)
     with open(tmp_path / "answers.csv", "wb") as stream:
         write_table(stream, table)
     gold = dict(list(made.gold.items())[:25])
@@ -147,7 +147,7 @@ def test_outlets_agree_on_gold(tmp_path: Path) -> None:
 def test_outlets_agree_on_truths_with_labels_of_their_own(tmp_path: Path) -> None:
     """A panel is one result from function, frames and command, bit for bit."""
     made = crowd("numeric")
-    table = reports_table_in_task_order(made.answers)
+    table = ordered_reports_table(made.answers)
     table = table.set_column(2, "value", table.column(2).cast(pa.string()).cast(pa.float64()))
     with open(tmp_path / "scores.csv", "wb") as stream:
         write_table(stream, table)

@@ -95,7 +95,7 @@ def test_the_result_says_what_gold_did_and_how_much_more_helps() -> None:
     few = fit_panel(evidence_of(scores), TRUTHS, gold=truths_of(truth, range(19)))
 
     for words in (
-        "30 tasks weigh truth-tables 0.",
+        "30 gold tasks set the weights: truth tables 0.",
         "more, drawn at random (`crowdveil data draw-gold`)",
         "log-loss",
     ):
@@ -208,7 +208,7 @@ def test_aggregate_gives_the_panel_from_frame_to_frame() -> None:
     assert dict(zip(found["task"], found["truth"], strict=True)) == {
         int(task): name for task, name in zip(expected.tasks, expected.truth, strict=True)
     }
-    with pytest.raises(SettingsError, match="do not go with truths"):
+    with pytest.raises(SettingsError, match="cannot be combined with truths"):
         cv.aggregate(answers, "dawid-skene", truths=TRUTHS)
     with pytest.raises(ReportsError, match="scores must be on the scale"):
         cv.aggregate(answers, truths=TRUTHS, alphabet=Scale(0, 5))
@@ -254,4 +254,4 @@ def test_a_review_of_a_panel_names_copies_and_equal_scores() -> None:
 
     assert {"w0", "w1", "w5"} == set(reasons)
     assert "All 300 answers are 7." == reasons["w5"]
-    assert "Answers as 'w1'" in reasons["w0"]
+    assert "Answers like 'w1'" in reasons["w0"]

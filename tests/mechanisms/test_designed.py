@@ -4,6 +4,7 @@ import json
 import math
 from dataclasses import replace
 from decimal import Decimal, localcontext
+from typing import Any
 
 import numpy as np
 import pytest
@@ -40,7 +41,7 @@ def test_mechanisms_of_the_same_integers_are_equal():
 
 def test_a_damaged_certificate_is_refused():
     """A device that is handed a changed table does not use it."""
-    sealed = Designed.from_channel(BLOCKS).channel().certificate()
+    sealed: dict[str, Any] = Designed.from_channel(BLOCKS).channel().certificate()
     sealed["rows"][0][0] += 1
 
     with pytest.raises(CertificateError, match="hash"):
@@ -121,7 +122,9 @@ def test_information_is_the_double_sum_of_its_definition(seed, participation):
 def test_tiny_information_does_not_drown_in_rounding():
     """At epsilon = 1e-5 two even labels through randomized response: equal to 40 digits to one part in 10^6."""
     response = RandomizedResponse(alphabet=YES_NO, epsilon=1e-5, participation="public").channel()
-    objective = DesignObjective(alphabet=YES_NO, prior=[0.5, 0.5], worker_model=np.eye(2), participation="public")
+    objective = DesignObjective(
+        alphabet=YES_NO, prior=np.array([0.5, 0.5]), worker_model=np.eye(2), participation="public"
+    )
     with localcontext(prec=40):
         keep, flip = (Decimal(entry) / response.denominator for entry in response.rows[0])
         exact = keep * (2 * keep).ln() + flip * (2 * flip).ln()
@@ -133,7 +136,10 @@ def test_a_channel_without_noise_gives_all_there_is():
     """Zeros in table, prior and model are allowed: the identity has ln 2 nats for two labels."""
     labels = Categories(("a", "b", "c"))
     objective = DesignObjective(
-        alphabet=labels, prior=[0.5, 0.5, 0.0], worker_model=[[1, 0, 0], [0, 1, 0], [0, 1, 0]], participation="public"
+        alphabet=labels,
+        prior=np.array([0.5, 0.5, 0.0]),
+        worker_model=np.array([[1, 0, 0], [0, 1, 0], [0, 1, 0]]),
+        participation="public",
     )
 
     assert math.log(2) == pytest.approx(objective.objective_of_channel(np.eye(3)))
@@ -144,16 +150,15 @@ def test_gains_do_not_depend_on_batches():
     objective = random_question(0)
     columns = np.random.default_rng(1).uniform(size=(3, COLUMNS_PER_BATCH + 7))
 
-    assert (
-        objective.objective_term_of_each_column(columns)[-1]
-        == objective.objective_term_of_each_column(columns[:, -1:])[0]
-    )
+    assert objective.column_objective_terms(columns)[-1] == objective.column_objective_terms(columns[:, -1:])[0]
 
 
 def test_one_table_is_one_worker_type():
     """A model of two axes is one worker type; P(answer) sums to 1."""
-    one = DesignObjective(alphabet=YES_NO, prior=[0.2, 0.8], worker_model=[[0.9, 0.1], [0.3, 0.7]])
-    twice = DesignObjective(alphabet=YES_NO, prior=[0.2, 0.8], worker_model=np.stack([one.worker_model[0]] * 2))
+    one = DesignObjective(alphabet=YES_NO, prior=np.array([0.2, 0.8]), worker_model=np.array([[0.9, 0.1], [0.3, 0.7]]))
+    twice = DesignObjective(
+        alphabet=YES_NO, prior=np.array([0.2, 0.8]), worker_model=np.stack([one.worker_model[0]] * 2)
+    )
     table = np.eye(3)
 
     assert one.objective_of_channel(table) == pytest.approx(twice.objective_of_channel(table))
@@ -175,7 +180,7 @@ def test_one_table_is_one_worker_type():
 )
 def test_invalid_objective_is_refused(wrong, message):
     """An invalid distribution, shape or rate raises SettingsError."""
-    objective = DesignObjective(alphabet=YES_NO, prior=[0.5, 0.5], worker_model=np.eye(2))
+    objective = DesignObjective(alphabet=YES_NO, prior=np.array([0.5, 0.5]), worker_model=np.eye(2))
 
     with pytest.raises(SettingsError, match=message):
         replace(objective, **wrong)

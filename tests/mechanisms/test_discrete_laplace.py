@@ -32,7 +32,7 @@ def goodness_of_fit(noise: np.ndarray, scale: Fraction) -> float:
     """Return the chi-square p-value of noise, rare values pooled so that every cell expects at least 5."""
     q = math.exp(-1 / float(scale))
     tail = [2 * q ** (reach + 1) / (1 + q) * len(noise) for reach in range(500)]
-    reach = max(r for r in range(500) if min(tail[r], probability(r, scale) * len(noise)) >= 5)
+    reach = max(r for r in range(500) if min(tail[r], float(probability(r, scale)) * len(noise)) >= 5)
     middle = np.arange(-reach, reach + 1)
     counts = [int((noise == z).sum()) for z in middle] + [int((np.abs(noise) > reach).sum())]
     return chi_square_p_value(counts, np.append(probability(middle, scale), tail[reach] / len(noise)))

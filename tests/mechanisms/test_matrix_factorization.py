@@ -188,8 +188,10 @@ def test_totals_are_in_the_units_of_the_answers(mechanism, no_noise):
 
 def test_totals_refuse_a_sum_of_another_length():
     """A sum that does not belong to the campaign is refused."""
+    mechanism = MatrixFactorization(alphabet=SCALE, epsilon=1.0)
+
     with pytest.raises(SettingsError, match="6 numbers"):
-        MatrixFactorization(alphabet=SCALE, epsilon=1.0).totals_in_answer_units(np.zeros(4), tasks=3, workers=1)
+        mechanism.totals_in_answer_units(np.zeros(4, dtype=np.int64), tasks=3, workers=1)
 
 
 def test_a_campaign_without_tasks_has_an_empty_report():

@@ -4,6 +4,7 @@ import math
 import re
 from dataclasses import FrozenInstanceError, fields, replace
 from fractions import Fraction
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -21,7 +22,7 @@ from tests.chi_square import chi_square_p_value
 from tests.mechanisms.examples import EXAMPLES as CASES
 
 CELLWISE = [case for case in CASES if case.channel() is not None]
-ON_REQUEST = [case for case in CASES if {field.name: field.init for field in fields(case)}["epsilon"]]
+ON_REQUEST = [case for case in CASES if {field.name: field.init for field in fields(cast(Any, case))}["epsilon"]]
 PUBLIC = [case for case in CASES if case.participation == "public"]
 PROTECTED = [case for case in CASES if case.participation == "protected"]
 
@@ -243,7 +244,7 @@ def test_a_worker_loses_at_least_a_cell_and_at_most_the_sum(mechanism):
 @pytest.mark.parametrize("mechanism", CASES, ids=repr)
 def test_law_of_a_single_cell_is_what_one_cell_loses(mechanism):
     """Where a report is made of cells, one cell alone has a channel with the epsilon of a one-cell worker."""
-    alone, cellwise = mechanism.marginal_channel_of_one_cell(), mechanism.channel()
+    alone, cellwise = mechanism.marginal_channel(), mechanism.channel()
 
     assert (alone is None) == mechanism.name.startswith("matrix-factorization")
     if alone is not None:

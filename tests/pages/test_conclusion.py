@@ -29,13 +29,13 @@ from crowdveil.pages.conclusion import (
     NO_PROBABILITIES,
     UNCHECKED,
     UNDECIDED,
-    conclude,
+    assess_truths,
     sufficiency_sentence,
 )
 from crowdveil.pages.results_page import code_as_html
 from crowdveil.privacy.statement import PrivacyStatement
 from crowdveil.randomness import seeded
-from crowdveil.simulate.perturbation import perturb
+from crowdveil.simulate.perturbation import perturb_reports
 from tests.inferred_folders import Folder, command, write_results
 
 UNPROTECTED = PrivacyStatement(status="none")
@@ -58,7 +58,7 @@ def estimated(posterior: NDArray[np.float64], **fields: object) -> Estimate:
     names, one, count = {"alphabet": None, "tasks": np.arange(len(posterior))}, np.ones(1), len(posterior)
     sizes = {"reports_per_task": np.full(count, 2), "reports_per_worker": np.ones(1, np.int64)}
     workers = {"worker_names": np.array(["w"]), "workers": WorkerTable(one, "ability")}
-    return Estimate(method="test", posterior=posterior, **(names | sizes | workers | fields))  # type: ignore[arg-type]
+    return Estimate(method="test", posterior=posterior, **(names | sizes | workers | fields))
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def estimated(posterior: NDArray[np.float64], **fields: object) -> Estimate:
 )  # fmt: skip
 def test_advice_follows_from_the_error(result: Estimate, advice: str) -> None:
     """The error as a share of the constant's decides; a small one is never called too little."""
-    assert advice in conclude(result, UNPROTECTED).sentences[0]
+    assert advice in assess_truths(result, UNPROTECTED).sentences[0]
 
 
 @pytest.mark.parametrize(
@@ -91,21 +91,22 @@ def test_advice_follows_from_the_error(result: Estimate, advice: str) -> None:
 )
 def test_an_unknown_error_gives_no_advice(result: Estimate, sentence: str) -> None:
     """Without probabilities, intervals or numbers the conclusion says so, and nothing else."""
-    assert ("unknown", (sentence,)) == conclude(result, UNPROTECTED)
+    assert ("unknown", (sentence,)) == assess_truths(result, UNPROTECTED)
 
 
 def test_a_constant_that_is_as_good_is_named() -> None:
     """Where one label for every task has no larger error, the conclusion says so."""
-    assert AS_GOOD in conclude(labelled((0.99, 0.01), (0.99, 0.01)), UNPROTECTED).sentences
-    assert AS_GOOD not in conclude(labelled((0.99, 0.01), (0.01, 0.99)), UNPROTECTED).sentences
+    assert AS_GOOD in assess_truths(labelled((0.99, 0.01), (0.99, 0.01)), UNPROTECTED).sentences
+    assert AS_GOOD not in assess_truths(labelled((0.99, 0.01), (0.01, 0.99)), UNPROTECTED).sentences
 
 
 def test_doubtful_truths_are_counted() -> None:
     """Truths below 90 % are counted; if there is none, the conclusion says so."""
     assert (
-        "1 truth has a confidence below 90 %" in conclude(labelled((0.95, 0.05), (0.2, 0.8)), UNPROTECTED).sentences[1]
+        "1 truth has a confidence below 90 %"
+        in assess_truths(labelled((0.95, 0.05), (0.2, 0.8)), UNPROTECTED).sentences[1]
     )
-    assert "Every truth has" in conclude(labelled((0.95, 0.05), (0.1, 0.9)), UNPROTECTED).sentences[1]
+    assert "Every truth has" in assess_truths(labelled((0.95, 0.05), (0.1, 0.9)), UNPROTECTED).sentences[1]
 
 
 def test_the_privacy_of_the_reports_comes_first() -> None:
@@ -113,11 +114,11 @@ def test_the_privacy_of_the_reports_comes_first() -> None:
     protected = PrivacyStatement(status="protected", per_answer=Guarantee(epsilon=1.00001, participation="public"))
     result = labelled((0.9, 0.1), (0.1, 0.9))
     first = {
-        status: conclude(result, PrivacyStatement(status=status)).sentences[0] for status in ("simulation", "none")
+        status: assess_truths(result, PrivacyStatement(status=status)).sentences[0] for status in ("simulation", "none")
     }
 
     assert (
-        conclude(result, protected)
+        assess_truths(result, protected)
         .sentences[0]
         .startswith("Use these truths: at epsilon 1.001 per answer (participation public) 10.0 %")
     )
@@ -145,7 +146,7 @@ GOLD = labelled((0.95, 0.05), (0.4, 0.6), (1.0, 0.0), (0.0, 1.0), gold=np.array(
 
 def test_gold_is_no_evidence_of_itself() -> None:
     """Expected errors and doubtful truths are those of the tasks without gold; nobody is asked to compare gold."""
-    sentences = conclude(GOLD, UNPROTECTED).sentences
+    sentences = assess_truths(GOLD, UNPROTECTED).sentences
 
     assert sentences[0] == (
         "Use these truths with care: 22.5 % of the 2 tasks without gold are expected to be wrong, against 32.5 % with "
@@ -158,12 +159,12 @@ def test_gold_is_no_evidence_of_itself() -> None:
 
 @pytest.mark.parametrize(
     ("random", "meaning"),
-    [(True, "it estimates"), (False, "the others may differ"), (None, "only if gold was drawn at random")],
+    [(True, "so this estimates"), (False, "the others may differ"), (None, "only if gold was drawn at random")],
 )
 def test_a_cross_validated_accuracy_is_an_estimate_for_random_gold_only(random: bool | None, meaning: str) -> None:
     """The accuracy on gold stands in the conclusion with what it says of the other tasks."""
     check = CrossValidation(tasks=20, right=16, right_without_gold=15, random=random)
-    last = conclude(replace(GOLD, cross_validation=check), UNPROTECTED).sentences[-1]
+    last = assess_truths(replace(GOLD, cross_validation=check), UNPROTECTED).sentences[-1]
 
     assert last.startswith("Cross-validated accuracy on 20 gold tasks: 0.800 (0.750 without gold). ")
     assert meaning in last
@@ -175,7 +176,7 @@ def test_more_errors_on_gold_than_expected_change_the_advice(random: bool | None
     sure = [(0.99, 0.01), (0.01, 0.99)] * 50
     gold = np.arange(len(sure)) < 20
     check = CrossValidation(tasks=20, right=right, random=random)
-    found = conclude(labelled(*sure, gold=gold, cross_validation=check), UNPROTECTED)
+    found = assess_truths(labelled(*sure, gold=gold, cross_validation=check), UNPROTECTED)
 
     assert (MORE_WRONG in found.sentences) == (verdict != "use")
     assert (found.verdict == "use") == (verdict == "use")
@@ -185,7 +186,7 @@ def test_nothing_is_concluded_where_every_truth_was_known() -> None:
     """With gold of all tasks there is no advice."""
     every = labelled((1.0, 0.0), (0.0, 1.0), gold=np.ones(2, dtype=bool))
 
-    assert ("unknown", (ALL_GOLD,)) == conclude(every, UNPROTECTED)
+    assert ("unknown", (ALL_GOLD,)) == assess_truths(every, UNPROTECTED)
 
 
 def test_unknown_numbers_and_tasks_without_reports_are_counted() -> None:
@@ -193,8 +194,8 @@ def test_unknown_numbers_and_tasks_without_reports_are_counted() -> None:
     some = numeric([0.0, 10.0, np.nan], 4.0)
     unasked = labelled((0.9, 0.1), (0.1, 0.9), (0.6, 0.4), reports_per_task=np.array([3, 2, 0]))
 
-    assert "1 of 3 tasks have no number" in conclude(some, UNPROTECTED).sentences[1]
-    assert "1 task has no reports" in conclude(unasked, UNPROTECTED).sentences[1]
+    assert "1 of 3 tasks have no number" in assess_truths(some, UNPROTECTED).sentences[1]
+    assert "1 task has no reports" in assess_truths(unasked, UNPROTECTED).sentences[1]
 
 
 def test_undecided_tasks_are_counted_apart() -> None:
@@ -202,12 +203,12 @@ def test_undecided_tasks_are_counted_apart() -> None:
     some = labelled((0.99, 0.01), (0.6, 0.4), undecided=np.array([False, True]))
     none = labelled((0.99, 0.01), (0.6, 0.4), undecided=np.array([True, True]))
 
-    advice, undecided, confident, *_ = conclude(some, UNPROTECTED).sentences
+    advice, undecided, confident, *_ = assess_truths(some, UNPROTECTED).sentences
 
     assert "1.0 % are expected to be wrong" in advice
     assert "1 of 2 tasks stay undecided and are not counted as wrong." == undecided
     assert "Every truth has a confidence of at least 90 %." == confident
-    assert ("unknown", (UNDECIDED,)) == conclude(none, UNPROTECTED)
+    assert ("unknown", (UNDECIDED,)) == assess_truths(none, UNPROTECTED)
 
 
 @pytest.mark.parametrize(
@@ -216,9 +217,9 @@ def test_undecided_tasks_are_counted_apart() -> None:
 def test_tasks_without_reports_are_never_enough(reports: tuple[int, ...], verdict: str) -> None:
     """Half of the tasks without a report, or fewer reports than tasks, are no ground for truths, however sure."""
     posterior = [(0.99, 0.01), (0.01, 0.99)] * 2
-    categories = conclude(labelled(*posterior, reports_per_task=np.array(reports)), UNPROTECTED)
+    categories = assess_truths(labelled(*posterior, reports_per_task=np.array(reports)), UNPROTECTED)
     numbers = numeric([0.0, 10.0, 0.0, 10.0], 1.0)
-    found = conclude(replace(numbers, reports_per_task=np.array(reports)), UNPROTECTED)
+    found = assess_truths(replace(numbers, reports_per_task=np.array(reports)), UNPROTECTED)
 
     assert (verdict, verdict) == (categories.verdict, found.verdict)
     named = f"{sum(reports)} reports on 4 tasks, {reports.count(0)} without any; 1.0 % are expected to be wrong"
@@ -229,8 +230,8 @@ def test_answers_that_no_other_answer_can_be_compared_with_are_used_with_care() 
     """Where every task has one report, how sure its truth is comes from the model alone."""
     once = np.ones(2, np.int64)
     found = [
-        conclude(labelled((0.99, 0.01), (0.01, 0.99), reports_per_task=once), UNPROTECTED),
-        conclude(replace(numeric([0.0, 10.0], 1.0), reports_per_task=once), UNPROTECTED),
+        assess_truths(labelled((0.99, 0.01), (0.01, 0.99), reports_per_task=once), UNPROTECTED),
+        assess_truths(replace(numeric([0.0, 10.0], 1.0), reports_per_task=once), UNPROTECTED),
     ]
 
     assert ["care", "care"] == [conclusion.verdict for conclusion in found]
@@ -248,7 +249,7 @@ def evidence(alphabet: Categories | Scale, *, workers: int, tasks: int = 12, eps
     reports, channel = Reports(task, worker, value, *names, alphabet), None
     if epsilon is not None:
         mechanism = RandomizedResponse(alphabet=alphabet, epsilon=epsilon, participation="protected")
-        reports, channel = perturb(reports, mechanism, seeded(2)), mechanism.channel()
+        reports, channel = perturb_reports(reports, mechanism, seeded(2)), mechanism.channel()
     return Evidence(observed=reports, channel=channel, asked=Asked(complete=True))
 
 
@@ -256,26 +257,26 @@ def evidence(alphabet: Categories | Scale, *, workers: int, tasks: int = 12, eps
 def test_what_is_named_is_enough(alphabet: Categories | Scale) -> None:
     """With the named workers or epsilon, workers as assumed are enough; with somewhat fewer they are not."""
     said = sufficiency_sentence(evidence(alphabet, workers=10, epsilon=0.5), 0.5)
-    workers, epsilon = re.findall(r"about ([\d,]+) workers in place of 10, or epsilon ([\d.]+) per answer", said)[0]
+    workers, epsilon = re.findall(r"about ([\d,]+) workers instead of 10, or epsilon ([\d.]+) per answer", said)[0]
 
     assert AS_ASSUMED == sufficiency_sentence(
         evidence(alphabet, workers=int(workers.replace(",", "")), epsilon=0.5), 0.5
     )
     assert AS_ASSUMED == sufficiency_sentence(evidence(alphabet, workers=10, epsilon=float(epsilon)), 0.5)
-    assert "enough would be" in sufficiency_sentence(evidence(alphabet, workers=15, epsilon=0.5), 0.5)
+    assert "this would be enough" in sufficiency_sentence(evidence(alphabet, workers=15, epsilon=0.5), 0.5)
 
 
 def test_answers_without_a_channel_need_workers() -> None:
     """Epsilon is not named where no noise was added; few workers with little skill may never be enough."""
     said = sufficiency_sentence(evidence(LABELS, workers=1, epsilon=None), 0.1)
 
-    assert re.fullmatch(r".*enough would be: about \d+ workers in place of 1\.", said)
+    assert re.fullmatch(r".*this would be enough: about \d+ workers instead of 1\.", said)
     assert "Even 100 times as many workers" in sufficiency_sentence(evidence(LABELS, workers=1, epsilon=0.001), 0.1)
 
 
 def test_without_reports_or_labels_nothing_is_named() -> None:
     """Reports that are not given, and numbers without a scale, have no such sentence."""
-    numbers = Reports(*np.zeros((2, 1), np.int32), np.ones(1), np.array(["t"]), np.array(["w"]))
+    numbers = Reports([0], [0], [1.0], np.array(["t"]), np.array(["w"]))
 
     assert "" == sufficiency_sentence(None, 0.5)
     assert "" == sufficiency_sentence(Evidence(observed=numbers), 0.5)
@@ -295,6 +296,6 @@ def test_results_that_say_nothing_begin_with_it(numbers: Path) -> None:
 
     assert 'class="conclusion not-enough"' in page
     first = page[page.index("<p>These answers are not enough: at epsilon") :].partition("</p>")[0]
-    assert "enough would be: " in first
+    assert "this would be enough: " in first
     assert "not estimable from these reports" in page
     assert not re.search(r"alpha \(\w+\) is -?\d{2}", page)

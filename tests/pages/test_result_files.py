@@ -15,9 +15,9 @@ from crowdveil.channels.alphabet import Categories
 from crowdveil.em.gold import CrossValidation
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.files.output_record import RECORD_FILE
-from crowdveil.pages.sentences_on_crowd_review import _agreement_or_difference_sentence
+from crowdveil.pages.review_sentences import _agreement_or_difference_sentence
 from crowdveil.pages.truth_facts import least_certain_tasks
-from crowdveil.quality.agreement.alpha import Agreement, Interval, agreement
+from crowdveil.quality.agreement.alpha import Agreement, Interval, measure_agreement
 from crowdveil.quality.gold_tasks import draw_tasks_without_known
 from crowdveil.randomness import seeded
 from crowdveil.simulate import Crowd, categorical_crowd
@@ -232,7 +232,7 @@ def test_doubtful_tasks_lead_to_the_next_answers(tmp_path: Path) -> None:
 
 def test_agreement_is_that_of_the_answers(found: Path) -> None:
     """With the answers the page has their alpha; without them it has tasks and workers only."""
-    alpha = agreement(Reports.from_csv(REVIEW_LABELS)).alphas["nominal"]
+    alpha = measure_agreement(Reports.from_csv(REVIEW_LABELS)).alphas["nominal"]
     with_answers, without = review_of(found, REVIEW_LABELS), review_of(found, None)
 
     assert f"is {alpha.value:.2f} (90 % interval {alpha.low:.2f} to {alpha.high:.2f})" in with_answers[0]

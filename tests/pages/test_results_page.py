@@ -3,6 +3,7 @@
 import re
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -42,7 +43,7 @@ TEXT_ON = {
 """Colors of text and of what is behind it."""
 
 
-def page_of(folder: Path, **text: object) -> str:
+def page_of(folder: Path, **text: Any) -> str:
     """Return the page of one folder."""
     write_results(folder, **text)
     return (folder / "report.html").read_text("utf-8")
@@ -127,7 +128,7 @@ def test_pictures_have_titles(case: str, collected: Folder, request: pytest.Fixt
     """Every picture is valid XML with a title and a description, which its label names."""
     folder = collected() if case == "labels" else request.getfixturevalue("numbers")
     pictures = re.findall(r'<svg role="img".*?</svg>', page_of(folder, with_workers=True), re.DOTALL)
-    names = []
+    names: list[str | None] = []
     for picture in pictures:
         root = ElementTree.fromstring(picture)
         ids = {element.get("id"): element.text for element in root if element.tag in ("title", "desc")}
@@ -216,7 +217,7 @@ def test_numbers_whose_answers_are_equal_have_no_error(tmp_path: Path, workers: 
     command("report", tmp_path / "found")
     page = (tmp_path / "found" / "report.html").read_text("utf-8")
 
-    assert "Constant 1: expected error 1.333; 2 truths differ from it." in " ".join(printed.split())
+    assert "Always answering 1: expected mean error 1.333. 2 truths differ." in " ".join(printed.split())
     assert re.search(r"\bnan\b", printed + page) is None
 
 
@@ -229,7 +230,7 @@ def test_truths_that_constant_workers_may_decide_are_used_with_care(
     rows = [(f"i{task}", who, "no" if int(who[1]) < constant or task % 2 else "yes") for who, task in pairs]
     page = results(tmp_path, rows)
     printed = " ".join(command("infer", tmp_path / "labels.csv", "--out", tmp_path / "again").split())
-    first = "Too few tasks to tell workers apart (6 answers each, in the middle): 3 of 5 workers give one label"
+    first = "Too few tasks to tell workers apart (median: 6 answers each): 3 of 5 workers give one label"
 
     conclusion = section(page, "conclusion").partition("</h2>")[2].lstrip()
     assert told_apart is not conclusion.startswith(f"<p>{first}")

@@ -6,9 +6,9 @@ import numpy as np
 
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.channels.guarantee import Participation
-from crowdveil.design.channel_design import normal_worker_model, one_coin_answer_given_truth
+from crowdveil.design.channel_design import normal_worker_model, one_coin_confusion
 from crowdveil.mechanisms import DesignObjective
-from crowdveil.planning import Campaign, LabelCrowd, NumberCrowd
+from crowdveil.planning import LabelCrowd, NumberCrowd, PlannedCampaign
 
 SCALE = Scale(0, 4)
 
@@ -24,19 +24,19 @@ def of_labels(
     prior: tuple[float, ...] = (),
     ordered: bool = False,
     **more: Any,
-) -> Campaign:
+) -> PlannedCampaign:
     """Return a campaign of labels a, b, ...; the prior is uniform by default."""
     alphabet = Categories(tuple("abcdefghij"[:labels]), ordered)
     shares = np.array(prior) if prior else np.full(labels, 1 / labels)
     objective = DesignObjective(
         alphabet=alphabet,
         prior=shares,
-        worker_model=one_coin_answer_given_truth(labels, float(np.mean(abilities))),
+        worker_model=one_coin_confusion(labels, float(np.mean(abilities))),
         participation_rate=rate,
         participation=participation,
     )
     crowd = LabelCrowd(alphabet=alphabet, prior=shares, abilities=abilities)
-    return Campaign(objective=objective, crowd=crowd, tasks=tasks, workers=workers, **more)
+    return PlannedCampaign(objective=objective, crowd=crowd, tasks=tasks, workers=workers, **more)
 
 
 def of_numbers(
@@ -47,7 +47,7 @@ def of_numbers(
     participation: Participation = "protected",
     sigmas: tuple[float, ...] = (0.5, 2.0),
     **more: Any,
-) -> Campaign:
+) -> PlannedCampaign:
     """Return a campaign on the scale 0..4 whose truths lie low; the prior is known to inference."""
     prior = np.array([0.4, 0.3, 0.15, 0.1, 0.05])
     objective = DesignObjective(
@@ -58,4 +58,4 @@ def of_numbers(
         participation=participation,
     )
     crowd = NumberCrowd(alphabet=SCALE, prior=prior, sigmas=sigmas)
-    return Campaign(objective=objective, crowd=crowd, tasks=tasks, workers=workers, prior_public=True, **more)
+    return PlannedCampaign(objective=objective, crowd=crowd, tasks=tasks, workers=workers, prior_public=True, **more)

@@ -3,6 +3,7 @@
 import math
 from dataclasses import replace
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,21 +12,21 @@ from crowdveil.answers.assignment import Assignment
 from crowdveil.channels.channel import DENOMINATOR, Channel
 from crowdveil.estimators.gaussian.estimator import fit_known
 from crowdveil.mechanisms import QuantizedResponse, RandomizedResponse
-from crowdveil.planning import Campaign, bayes_errors
+from crowdveil.planning import PlannedCampaign, bayes_errors
 from crowdveil.planning.bayes_error import known_classes_error, report_given_truth
 from crowdveil.randomness import seeded
-from crowdveil.simulate import perturb, perturb_cells
+from crowdveil.simulate import perturb_cells, perturb_reports
 from tests.planning.campaigns import SCALE, of_labels, of_numbers
 
 PRIOR = (0.5, 0.3, 0.2)
 """Unequal, so that no two labels tie."""
 
 
-def table_by_loops(campaign: Campaign, channel: Channel, kind: int, truth: int) -> list[float]:
+def table_by_loops(campaign: PlannedCampaign, channel: Channel, kind: int, truth: int) -> list[float]:
     """P(report | truth) of one kind, symbol by symbol in the order of the reports' names, then NULL or silence."""
     answers, rate, table = (
         campaign.crowd.answer_probabilities()[kind, truth],
-        campaign.answered_share_of_worker_cells,
+        campaign.answered_cell_share,
         channel.probabilities,
     )
     found = []
@@ -38,11 +39,11 @@ def table_by_loops(campaign: Campaign, channel: Channel, kind: int, truth: int) 
 
 @pytest.mark.parametrize("participation", ["protected", "public"])
 @pytest.mark.parametrize("make", [of_labels, of_numbers])
-def test_report_table_equals_its_definition(make, participation) -> None:  # type: ignore[no-untyped-def]
+def test_report_table_equals_its_definition(make, participation) -> None:
     """Every entry is the sum over answers, and over protected NULL, written as loops."""
     campaign = make(participation=participation)
-    channel = QuantizedResponse.for_objective(campaign.design_objective_of_own_cell, 1.5).channel()
-    found = report_given_truth(campaign.crowd.answer_probabilities(), campaign.answered_share_of_worker_cells, channel)
+    channel = QuantizedResponse.for_objective(campaign.own_cell_objective, 1.5).channel()
+    found = report_given_truth(campaign.crowd.answer_probabilities(), campaign.answered_cell_share, channel)
 
     expected = [
         [table_by_loops(campaign, channel, kind, truth) for truth in range(found.shape[1])] for kind in range(2)
@@ -73,7 +74,7 @@ def test_error_of_known_workers_equals_enumeration() -> None:
 
 
 @pytest.mark.parametrize("campaign", [of_labels(), of_numbers()])
-def test_known_classes_reduce_the_error(campaign: Campaign) -> None:
+def test_known_classes_reduce_the_error(campaign: PlannedCampaign) -> None:
     """Known classes give a smaller error than unknown ones, and no channel a still smaller one."""
     channel = RandomizedResponse(alphabet=campaign.crowd.alphabet, epsilon=1.0).channel()
     found, plain = bayes_errors(campaign, channel), bayes_errors(campaign, None)
@@ -115,15 +116,15 @@ def test_known_error_equals_the_posterior_by_loops(per_task: int) -> None:
 
 def test_exact_posterior_of_numbers_is_that_of_the_estimator() -> None:
     """On a scale, the error agrees with `Gaussian.fit_known` on the same reports within 0.02."""
-    campaign = of_numbers(tasks=60)
+    campaign: Any = of_numbers(tasks=60)
     crowd = campaign.crowd
     mechanism = RandomizedResponse(alphabet=SCALE, epsilon=3.0)
     made = crowd.simulate(workers=60, tasks=60, rate=0.5, source=seeded(7))
-    reports = perturb(made.answers, mechanism, seeded(8))
+    reports = perturb_reports(made.answers, mechanism, seeded(8))
     kind = np.searchsorted(crowd.qualities, made.quality)
     found = known_classes_error(campaign, mechanism.channel(), reports, kind, crowd.truths_of(made))
     fitted = fit_known(
-        campaign.estimator_of_simulated_fits,  # type: ignore[attr-defined]
+        campaign.estimator_of_simulated_fits,
         reports,
         sigma=made.quality,
         participation=0.5,

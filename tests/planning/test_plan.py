@@ -11,22 +11,22 @@ from crowdveil.mechanisms import QuantizedResponse, RandomizedResponse
 from crowdveil.planning import (
     CANDIDATE_NAMES,
     MAX_WORKERS,
-    Campaign,
     Plan,
+    PlannedCampaign,
     beta_abilities,
     candidates,
     finding_sentences,
-    plan,
+    plan_campaign,
     plan_of_worker_budgets,
     predict_campaign_error,
 )
-from crowdveil.planning.candidates import ORDINAL_SUFFIX, channel_key_without_symbol_names, worker_cost
+from crowdveil.planning.candidates import ORDINAL_SUFFIX, channel_key, worker_cost
 from crowdveil.planning.plan import more_workers
-from crowdveil.planning.plan_sentences import epsilon_text_per_answer_and_worker
+from crowdveil.planning.plan_sentences import row_epsilon_text
 from crowdveil.planning.worker_budget import (
-    most_cells_of_a_worker,
-    task_loads_per_worker_to_compare,
-    with_most_tasks_per_worker,
+    compared_task_loads,
+    largest_cell_count,
+    with_task_load,
 )
 from tests.planning.campaigns import of_labels, of_numbers
 
@@ -36,13 +36,13 @@ EPSILONS = (0.5, 2.0, 4.0)
 @pytest.fixture(scope="module")
 def met() -> Plan:
     """A plan whose target is met at epsilon 4 and not below."""
-    return plan(of_labels(rate=0.25), target=0.15, epsilons=EPSILONS)
+    return plan_campaign(of_labels(rate=0.25), target=0.15, epsilons=EPSILONS)
 
 
 @pytest.fixture(scope="module")
 def missed() -> Plan:
     """A plan whose target even the unprotected answers miss."""
-    return plan(of_labels(workers=8), target=0.02, epsilons=EPSILONS)
+    return plan_campaign(of_labels(workers=8), target=0.02, epsilons=EPSILONS)
 
 
 @pytest.mark.slow
@@ -98,12 +98,12 @@ def test_an_impossible_target_is_stated(missed: Plan) -> None:
     assert "The target cannot be met: with 8 workers no mechanism of this plan reaches 0.02" in said
     assert f"Without protection it needs about {missed.workers_needed_unprotected.campaign.workers:,} workers" in said
     assert "Not enough by itself at these epsilons: public participation, assigning tasks." in said
-    assert f"at epsilon 4 per answer about {missed.workers_needed[4.0].campaign.workers:,}" in said  # type: ignore[union-attr]
+    assert f"at epsilon 4 per answer about {missed.workers_needed[4.0].campaign.workers:,}" in said
 
 
 def test_guessing_workers_never_reach_a_target() -> None:
     """Workers who guess are not enough in any number."""
-    said = " ".join(finding_sentences(plan(of_labels(abilities=(1 / 3,)), target=0.3, epsilons=(2.0,))))
+    said = " ".join(finding_sentences(plan_campaign(of_labels(abilities=(1 / 3,)), target=0.3, epsilons=(2.0,))))
 
     assert f"even {MAX_WORKERS:,} such workers would miss the target" in said
     assert f"at epsilon 2 per answer, even {MAX_WORKERS:,} are not enough" in said
@@ -111,7 +111,7 @@ def test_guessing_workers_never_reach_a_target() -> None:
 
 def test_a_target_met_by_the_constant_needs_no_answers() -> None:
     """If the best constant meets the target, the verdict is a single sentence."""
-    made = plan(of_labels(prior=(0.9, 0.05, 0.05)), target=0.2, epsilons=(2.0,))
+    made = plan_campaign(of_labels(prior=(0.9, 0.05, 0.05)), target=0.2, epsilons=(2.0,))
 
     assert ["No answers are needed"] == [sentence.split(":")[0] for sentence in finding_sentences(made)]
 
@@ -132,27 +132,27 @@ def test_changed_campaigns() -> None:
     """More workers keep the share of assigned tasks; public participation and assignment apply once."""
     campaign = of_labels(rate=0.2, assigned_per_task=10)
     public = campaign.public_unassigned_campaign()
-    assigned = of_labels(rate=0.2).with_as_many_assigned_as_answered()
+    assigned = of_labels(rate=0.2).with_assigned_as_answered()
 
-    assert 30 == campaign.with_other_number_of_workers(120).assigned_per_task
+    assert 30 == campaign.with_worker_count(120).assigned_per_task
     assert public is not None
     assert ("public", None) == (public.participation, public.assigned_per_task)
     assert public.public_unassigned_campaign() is None
     assert assigned is not None
-    assert (8, 1.0) == (assigned.assigned_per_task, assigned.answered_share_of_worker_cells)
-    assert assigned.with_as_many_assigned_as_answered() is None
-    assert public.with_as_many_assigned_as_answered() is None
-    assert of_labels(rate=1.0).with_as_many_assigned_as_answered() is None
+    assert (8, 1.0) == (assigned.assigned_per_task, assigned.answered_cell_share)
+    assert assigned.with_assigned_as_answered() is None
+    assert public.with_assigned_as_answered() is None
+    assert of_labels(rate=1.0).with_assigned_as_answered() is None
 
 
 @pytest.mark.parametrize(
     ("settings", "said"),
     [({"target": 0.0}, "the target error must be positive"), ({"target": 0.1, "epsilons": ()}, "at least one epsilon")],
 )
-def test_a_plan_needs_a_target_and_an_epsilon(settings, said) -> None:  # type: ignore[no-untyped-def]
+def test_a_plan_needs_a_target_and_an_epsilon(settings, said) -> None:
     """A target of 0 or no epsilon is refused with the rule."""
     with pytest.raises(SettingsError, match=said):
-        plan(of_labels(), **settings)
+        plan_campaign(of_labels(), **settings)
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ def test_a_plan_needs_a_target_and_an_epsilon(settings, said) -> None:  # type: 
         ({"method": "ordinal-dawid-skene"}, "is dawid-skene or hierarchical-dawid-skene or one-coin"),
     ],
 )
-def test_campaigns_out_of_range_are_refused(settings, said) -> None:  # type: ignore[no-untyped-def]
+def test_campaigns_out_of_range_are_refused(settings, said) -> None:
     """Sizes, assignments and methods out of range are refused with the rule."""
     with pytest.raises(SettingsError, match=said):
         of_labels(**settings)
@@ -181,7 +181,7 @@ def test_the_picture_shows_candidates_and_references(met: Plan) -> None:
 
 
 @pytest.mark.parametrize("campaign", [of_labels(), of_labels(participation="public"), of_numbers()])
-def test_candidates_keep_their_epsilon(campaign: Campaign) -> None:
+def test_candidates_keep_their_epsilon(campaign: PlannedCampaign) -> None:
     """All applicable types are present, keep the epsilon, and are no more informative than the designed channel."""
     made = candidates(campaign, 1.0)
     said = {one.name: campaign.mutual_information_of_cell(one.mechanism.channel()) for one in made}
@@ -202,7 +202,7 @@ def test_candidates_keep_their_epsilon(campaign: Campaign) -> None:
         (of_numbers(), False),
     ],
 )
-def test_types_apply_to_their_campaigns(campaign: Campaign, ordinal: bool) -> None:
+def test_types_apply_to_their_campaigns(campaign: PlannedCampaign, ordinal: bool) -> None:
     """Ordinal candidates need three ordered labels and no given method."""
     made = candidates(campaign, 2.0)
 
@@ -219,14 +219,12 @@ def test_channel_keys_ignore_names_of_symbols() -> None:
     response = RandomizedResponse(alphabet=alphabet, epsilon=1.0)
     blocks = QuantizedResponse(alphabet=alphabet, epsilon=1.0, blocks=((1,), (0,)))
 
-    assert channel_key_without_symbol_names(response.channel()) == channel_key_without_symbol_names(blocks.channel())
-    assert channel_key_without_symbol_names(response.channel()) != channel_key_without_symbol_names(
-        RandomizedResponse(alphabet=alphabet, epsilon=2.0).channel()
-    )
+    assert channel_key(response.channel()) == channel_key(blocks.channel())
+    assert channel_key(response.channel()) != channel_key(RandomizedResponse(alphabet=alphabet, epsilon=2.0).channel())
 
 
 @pytest.mark.parametrize("participation", ["protected", "public"])
-def test_cost_follows_the_stated_formula(participation) -> None:  # type: ignore[no-untyped-def]
+def test_cost_follows_the_stated_formula(participation) -> None:
     """Bytes are one fixed-width symbol per task; epsilon sums over the cells that cost privacy."""
     campaign = of_labels(labels=4, tasks=61, rate=0.25, participation=participation)
     mechanism = RandomizedResponse(alphabet=campaign.crowd.alphabet, epsilon=1.0, participation=participation)
@@ -244,7 +242,7 @@ def test_assigned_workers_report_their_own_cells_only() -> None:
 
     assert (15, 0.8, 10) == (
         campaign.cells_per_worker,
-        pytest.approx(campaign.answered_share_of_worker_cells),
+        pytest.approx(campaign.answered_cell_share),
         campaign.reporters_per_task,
     )
     assert worker_cost(campaign, mechanism).cells == 15
@@ -266,7 +264,7 @@ def test_every_budget_has_a_choice_that_keeps_it(made: Plan) -> None:
 
     assert [(budget, hidden) for budget in BUDGETS for hidden in ("protected", "public")] == pairs
     for one in (*made.results, *made.without_assignment):
-        assert one.cost.cells == most_cells_of_a_worker(one.campaign)
+        assert one.cost.cells == largest_cell_count(one.campaign)
         assert one.cost.worker_epsilon <= one.budget_or_epsilon
         assert one.mechanism.guarantee.participation == one.campaign.participation
     for hidden in ("protected", "public"):
@@ -283,9 +281,9 @@ def test_the_choice_is_near_the_best_of_a_full_search() -> None:
     campaign = of_labels()
     chosen = plan_of_worker_budgets(campaign, (12.0,)).results[0]
     full = []
-    for load in task_loads_per_worker_to_compare(campaign):
-        assigned = with_most_tasks_per_worker(campaign, load)
-        for one in candidates(assigned, 12.0 / most_cells_of_a_worker(assigned) * (1 - 1e-12), without_designed=True):
+    for load in compared_task_loads(campaign):
+        assigned = with_task_load(campaign, load)
+        for one in candidates(assigned, 12.0 / largest_cell_count(assigned) * (1 - 1e-12), without_designed=True):
             full.append(predict_campaign_error(one.campaign, one.mechanism).error)
 
     assert min(full) >= chosen.prediction.error - 0.03
@@ -303,14 +301,14 @@ def test_the_least_budget_meets_the_target(made: Plan) -> None:
     for budget, more in made.workers_needed.items():
         if more is not None and more.mechanism is not None:
             assert more.campaign.workers > made.campaign.workers
-            assert most_cells_of_a_worker(more.campaign) * more.mechanism.guarantee.epsilon <= budget
+            assert largest_cell_count(more.campaign) * more.mechanism.guarantee.epsilon <= budget
 
 
 def test_sentences_name_the_worker_first(made: Plan) -> None:
     """The recommendation and the promise state epsilon per worker before epsilon per answer."""
     least = made.recommended
     assert least is not None
-    promise = epsilon_text_per_answer_and_worker(least)
+    promise = row_epsilon_text(least)
 
     assert promise.index("per worker") < promise.index("per answer")
     assert promise in finding_sentences(made)[0]
@@ -333,9 +331,8 @@ def test_an_assigned_campaign_is_refused() -> None:
 @pytest.mark.parametrize("load", [2, 3, 7])
 def test_more_workers_have_no_more_tasks_each(load: int) -> None:
     """The epsilon of a cell is a share of the budget by the tasks of a worker, whatever the number of workers."""
-    assigned = with_most_tasks_per_worker(of_labels(), load)
+    assigned = with_task_load(of_labels(), load)
 
     assert all(
-        most_cells_of_a_worker(assigned.with_other_number_of_workers(workers)) <= load
-        for workers in range(assigned.workers, 400)
+        largest_cell_count(assigned.with_worker_count(workers)) <= load for workers in range(assigned.workers, 400)
     )

@@ -10,7 +10,7 @@ from crowdveil.errors import CrowdveilError
 from crowdveil.planning.plan_sentences import finding_sentences
 
 LABELS = Categories(("no", "yes"))
-SIZE = {"workers": 30, "tasks": 60, "participation_rate": 1.0}
+SIZE: dict[str, Any] = {"workers": 30, "tasks": 60, "participation_rate": 1.0}
 
 
 def test_a_stated_prior_is_public() -> None:
@@ -19,7 +19,7 @@ def test_a_stated_prior_is_public() -> None:
 
     assert 0.2 == pytest.approx(found.constant_error)
     assert found.campaign.prior_public
-    with pytest.raises(CrowdveilError, match=r"a probability to exactly the labels no, yes.*maybe"):
+    with pytest.raises(CrowdveilError, match=r"a probability to each of the labels no, yes.*maybe"):
         crowdveil.plan(LABELS, **SIZE, prior={"no": 0.8, "maybe": 0.2})
 
 
@@ -39,7 +39,7 @@ def test_numbers_are_planned_by_their_deviations() -> None:
 def test_what_no_plan_can_be_is_refused(wrong: dict[str, object]) -> None:
     """Sizes, epsilons, targets and rates out of range name their rule."""
     with pytest.raises(CrowdveilError):
-        crowdveil.plan(LABELS, **{**SIZE, **wrong})  # type: ignore[arg-type]
+        crowdveil.plan(LABELS, **{**SIZE, **wrong})
 
 
 def test_a_plan_prints_its_advice_and_a_line_for_each_row() -> None:

@@ -51,7 +51,7 @@ def test_the_grid_of_truths_has_the_prior() -> None:
     """
     crowd = of_numbers().crowd
     assert isinstance(crowd, NumberCrowd)
-    by_label = np.bincount(SCALE.encode(crowd.grid_of_truths), weights=crowd.truth_probability_of_each_point)
+    by_label = np.bincount(SCALE.encode(crowd.grid_of_truths), weights=crowd.truth_probabilities)
     drawn = np.bincount(SCALE.encode(crowd.draw_truths(seeded(3).generator, 40_000))) / 40_000
 
     np.testing.assert_allclose(by_label, crowd.prior, atol=1e-12)
@@ -65,10 +65,7 @@ def test_the_constant_is_optimal() -> None:
     labels, numbers = of_labels(prior=(0.2, 0.7, 0.1)).crowd, of_numbers().crowd
     assert isinstance(numbers, NumberCrowd)
     inside = np.clip(numbers.grid_of_truths, 0, 4)
-    errors = [
-        float(numbers.truth_probability_of_each_point @ np.abs(inside - constant))
-        for constant in np.linspace(0, 4, 401)
-    ]
+    errors = [float(numbers.truth_probabilities @ np.abs(inside - constant)) for constant in np.linspace(0, 4, 401)]
 
     assert labels.constant_error == pytest.approx(0.3)
     assert numbers.constant_error == pytest.approx(min(errors), abs=0.01)
@@ -101,7 +98,7 @@ def test_mistakes_of_ordered_labels_are_near() -> None:
         expected[truth, truth] = 0.7
     made = crowd.simulate(workers=200, tasks=200, rate=1.0, source=seeded(4))
     counts = np.zeros((4, 4))
-    np.add.at(counts, (crowd.truths_of(made)[made.answers.task], made.answers.value), 1)
+    np.add.at(counts, (crowd.truths_of(made)[made.answers.task].astype(int), made.answers.value), 1)
     sizes = counts.sum(axis=1, keepdims=True)
 
     np.testing.assert_allclose(crowd.answer_probabilities()[0], expected, atol=1e-12)
@@ -214,9 +211,7 @@ def test_a_population_without_mistakes_leaves_the_planned_error() -> None:
     """With shares near 0, no shift and no residual, the expected error is that of the crowd as planned."""
     sets = tuple(replace(one, share=1e-6, shift=0.0, residual=0.0) for one in SETS)
     pilot = replace(Pilot.of(CROWD.answers), tasks=10**6, shares=np.array([0.5, 0.5]))
-    error, low, high = SharedMistakes(pilot=pilot, relative=0.1, sets=sets).expected_error_with_interval_ends(
-        0.2, 10**6
-    )
+    error, low, high = SharedMistakes(pilot=pilot, relative=0.1, sets=sets).expected_error_interval(0.2, 10**6)
 
     assert 0.1 == pytest.approx(error, abs=2e-3)
     assert (0.1, 0.1) == pytest.approx((low, high), abs=3e-3)
@@ -225,7 +220,7 @@ def test_a_population_without_mistakes_leaves_the_planned_error() -> None:
 def test_wrong_pilots_are_refused() -> None:
     """Numbers, gold of other tasks or labels, and a pilot of other labels name their rule."""
     numbers = Reports.from_arrays(task=[1, 1], worker=[1, 2], value=[1.0, 2.0], alphabet=Scale(0, 4))
-    with pytest.raises(CrowdveilError, match="answers of a pilot are labels"):
+    with pytest.raises(CrowdveilError, match="answers of a pilot must be labels"):
         Pilot.of(numbers)
     with pytest.raises(CrowdveilError, match="truths of its tasks"):
         Pilot.of(CROWD.answers, {"another": "a"})

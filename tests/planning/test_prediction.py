@@ -14,8 +14,8 @@ import pytest
 from crowdveil.answers.assignment import Assignment
 from crowdveil.inference.scores.metrics import score
 from crowdveil.mechanisms import RandomizedResponse
-from crowdveil.planning import Campaign, Prediction, predict_campaign_error, prediction
-from crowdveil.planning.plan_sentences import expected_error_text, real_crowd_interval_rounded_outwards, two_digits
+from crowdveil.planning import PlannedCampaign, Prediction, predict_campaign_error, prediction
+from crowdveil.planning.plan_sentences import expected_error_text, real_crowd_interval, two_digits
 from crowdveil.planning.prediction import (
     DEPARTURES,
     LABEL_DEPARTURES,
@@ -30,12 +30,12 @@ from tests.planning.campaigns import of_labels, of_numbers
 ASSIGNED = of_labels(tasks=120, rate=0.2, assigned_per_task=10)
 
 
-def measured(campaign: Campaign, mechanism: RandomizedResponse, seed: int) -> float:
+def measured(campaign: PlannedCampaign, mechanism: RandomizedResponse, seed: int) -> float:
     """Return the error of one complete campaign."""
     made = campaign.crowd.simulate(
         workers=campaign.workers,
         tasks=campaign.tasks,
-        rate=campaign.answered_share_of_worker_cells,
+        rate=campaign.answered_cell_share,
         source=seeded(seed),
     )
     answers, assignment, channel = made.answers, None, mechanism.channel()
@@ -57,7 +57,7 @@ def measured(campaign: Campaign, mechanism: RandomizedResponse, seed: int) -> fl
 @pytest.mark.parametrize(
     ("campaign", "epsilon"), [(of_labels(), 2.0), (of_labels(participation="public"), 1.0), (ASSIGNED, 3.0)]
 )
-def test_measured_errors_lie_in_the_interval(campaign: Campaign, epsilon: float) -> None:
+def test_measured_errors_lie_in_the_interval(campaign: PlannedCampaign, epsilon: float) -> None:
     """Of 40 fresh campaigns at least 30 lie in the 90 % interval (false alarm below 0.002 if exactly 90 % do)."""
     mechanism = RandomizedResponse(
         alphabet=campaign.crowd.alphabet, epsilon=epsilon, participation=campaign.participation
@@ -112,9 +112,7 @@ def test_predictions_without_simulation_lie_between_the_bayes_errors() -> None:
     ends = [predict_from_bayes_errors(campaign, channel, share) for share in (0.0, 1.0)]
 
     assert ends[0].error == ends[0].known_classes < ends[1].error == pytest.approx(ends[1].unknown_classes)
-    assert predict_from_bayes_errors(campaign, channel, 0.3).consensus_position_between_bayes_errors == pytest.approx(
-        0.3
-    )
+    assert predict_from_bayes_errors(campaign, channel, 0.3).consensus_position == pytest.approx(0.3)
     assert ends[0].simulated == 0
 
 
@@ -253,7 +251,7 @@ def test_numbers_have_two_digits(value: float, nearest: str, down: str, up: str)
 
 def test_unresolved_errors_are_bounds() -> None:
     """A bound replaces the error, rounded up; ends of intervals are rounded outwards."""
-    assert ("0.12", "0.012 to 0.46") == (expected_error_text(FOUND), real_crowd_interval_rounded_outwards(FOUND))
+    assert ("0.12", "0.012 to 0.46") == (expected_error_text(FOUND), real_crowd_interval(FOUND))
     assert "less than 0.0022" == expected_error_text(replace(FOUND, error=4.38e-10, less_than=0.00213))
     assert "< 0.0022" == expected_error_text(replace(FOUND, error=4.38e-10, less_than=0.00213), "<")
 

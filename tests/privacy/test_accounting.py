@@ -16,17 +16,17 @@ from crowdveil.campaign.statement.document import campaign_statement
 from crowdveil.campaign.statement.sentences import level_guarantees, level_sentences
 from crowdveil.channels.alphabet import Alphabet, Categories, Scale
 from crowdveil.channels.channel_table import ChannelTable
-from crowdveil.channels.rounding import lower_of_binary_and_decimal
+from crowdveil.channels.rounding import lower_exact_value
 from crowdveil.design.mechanism_from_settings import MechanismSettings, build_mechanism, description_with_parameters
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.mechanisms import MECHANISMS, RandomizedResponse, TwoLayer
 from crowdveil.privacy.accounting import Account, account, account_channel_table
-from crowdveil.privacy.composition import composed_loss_per_cell_and_worker, ledger_losses, profile_of_pure_epsilon
+from crowdveil.privacy.composition import composed_losses, ledger_losses, profile_of_pure_epsilon
 from crowdveil.privacy.loss_distribution import channel_profile, composed_epsilon
 from crowdveil.privacy.statement import statement_sentences
 from crowdveil.published import MatrixFactorizationPublished, SunTwoLayer
 from crowdveil.simulate.channel_assignment import ChannelAssignment
-from crowdveil.simulate.perturbed_collection import expected_rows_of_reports_file, perturb_collection
+from crowdveil.simulate.perturbed_collection import expected_report_rows, perturb_collection
 from crowdveil.standalone.checks import Refused, canonical, epsilon
 from crowdveil.standalone.device import read_ledger
 from tests.campaign.builders import build_campaign, response
@@ -39,7 +39,13 @@ def test_one_campaign_has_a_row_per_unit():
     """Randomized response: the cell's exact epsilon, and the worker's as the sum over all cells, NULL included."""
     mechanism = RandomizedResponse(alphabet=YES_NO, epsilon=1.0)
     exact = mechanism.guarantee.epsilon
-    common = {"mechanism": "randomized-response", "participation": "protected", "cells": 30, "rounds": 1, "delta": 0.0}
+    common: dict[str, Any] = {
+        "mechanism": "randomized-response",
+        "participation": "protected",
+        "cells": 30,
+        "rounds": 1,
+        "delta": 0.0,
+    }
 
     expected = (
         Account(unit="cell", claimed=1.0, exact=exact, reason="", **common),
@@ -72,13 +78,11 @@ def test_the_worst_worker_of_a_table_is_found_exactly(choice, seed):
         workers={f"w{k}": k for k in range(len(choice))},
         tasks={f"t{k}": k for k in range(4)},
     )
-    exact = max(
-        sum(lower_of_binary_and_decimal(table.channels[index].epsilon) for index in row) for row in table.choice
-    )
+    exact = max(sum(lower_exact_value(table.channels[index].epsilon) for index in row) for row in table.choice)
 
     worker = account_channel_table(table, tasks=list(table.tasks), workers=list(table.workers))[1]
 
-    assert exact <= lower_of_binary_and_decimal(worker.exact) <= exact * (1 + Fraction(1, 10**15))
+    assert exact <= lower_exact_value(worker.exact) <= exact * (1 + Fraction(1, 10**15))
 
 
 def test_shared_flip_probability_is_counted_by_the_mechanism():
@@ -126,7 +130,7 @@ def test_counts_have_a_range(counts):
 def test_rows_are_cell_and_worker_over_all_rounds():
     """The sum is cells times rounds times epsilon; the exact figure of the worker is the smallest of the three."""
     mechanism = RandomizedResponse(alphabet=YES_NO, epsilon=0.5)
-    cell, worker = composed_loss_per_cell_and_worker(mechanism, tasks=50, rounds=4, delta=1e-6)
+    cell, worker = composed_losses(mechanism, tasks=50, rounds=4, delta=1e-6)
 
     assert [("cell", 1, 4), ("worker", 50, 4)] == [(row.unit, row.cells, row.rounds) for row in (cell, worker)]
     assert (2.0, 100.0) == pytest.approx((cell.pure, worker.pure))
@@ -137,7 +141,7 @@ def test_rows_are_cell_and_worker_over_all_rounds():
 def test_a_pure_epsilon_alone_composes_over_rounds():
     """Of a mechanism without a channel, the pure loss per campaign composes as randomized response with that loss."""
     mechanism = TwoLayer(alphabet=YES_NO, low=0.2, high=0.7, answers=200)
-    worker = composed_loss_per_cell_and_worker(mechanism, tasks=150, rounds=3, delta=1e-6)[1]
+    worker = composed_losses(mechanism, tasks=150, rounds=3, delta=1e-6)[1]
     epsilon = mechanism.guarantees(150)[1].epsilon
 
     assert composed_epsilon([(profile_of_pure_epsilon(epsilon), 3)], 1e-6) == worker.exact
@@ -148,7 +152,7 @@ def test_no_guarantee_stays_none():
     """What has infinite epsilon has no (epsilon, delta) either."""
     mechanism = MatrixFactorizationPublished(alphabet=Scale(0, 9), epsilon=1.0, tasks=4, dimensions=2)
 
-    assert {math.inf} == {row.exact for row in composed_loss_per_cell_and_worker(mechanism, tasks=4, delta=1e-6)}
+    assert {math.inf} == {row.exact for row in composed_losses(mechanism, tasks=4, delta=1e-6)}
 
 
 def line(channel, cells, host="a.example.org"):
@@ -339,9 +343,9 @@ def test_foreseen_rows_follow_from_the_lists_where_participation_is_protected() 
     )
     foreseen = {}
     for participation in ("protected", "public"):
-        wanted = MechanismSettings(name="randomized-response", epsilon=1.0, participation=participation)  # type: ignore[arg-type]
+        wanted = MechanismSettings(name="randomized-response", epsilon=1.0, participation=participation)
         setup = ChannelAssignment(mechanism=build_mechanism(wanted, LABELS, tasks=4))
-        foreseen[participation] = [expected_rows_of_reports_file(answers, setup) for answers in (one, four)]
+        foreseen[participation] = [expected_report_rows(answers, setup) for answers in (one, four)]
 
     assert foreseen["protected"][0] == foreseen["protected"][1] > 4
     assert [1, 4] == foreseen["public"]

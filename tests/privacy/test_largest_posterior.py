@@ -22,7 +22,7 @@ from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import table_by_task
 from crowdveil.channels.guarantee import Guarantee, Participation
 from crowdveil.channels.rounding import percent_rounded_up
-from crowdveil.design.channel_design import normal_worker_model, one_coin_answer_given_truth
+from crowdveil.design.channel_design import normal_worker_model, one_coin_confusion
 from crowdveil.design.mechanism_from_settings import (
     Expectation,
     MechanismSettings,
@@ -31,7 +31,7 @@ from crowdveil.design.mechanism_from_settings import (
 )
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.mechanisms import Designed, Laplace, QuantizedResponse, RandomizedResponse
-from crowdveil.privacy.largest_posterior import picture_rows_of_largest_posteriors, sentences_on_adversary_certainty
+from crowdveil.privacy.largest_posterior import largest_posterior_rows, sentences_on_adversary_certainty
 from crowdveil.privacy.statement import MARKED, UNPROTECTED, channel_statement, statement_sentences, statement_text
 from crowdveil.standalone import checks
 from tests.campaign.builders import build_campaign, response
@@ -105,9 +105,9 @@ def test_a_lost_person_is_named() -> None:
 
     assert "95.3 %" in sentences[1]
     assert "promises nothing for the whole person" in sentences[0]
-    shown = [text for _, _, text in picture_rows_of_largest_posteriors(answer, answer.per_worker(100))]
+    shown = [text for _, _, text in largest_posterior_rows(answer, answer.per_worker(100))]
     assert ["50.0 %", "95.3 %", "more than 99.9 %"] == shown
-    assert "Who was surer before can be surer after." in sentences[0]
+    assert "Someone who was surer before can be surer after." in sentences[0]
     assert (
         "50.1 %"
         in sentences_on_adversary_certainty(Guarantee(epsilon=1e-6, unit="cell", participation="public"), None)[0]
@@ -205,7 +205,7 @@ def test_a_prior_is_read_in_the_order_of_the_labels(tmp_path: Path) -> None:
 
     assert [0.5, 0.25, 0.25] == objective.prior.tolist()
     assert (0.2, "protected") == (objective.participation_rate, objective.participation)
-    np.testing.assert_allclose(one_coin_answer_given_truth(3, 0.9)[None], objective.worker_model)
+    np.testing.assert_allclose(one_coin_confusion(3, 0.9)[None], objective.worker_model)
 
 
 def test_the_default_prior_is_uniform() -> None:

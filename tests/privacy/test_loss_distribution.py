@@ -17,7 +17,7 @@ from crowdveil.privacy import loss_distribution
 from crowdveil.privacy.lattice_convolution import (
     LatticeMeasure,
     bernstein_tail_distance,
-    log_scale_mean_variance_and_excess,
+    tilted_moments,
     tilted_sum,
 )
 from crowdveil.privacy.loss_distribution import (
@@ -330,7 +330,7 @@ def test_two_kinds_of_variables_are_summed():
     coin, die = LatticeMeasure(0, np.full(2, 0.5)), LatticeMeasure(1, np.full(6, 1 / 6))
 
     assert (0.0, 10 * 0.5 + 4 * 3.5, 10 * 0.25 + 4 * 35 / 12, 2.5) == pytest.approx(
-        log_scale_mean_variance_and_excess([(coin, 10), (die, 4)], 0.0)
+        tilted_moments([(coin, 10), (die, 4)], 0.0)
     )
 
 

@@ -18,7 +18,7 @@ from crowdveil.privacy.shuffling import (
     _pairs_of_different_and_equal_rows,
     blanket_delta,
     blanket_pairs,
-    largest_shuffled_epsilon_of_pairs,
+    largest_shuffled_epsilon,
     message_sizes_and_counts,
     shuffled_cell_guarantee,
     shuffled_profile,
@@ -61,9 +61,7 @@ def homogeneous_pairs(channel: Channel) -> list[BlanketPair]:
     rows = np.unique(channel.probabilities, axis=0)
     return list(
         {
-            pair.bytes_equal_for_same_classes(): pair
-            for others in rows
-            for pair in _pairs_of_different_and_equal_rows(rows, others)[0]
+            pair.classes_key(): pair for others in rows for pair in _pairs_of_different_and_equal_rows(rows, others)[0]
         }.values()
     )
 
@@ -129,8 +127,8 @@ def test_central_epsilon_of_randomized_response(symbols, epsilon):
     """Upper bound and exact lower bound are those of an independent program to 0.002, and the first is the larger."""
     channel = randomized_response(symbols, epsilon)
     for reports, upper, lower in TABLE[symbols, epsilon]:
-        above = largest_shuffled_epsilon_of_pairs(blanket_pairs(channel), reports, 1e-6, channel.epsilon)
-        below = largest_shuffled_epsilon_of_pairs(homogeneous_pairs(channel), reports, 1e-6, channel.epsilon)
+        above = largest_shuffled_epsilon(blanket_pairs(channel), reports, 1e-6, channel.epsilon)
+        below = largest_shuffled_epsilon(homogeneous_pairs(channel), reports, 1e-6, channel.epsilon)
 
         assert (upper, lower) == pytest.approx((above, below), abs=0.002)
         assert below <= above + 1e-4

@@ -1,6 +1,7 @@
 """Algorithm 2 as published: its equations, and why it is not private."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,9 +18,8 @@ NULL = SCALE.size
 
 def make(**settings) -> MatrixFactorizationPublished:
     """Return the mechanism on 0..9 with 12 tasks and 3 dimensions by default."""
-    return MatrixFactorizationPublished(
-        **({"alphabet": SCALE, "epsilon": 1.0, "tasks": 12, "dimensions": 3} | settings)
-    )
+    default: dict[str, Any] = {"alphabet": SCALE, "epsilon": 1.0, "tasks": 12, "dimensions": 3}
+    return MatrixFactorizationPublished(**(default | settings))
 
 
 def crowd_answers(workers: int, tasks: int, answered: int, seed: int) -> np.ndarray:

@@ -4,6 +4,7 @@ import itertools
 from decimal import ROUND_CEILING, Decimal, localcontext
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -145,7 +146,7 @@ def test_loss_grows_with_the_number_of_cells_up_to_the_bound(epsilon, share, lab
 def test_single_cell_channel_is_the_exact_average_over_budgets(few_budgets):
     """One cell alone: the integer table holds the mean of the device's own shares, and its epsilon is the guarantee."""
     mechanism = make(2.0, labels=3, answers=1)
-    channel = mechanism.marginal_channel_of_one_cell()
+    channel = mechanism.marginal_channel()
     rows = [[report_probability(mechanism, (x,), (y,)) for y in range(4)] for x in range(4)]
 
     assert rows == [[Fraction(entry, channel.denominator) for entry in row] for row in channel.rows]
@@ -170,7 +171,7 @@ def test_reports_follow_the_shared_distribution(few_budgets):
     counts = np.bincount(sampled(mechanism, codes, 200_000, seed=3) @ 3 ** np.arange(4), minlength=81)
     vectors = np.array(np.unravel_index(np.arange(81), (3,) * 4, order="F")).T
     distribution = np.array([float(report_probability(mechanism, tuple(codes), tuple(y))) for y in vectors.tolist()])
-    alone = mechanism.marginal_channel_of_one_cell().probabilities
+    alone = mechanism.marginal_channel().probabilities
     independent = np.prod([alone[x, vectors[:, j]] for j, x in enumerate(codes)], axis=0)
 
     assert chi_square_p_value(counts, distribution) > 1e-5
@@ -188,7 +189,7 @@ def test_the_device_draws_as_the_simulation_does():
 @pytest.mark.parametrize("alphabet", [YES_NO, Scale(0, 4)])
 def test_a_narrow_budget_is_randomized_response(alphabet: Alphabet):
     """As `low` tends to epsilon one cell's distribution tends to the table of randomized response."""
-    narrow = SunTwoLayer(alphabet=alphabet, epsilon=1.0, low=1 - 1e-9).marginal_channel_of_one_cell().probabilities
+    narrow = SunTwoLayer(alphabet=alphabet, epsilon=1.0, low=1 - 1e-9).marginal_channel().probabilities
     response = RandomizedResponse(alphabet=alphabet, epsilon=1.0).channel().probabilities
 
     np.testing.assert_allclose(narrow, response, atol=1e-9)
@@ -201,12 +202,12 @@ def test_more_cells_than_promised_are_refused():
     assert 3 == len(mechanism.perturb(np.array([2, 2, 0]), seeded(0)))
     with pytest.raises(SettingsError, match="at most 3 cells"):
         mechanism.perturb(np.array([2, 2, 2, 0]), seeded(0))
-    with pytest.raises(SettingsError, match=r"sends 1\.\.3 cells"):
+    with pytest.raises(SettingsError, match="sends 1 to 3 cells"):
         mechanism.guarantees(4)
 
 
 PAGES = Path(__file__).parent.parent.parent / "docs" / "explanation" / "mechanisms"
-TWO_LABELS = {"alphabet": Categories(("no", "yes")), "epsilon": 1.0, "participation": "public"}
+TWO_LABELS: dict[str, Any] = {"alphabet": Categories(("no", "yes")), "epsilon": 1.0, "participation": "public"}
 FIVE = Categories(tuple("abcde"))
 
 

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from crowdveil.answers.reports import Reports
 from crowdveil.errors import SettingsError
-from crowdveil.quality.answer_selection import CrowdState, gain_and_information_per_report, next_answers
+from crowdveil.quality.answer_selection import CrowdState, next_answers, report_gains
 
 NOBODY = np.zeros(0, dtype=np.int32)
 
@@ -34,7 +35,7 @@ def state_of(seed: int, *, costs: bool = False, tasks: int = 5, workers: int = 4
 
 def gain_by_loops(state: CrowdState, task: int, worker: int) -> tuple[float, float]:
     """Expected fall of the cost, and mutual information, from their definitions."""
-    prior, likelihood, costs = state.posterior[task], state.likelihood[worker], state.cost_per_truth_and_decision
+    prior, likelihood, costs = state.posterior[task], state.likelihood[worker], state.decision_costs
     n, rho = state.reports[task], state.error_correlation
 
     def independent(answers: float) -> float:
@@ -54,7 +55,7 @@ def gain_by_loops(state: CrowdState, task: int, worker: int) -> tuple[float, flo
 def test_gains_are_those_of_loops(seed: int, costs: bool) -> None:
     """Every expected gain and information of random crowds follows from its definition."""
     state = state_of(seed, costs=costs)
-    gain, information = gain_and_information_per_report(state, np.arange(5), np.arange(4))
+    gain, information = report_gains(state, np.arange(5), np.arange(4))
 
     for task in range(5):
         for worker in range(4):
@@ -66,7 +67,7 @@ def test_an_expert_resolves_all_doubt_and_a_spammer_none() -> None:
     """A report without errors gains the whole expected error and the entropy; constant reports gain nothing."""
     likelihood = np.array([np.eye(2), [[0.3, 0.7], [0.3, 0.7]]])
     state = CrowdState(posterior=np.array([[0.6, 0.4]]), reports=np.zeros(1), likelihood=likelihood)
-    gain, information = gain_and_information_per_report(state, np.array([0]), np.array([0, 1]))
+    gain, information = report_gains(state, np.array([0]), np.array([0, 1]))
 
     assert [0.4, 0.0] == pytest.approx(gain[0])
     assert [-0.6 * math.log(0.6) - 0.4 * math.log(0.4), 0.0] == pytest.approx(information[0])
@@ -81,7 +82,7 @@ def reports_of(cells: list[tuple[int, int]], tasks: int, workers: int) -> Report
 def greedy_by_loops(state: CrowdState, reports: Reports, budget: int, per_worker: int) -> list[tuple[int, int]]:
     """Choose the pair with the largest gain among all pairs, again and again."""
     tasks, workers = len(state.posterior), len(state.likelihood)
-    gain, information = gain_and_information_per_report(state, np.arange(tasks), np.arange(workers))
+    gain, information = report_gains(state, np.arange(tasks), np.arange(workers))
     used = set(zip(reports.task.tolist(), reports.worker.tolist(), strict=True))
     chosen: list[tuple[int, int]] = []
     while len(chosen) < budget:
@@ -128,7 +129,7 @@ def test_a_budget_above_what_is_left_gives_fewer_answers() -> None:
 
 
 @pytest.mark.parametrize("wrong", [{"budget": 0}, {"budget": 1, "per_worker": 0}])
-def test_nothing_to_choose_is_refused(wrong: dict[str, int]) -> None:
+def test_nothing_to_choose_is_refused(wrong: dict[str, Any]) -> None:
     """A budget or bound below 1, and no worker, are refused."""
     state, reports = state_of(1), reports_of([(0, 0)], 5, 4)
     with pytest.raises(SettingsError, match="at least 1"):

@@ -9,7 +9,7 @@ import pytest
 import crowdveil as cv
 from crowdveil.answers.evidence import Evidence
 from crowdveil.answers.facts.collection import Collection
-from crowdveil.answers.ingest.gold_files import DrawnGold, load_gold_with_draw_seed
+from crowdveil.answers.ingest.gold_files import DrawnGold, load_gold_and_seed
 from crowdveil.answers.reports import Reports
 from crowdveil.channels.alphabet import Categories
 from crowdveil.channels.guarantee import Guarantee
@@ -22,7 +22,7 @@ from crowdveil.quality.conclusions import conclude_from_drawn_gold
 from crowdveil.quality.review.workers import review_workers
 from crowdveil.randomness import seeded
 from crowdveil.simulate import categorical_crowd
-from crowdveil.simulate.perturbation import perturb
+from crowdveil.simulate.perturbation import perturb_reports
 
 LABELS = Categories(("no", "yes"))
 GOOD, CONSTANT, COIN, BAD, NEW = range(16), 16, 17, 18, 19
@@ -63,7 +63,7 @@ def test_bad_workers_are_listed_with_their_reasons() -> None:
 def test_behind_a_channel_only_intervals_count() -> None:
     """Noise makes intervals wide: the bad worker is listed for ability alone, and no good one is."""
     mechanism = RandomizedResponse(alphabet=LABELS, epsilon=3.0, participation="public")
-    sent = perturb(answers(), mechanism, seeded(2))
+    sent = perturb_reports(answers(), mechanism, seeded(2))
     review = review_workers(infer(evidence(sent, channel=mechanism.channel())))
 
     assert review.channel_used
@@ -75,7 +75,7 @@ def test_behind_a_channel_only_intervals_count() -> None:
 def test_what_cannot_be_reviewed_is_refused(tmp_path: Path) -> None:
     """Protected reports without a channel, methods without intervals, and bounds outside (0, 1) are refused."""
     facts = Collection(mechanism="two-layer", description="two-layer", guarantee=Guarantee(epsilon=1.0))
-    with pytest.raises(ReportsError, match="noise looks like bad work"):
+    with pytest.raises(ReportsError, match="noise counts as a worker's errors"):
         review_workers(infer(evidence(answers(), collection=facts)))
     with pytest.raises(SettingsError, match="intervals"):
         review_workers(infer(answers(), Method(name="majority-vote")))
@@ -138,7 +138,7 @@ def test_gold_that_is_not_a_draw_is_refused() -> None:
     with pytest.raises(ReportsError, match="first tasks of the draw with seed 2"):
         cv.conclude(CROWD.answers, gold, seed=2)
     yes = {task: truth for task, truth in TRUTHS.items() if truth == "yes"}
-    with pytest.raises(ReportsError, match="no random sample"):
+    with pytest.raises(ReportsError, match="not a random sample"):
         cv.conclude(CROWD.answers, dict(list(yes.items())[:60]), random=True)
     with pytest.raises(ReportsError, match="10 gold tasks"):
         cv.conclude(CROWD.answers, gold_of(1, 9), seed=1)
@@ -161,10 +161,10 @@ def test_a_file_of_gold_is_filled_from_the_top(tmp_path: Path) -> None:
     path = tmp_path / "gold.csv"
     path.write_text("task,truth,seed\nb,yes,5\na,no,5\nc,,5\n")
 
-    assert DrawnGold({"a": "no", "b": "yes"}, 5) == load_gold_with_draw_seed(path)
+    assert DrawnGold({"a": "no", "b": "yes"}, 5) == load_gold_and_seed(path)
     path.write_text("task,truth\nb,yes\nc,\n")
     with pytest.raises(ReportsError, match="needs a truth"):
-        load_gold_with_draw_seed(path)
+        load_gold_and_seed(path)
     for text, rule in (
         ("b,yes,5\na,no,6\n", "one seed"),
         ("b,yes,\n", "one seed"),
@@ -172,4 +172,4 @@ def test_a_file_of_gold_is_filled_from_the_top(tmp_path: Path) -> None:
     ):
         path.write_text("task,truth,seed\n" + text)
         with pytest.raises(ReportsError, match=rule):
-            load_gold_with_draw_seed(path)
+            load_gold_and_seed(path)

@@ -1,5 +1,8 @@
 """Agreement, review and next answers of a frame: the same kind of frame, and the numbers of the commands."""
 
+from collections.abc import Callable
+from typing import Any
+
 import duckdb
 import pandas as pd
 import polars as pl
@@ -21,14 +24,14 @@ MAKERS = {
     "arrow": pa.table,
     "duckdb": lambda rows: CONNECTION.from_arrow(pa.table(rows)),
 }
-CALLS = {
+CALLS: dict[str, Callable[..., Any]] = {
     "agreement": crowdveil.agreement,
     "review": crowdveil.review,
     "next_answers": lambda rows: crowdveil.next_answers(rows, budget=2),
 }
 
 
-def columns(frame: object) -> dict[str, list[object]]:
+def columns(frame: object) -> dict[str, list[Any]]:
     """Return a frame as lists by column."""
     if isinstance(frame, pl.LazyFrame):
         frame = frame.collect()
@@ -65,7 +68,7 @@ def test_columns_keep_the_names_of_the_answers() -> None:
 
 
 def test_reports_through_a_channel_are_corrected_for_it() -> None:
-    """With a channel the agreement of reports is that of the answers, and workers are not compared."""
+    """With a channel the agreement of reports is that of the answers, and workers cannot be compared."""
     mechanism = RandomizedResponse(alphabet=Categories(("n", "y")), epsilon=20.0, participation="public")
     answers = Reports.from_frame(ROWS, alphabet=mechanism.alphabet)
     found = columns(crowdveil.agreement(answers, channel=mechanism.channel()))
@@ -73,7 +76,7 @@ def test_reports_through_a_channel_are_corrected_for_it() -> None:
     without = columns(crowdveil.agreement(ROWS))
     assert ["alpha, nominal", "kappa, Fleiss", "agreement"] == without["measure"]
     assert without["value"][::2] == pytest.approx(found["value"], abs=1e-4)
-    with pytest.raises(SettingsError, match="workers are not compared"):
+    with pytest.raises(SettingsError, match="workers cannot be compared"):
         crowdveil.agreement(answers, channel=mechanism.channel(), with_workers=True)
 
 
@@ -82,7 +85,7 @@ def test_new_workers_can_be_candidates() -> None:
     found = columns(crowdveil.next_answers(ROWS, budget=3, candidates=["zoe"], per_worker=3))
 
     assert {"zoe"} == set(found["worker"])
-    assert sorted(ROWS["task"][::3]) == sorted(found["task"])  # type: ignore[type-var]
+    assert sorted(ROWS["task"][::3]) == sorted(found["task"])
     named = pd.DataFrame(ROWS).astype({"worker": "category"})
     assert {"zoe"} == set(crowdveil.next_answers(named, budget=3, candidates=["zoe"])["worker"])
     with pytest.raises(SettingsError, match="at least one worker"):
@@ -157,7 +160,8 @@ def test_level_of_agreement_is_checked() -> None:
     wide, usual = (columns(crowdveil.agreement(many, level=level)) for level in (0.99, 0.9))
 
     assert wide["low"][0] < usual["low"][0]
-    for level in (0, 1, 95, "0.95"):
+    levels: tuple[Any, ...] = (0, 1, 95, "0.95")
+    for level in levels:
         with pytest.raises(SettingsError, match="level"):
             crowdveil.agreement(ROWS, level=level)
 

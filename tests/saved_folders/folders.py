@@ -10,12 +10,13 @@ import shutil
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Literal
 
 import numpy as np
 from click.testing import CliRunner
 
 from crowdveil import cli
-from crowdveil.answers.write_reports import reports_table_in_task_order, write_table
+from crowdveil.answers.write_reports import ordered_reports_table, write_table
 from crowdveil.campaign.files.campaign_reports import AcceptedReport, write_questions
 from crowdveil.campaign.rules.document import Relay
 from crowdveil.channels.alphabet import Categories, Scale
@@ -62,7 +63,7 @@ def write_prior_and_costs(folder: Path) -> None:
 def write_crowd(folder: Path, crowd: Crowd) -> None:
     """Write `answers.csv`, the lists of tasks and workers, and the known truths of the first tasks."""
     with open(folder / "answers.csv", "wb") as stream:
-        write_table(stream, reports_table_in_task_order(crowd.answers))
+        write_table(stream, ordered_reports_table(crowd.answers))
     for name, most in (("task", TASKS), ("worker", WORKERS)):
         (folder / f"{name}s.csv").write_text(f"{name}\n" + "".join(f"{number}\n" for number in range(1, most + 1)))
     write_known_truths(folder, list(crowd.gold.items())[:GOLD])
@@ -130,7 +131,7 @@ def label_studio(folder: Path) -> None:
     for place, (task, worker, value) in enumerate(zip(answers.task, answers.worker, answers.value, strict=True)):
         given = {"from_name": "q", "to_name": "t", "type": "choices", "value": {"choices": [LABELS.names[int(value)]]}}
         found = {"id": place + 1, "completed_by": int(worker) + 1, "result": [given]}
-        tasks[task]["annotations"].append(found)  # type: ignore[attr-defined]
+        tasks[task]["annotations"].append(found)
     (folder / "answers.json").write_text(json.dumps(tasks, separators=(",", ":")) + "\n", "utf-8")
 
 
@@ -202,7 +203,7 @@ def single(participation: Participation = "protected") -> BuiltCampaign:
     return build_campaign(channels=[response(LABELS, 2.0, participation)], tasks=TASKS, assignment=asked, url=None)
 
 
-def relayed(unit: str) -> BuiltCampaign:
+def relayed(unit: Literal["report", "cell"]) -> BuiltCampaign:
     """Return a campaign with a relay that mixes whole reports or single cells."""
     content = {"relay": Relay("The library", PUBLIC_KEY, 2, unit)}
     return build_campaign(channels=[response(LABELS, 2.0)], tasks=TASKS, slots=WORKERS, content=content)

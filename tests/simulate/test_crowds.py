@@ -18,7 +18,7 @@ from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.mechanisms.randomized_response import epsilon_for_flip
 from crowdveil.mechanisms.two_layer import TwoLayer
 from crowdveil.randomness import Source, secure, seeded
-from crowdveil.simulate import categorical_crowd, numeric_crowd, perturb_cells, simulated_assignment_covering_answers
+from crowdveil.simulate import categorical_crowd, numeric_crowd, perturb_cells, simulated_assignment
 from tests.campaign.builders import build_campaign
 from tests.chi_square import chi_square_p_value
 
@@ -168,9 +168,9 @@ def test_every_cell_follows_its_channel(source: Source, assigned: bool) -> None:
     for _ in range(20):
         sent = perturb_cells(answers(), table(), source, assignment=everything if assigned else None)
         first = (sent.task == 0) & (sent.worker % 2 == 0) & (sent.worker < 300)
-        found = [sent.alphabet.names[code] for code in sent.value[first]]  # type: ignore[union-attr]
+        found = [sent.alphabet.names[code] for code in sent.value[first]]
         counts += [found.count("0"), found.count("1..2"), 150 - len(found)]
-        assert {"1"} == {sent.alphabet.names[code] for code in sent.value[sent.task == 1]}  # type: ignore[union-attr]
+        assert {"1"} == {sent.alphabet.names[code] for code in sent.value[sent.task == 1]}
         assert 300 == (sent.task == 1).sum()
 
     assert set(names) == set(table().channels[0].outputs)
@@ -204,13 +204,13 @@ def test_an_assignment_around_answers_holds_them() -> None:
     crowd = numeric_crowd(workers=20, tasks=10, sparsity=0.8, scale=SCALE, source=seeded(3))
     most = int(crowd.answers.per_task.max())
 
-    drawn = simulated_assignment_covering_answers(crowd.answers, most + 2, seeded(4))
+    drawn = simulated_assignment(crowd.answers, most + 2, seeded(4))
 
     answered = set(zip(crowd.answers.task.tolist(), crowd.answers.worker.tolist(), strict=True))
     assert answered <= set(zip(drawn.task.tolist(), drawn.worker.tolist(), strict=True))
     assert [most + 2] * 10 == np.bincount(drawn.task).tolist()
     with pytest.raises(SettingsError, match="per_task must be in"):
-        simulated_assignment_covering_answers(crowd.answers, most - 1, seeded(4))
+        simulated_assignment(crowd.answers, most - 1, seeded(4))
 
 
 ALPHABET = Categories(("no", "yes"))
@@ -233,7 +233,7 @@ def campaign() -> Campaign:
 def two_layer(differing: int) -> float:
     """Return P(one report on all tasks, which differs from the answers in some cells) under the two-layer mechanism."""
     shared = TwoLayer(alphabet=ALPHABET, low=LOW, high=HIGH).distribution_of_shared_flips(TASKS)
-    return math.exp(shared.log_probability_of_one_report(differing))
+    return math.exp(shared.log_report_probability(differing))
 
 
 @pytest.mark.parametrize("differing", range(TASKS + 1))

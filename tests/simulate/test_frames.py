@@ -1,6 +1,7 @@
 """Reports of a frame by one call: kinds of frames, public lists, and the way back through the channel."""
 
 import warnings
+from typing import Any
 
 import duckdb
 import pandas as pd
@@ -15,8 +16,12 @@ from crowdveil.simulate import categorical_crowd
 from tests.quality.test_frames import MAKERS, columns
 
 LABELS = Categories(("no", "yes"))
-VOTES = {"task": [3, 1, 1, 2], "worker": ["w", "v", "w", "v"], "label": ["no", "no", "yes", "yes"]}
-LISTS = {"tasks": [1, 2, 3], "workers": ["v", "w"]}
+VOTES: dict[str, list[Any]] = {
+    "task": [3, 1, 1, 2],
+    "worker": ["w", "v", "w", "v"],
+    "label": ["no", "no", "yes", "yes"],
+}
+LISTS: dict[str, Any] = {"tasks": [1, 2, 3], "workers": ["v", "w"]}
 MECHANISM = RandomizedResponse(alphabet=LABELS, epsilon=1.0)
 
 
@@ -83,7 +88,7 @@ def test_truths_come_back_through_the_channel() -> None:
         "worker": [str(crowd.answers.workers[worker]) for worker in crowd.answers.worker],
         "label": [LABELS.names[value] for value in crowd.answers.value],
     }
-    lists = {"tasks": crowd.answers.tasks.tolist(), "workers": crowd.answers.workers.tolist()}
+    lists: dict[str, Any] = {"tasks": crowd.answers.tasks.tolist(), "workers": crowd.answers.workers.tolist()}
     sent = crowdveil.perturb(rows, mechanism, seeded(2), **lists)
     found = crowdveil.aggregate(sent, channel=mechanism.channel(), **lists)
 
@@ -95,7 +100,7 @@ def test_truths_come_back_through_the_channel() -> None:
 def test_reports_read_as_answers_are_warned_of() -> None:
     """A pandas frame of reports is known as one, copies too; with its channel there is nothing to say."""
     sent = crowdveil.perturb(pd.DataFrame(VOTES), MECHANISM, seeded(4), **LISTS).copy()
-    options = {"alphabet": LABELS, **LISTS}
+    options: dict[str, Any] = {"alphabet": LABELS, **LISTS}
 
     with pytest.warns(UserWarning, match=r"reports of randomized-response.*give channel=mechanism.channel\(\)"):
         crowdveil.agreement(pd.concat([sent, sent.assign(worker="x")]), alphabet=LABELS)

@@ -3,6 +3,7 @@
 import math
 import tracemalloc
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -28,7 +29,7 @@ from crowdveil.simulate import (
     categorical_crowd,
     expected_reports_of_answers,
     numeric_crowd,
-    perturb,
+    perturb_reports,
     perturbation,
 )
 from crowdveil.simulate.channel_assignment import channel_table_of_settings
@@ -82,7 +83,7 @@ def test_the_number_of_reports_is_as_derived(answers, workers, tasks, alphabet, 
         given, mechanism.channel()
     )
     assert reports == round(expected_reports_of_answers(given, mechanism.channel()))
-    assert abs(len(perturb(given, mechanism, seeded(12))) - reports) < 5 * deviation
+    assert abs(len(perturb_reports(given, mechanism, seeded(12))) - reports) < 5 * deviation
 
 
 @pytest.mark.parametrize("source", [seeded(3), secure()], ids=["seeded", "secure"])
@@ -92,7 +93,7 @@ def test_reports_speak_of_the_same_crowd(source, participation):
     answers = crowd_answers()
     mechanism = RandomizedResponse(alphabet=LABELS, epsilon=1.0, participation=participation)
 
-    reports = perturb(answers, mechanism, source)
+    reports = perturb_reports(answers, mechanism, source)
 
     assert len(set(cells(reports))) == len(reports)
     assert (LABELS, True, True) == (
@@ -110,10 +111,16 @@ def test_laplace_reports_every_cell():
     public = Laplace(alphabet=DIGITS, epsilon=1.0, participation="public")
 
     assert (
-        200 == expected_reports_of_answers(answers, protected.channel()) == len(perturb(answers, protected, seeded(2)))
+        200
+        == expected_reports_of_answers(answers, protected.channel())
+        == len(perturb_reports(answers, protected, seeded(2)))
     )
-    assert 200 == len(perturb(answers, protected, secure()))
-    assert cells(answers) == cells(perturb(answers, public, seeded(2))) == cells(perturb(answers, public, secure()))
+    assert 200 == len(perturb_reports(answers, protected, secure()))
+    assert (
+        cells(answers)
+        == cells(perturb_reports(answers, public, seeded(2)))
+        == cells(perturb_reports(answers, public, secure()))
+    )
     assert len(answers) == expected_reports_of_answers(answers, public.channel())
 
 
@@ -125,7 +132,7 @@ def test_two_layer_runs_on_the_devices(participation, source):
     mechanism = TwoLayer.widest_for_cell_epsilon(alphabet=YES_NO, epsilon=2.0, participation=participation)
     calls = []
 
-    reports = perturb(answers, mechanism, source, progress=lambda done, total: calls.append((done, total)))
+    reports = perturb_reports(answers, mechanism, source, progress=lambda done, total: calls.append((done, total)))
 
     assert [(k, 30) for k in range(1, 31)] == calls
     assert len(set(cells(reports))) == len(reports)
@@ -135,7 +142,9 @@ def test_two_layer_runs_on_the_devices(participation, source):
 def test_a_seed_makes_the_same_reports_again():
     """One seed gives one set of reports, another seed another; secure reports never repeat."""
     answers, mechanism = crowd_answers(), RandomizedResponse(alphabet=LABELS, epsilon=1.0)
-    runs = [perturb(answers, mechanism, source) for source in (seeded(1), seeded(1), seeded(2), secure(), secure())]
+    runs = [
+        perturb_reports(answers, mechanism, source) for source in (seeded(1), seeded(1), seeded(2), secure(), secure())
+    ]
 
     same = [cells(run) == cells(runs[0]) and np.array_equal(run.value, runs[0].value) for run in runs]
 
@@ -149,8 +158,8 @@ def test_an_empty_crowd_still_sends_made_up_reports():
     mechanism = RandomizedResponse(alphabet=LABELS, epsilon=1.0)
     public = RandomizedResponse(alphabet=LABELS, epsilon=1.0, participation="public")
 
-    assert len(perturb(empty, mechanism, seeded(1))) > 10_000
-    assert [0, 0] == [len(perturb(empty, public, source)) for source in (seeded(1), secure())]
+    assert len(perturb_reports(empty, mechanism, seeded(1))) > 10_000
+    assert [0, 0] == [len(perturb_reports(empty, public, source)) for source in (seeded(1), secure())]
 
 
 def test_memory_follows_the_reports_and_not_the_cells():
@@ -158,7 +167,7 @@ def test_memory_follows_the_reports_and_not_the_cells():
     answers = numeric_crowd(workers=1_000_000, tasks=10_000, sparsity=1 - 2e-6, source=seeded(1)).answers
     mechanism = RandomizedResponse(alphabet=DIGITS, epsilon=12.7)
     tracemalloc.start()
-    reports = perturb(answers, mechanism, seeded(2))
+    reports = perturb_reports(answers, mechanism, seeded(2))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
 
@@ -174,7 +183,7 @@ def test_mechanisms_that_send_sums_make_no_table(mechanism):
     answers = numeric_crowd(workers=3, tasks=10, sparsity=0.5, source=seeded(1)).answers
 
     with pytest.raises(SettingsError, match="one symbol per task"):
-        perturb(answers, mechanism, seeded(1))
+        perturb_reports(answers, mechanism, seeded(1))
 
 
 def test_repeated_answers_are_refused():
@@ -182,7 +191,7 @@ def test_repeated_answers_are_refused():
     answers = Reports(np.array([0, 0]), np.array([0, 0]), np.array([0, 1]), np.arange(2), np.arange(2), YES_NO)
 
     with pytest.raises(ReportsError, match="duplicates='first'"):
-        perturb(answers, RandomizedResponse(alphabet=YES_NO, epsilon=1.0), seeded(1))
+        perturb_reports(answers, RandomizedResponse(alphabet=YES_NO, epsilon=1.0), seeded(1))
 
 
 @pytest.mark.parametrize("alphabet", [None, FIVE])
@@ -191,7 +200,7 @@ def test_answers_in_another_alphabet_are_refused(alphabet):
     answers = Reports(np.array([0]), np.array([0]), np.array([0]), np.arange(2), np.arange(2), alphabet)
 
     with pytest.raises(ReportsError, match=r"alphabet=mechanism\.alphabet"):
-        perturb(answers, RandomizedResponse(alphabet=YES_NO, epsilon=1.0), seeded(1))
+        perturb_reports(answers, RandomizedResponse(alphabet=YES_NO, epsilon=1.0), seeded(1))
 
 
 def test_more_reports_than_fit_are_refused_before_they_are_drawn():
@@ -199,7 +208,7 @@ def test_more_reports_than_fit_are_refused_before_they_are_drawn():
     answers = exactly(1, 1_000_000, 10_000, YES_NO)
 
     with pytest.raises(SettingsError, match="423"):
-        perturb(answers, RandomizedResponse(alphabet=YES_NO, epsilon=1.0), seeded(1))
+        perturb_reports(answers, RandomizedResponse(alphabet=YES_NO, epsilon=1.0), seeded(1))
 
 
 @pytest.mark.parametrize("limit", [200, 300])
@@ -211,7 +220,7 @@ def test_a_refusal_for_size_follows_from_the_lists(monkeypatch, limit):
     for answered in (0, 1, 1200):
         crowd = exactly(answered, 30, 40, YES_NO)
         try:
-            perturb(crowd, mechanism, seeded(1))
+            perturb_reports(crowd, mechanism, seeded(1))
             errors.add("")
         except SettingsError as error:
             errors.add(str(error))
@@ -289,7 +298,7 @@ def test_a_table_is_accounted_for_by_cells() -> None:
     table = ChannelTable(
         channels=(half, two), choice=((0, 1), (1, 1)), workers={"a": 0, "b": 1}, tasks={"t": 0, "u": 1, "v": 0}
     )
-    names = {"tasks": np.array(["t", "u", "v"]), "workers": np.array(["a", "b"])}
+    names: dict[str, Any] = {"tasks": np.array(["t", "u", "v"]), "workers": np.array(["a", "b"])}
     few = Assignment.from_arrays(["t", "u", "t"], ["a", "a", "b"])
 
     everything = account_channel_table(table, **names)
@@ -306,7 +315,7 @@ def test_unprotected_cells_cost_everything_to_those_who_have_them() -> None:
         [RandomizedResponse(alphabet=SCALE, epsilon=1.0).channel(), Channel.identity(SCALE, "public")],
         {"t": 0, "u": 1},
     )
-    names = {"tasks": np.array(["t", "u"]), "workers": np.array(["a"])}
+    names: dict[str, Any] = {"tasks": np.array(["t", "u"]), "workers": np.array(["a"])}
 
     assert np.inf == account_channel_table(open_task, **names)[1].exact
     protected = account_channel_table(open_task, **names, assignment=Assignment.from_arrays(["t"], ["a"]))[1]

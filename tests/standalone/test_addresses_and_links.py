@@ -10,7 +10,7 @@ from crowdveil.campaign.rules.address import normal_address
 from crowdveil.campaign.rules.document import Campaign
 from crowdveil.campaign.settings.settings_file import read_settings
 from crowdveil.errors import CampaignError, SettingsError
-from crowdveil.standalone.checks import URL, Claims, Refused, check_campaign, fits, parse_link
+from crowdveil.standalone.checks import URL, ClaimLog, Refused, check_campaign, fits, parse_link
 from crowdveil.standalone.device import Device
 from tests.campaign.builders import build_campaign
 from tests.device_vectors import read_vectors
@@ -69,7 +69,7 @@ def test_a_campaign_has_a_normal_address(url: str) -> None:
     with pytest.raises(CampaignError, match="another form"):
         Campaign.from_bytes(data)
     with pytest.raises(Refused) as refused:
-        check_campaign(data, Claims())
+        check_campaign(data, ClaimLog())
     assert "url" == refused.value.name
 
 

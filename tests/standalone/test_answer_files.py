@@ -13,7 +13,7 @@ def test_a_task_that_the_file_leaves_out_has_no_answer(service, tmp_path):
     answers = tmp_path / "my.csv"
     answers.write_text("task,label\nt1,quokka\n")
     with answered(service, tmp_path) as device:
-        assert {0: "", 1: "quokka", 2: "", 3: ""} == one_file.read_answers(answers, device)
+        assert {0: "", 1: "quokka", 2: "", 3: ""} == one_file.read_answer_file(answers, device)
 
 
 CAPS = "Task,LABEL\r\nt1,quokka\r\nt3, narwhal \r\n"
@@ -37,7 +37,7 @@ def test_answers_saved_by_a_spreadsheet_are_read(service, tmp_path, data):
     answers = tmp_path / "my.csv"
     answers.write_bytes(data)
     with answered(service, tmp_path) as device:
-        assert {0: "", 1: "quokka", 2: "", 3: "narwhal"} == one_file.read_answers(answers, device)
+        assert {0: "", 1: "quokka", 2: "", 3: "narwhal"} == one_file.read_answer_file(answers, device)
 
 
 def test_answers_are_found_in_another_unicode_form(tmp_path):
@@ -63,7 +63,7 @@ def test_a_file_without_rows_answers_nothing(service, tmp_path):
     answers = tmp_path / "my.csv"
     answers.write_text("task,label\n")
     with answered(service, tmp_path) as device:
-        assert {""} == set(one_file.read_answers(answers, device).values())
+        assert {""} == set(one_file.read_answer_file(answers, device).values())
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from crowdveil.campaign.rules.report import level_in_body
 from crowdveil.channels.alphabet import Categories
 from crowdveil.standalone import device as one_file
 from crowdveil.standalone.checks import (
-    Claims,
+    ClaimLog,
     Refused,
     check_campaign,
     check_level,
@@ -313,5 +313,5 @@ def test_a_document_that_claims_a_round_is_asked_by_no_device(tmp_path):
 
     assert not verify(data).holds
     with pytest.raises(Refused) as refusal:
-        check_campaign(data, Claims())
+        check_campaign(data, ClaimLog())
     assert "format" == refusal.value.name

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crowdveil.campaign.device import Device as LibraryDevice
+from crowdveil.campaign.device import SealingDevice as LibraryDevice
 from crowdveil.campaign.rules.report import decode_body
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.mechanisms import Laplace
@@ -338,7 +338,7 @@ def test_a_file_of_answers_names_the_question(device, tmp_path):
     body = bytes.fromhex(json.loads(report.read_bytes())["symbols"])
 
     assert 3 == len(decode_body(body, BUILT.campaign, 0, (0, 1, 2)))
-    assert {0: "no", 1: "", 2: "4"} == one_file.read_answers(path, device)
+    assert {0: "no", 1: "", 2: "4"} == one_file.read_answer_file(path, device)
 
 
 @pytest.mark.parametrize(

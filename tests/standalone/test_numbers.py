@@ -15,7 +15,7 @@ from crowdveil.campaign.rules.report import ReportFile
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.errors import CampaignError, CertificateError
-from crowdveil.standalone.checks import Claims, Refused, check_campaign, check_certificate, check_part, digest
+from crowdveil.standalone.checks import ClaimLog, Refused, check_campaign, check_certificate, check_part, digest
 from crowdveil.standalone.device import read_ledger
 from crowdveil.standalone.verification import verify
 from tests.campaign.builders import response
@@ -44,17 +44,17 @@ def library(campaign: str) -> Campaign:
 
 READERS: dict[str, list[Reader]] = {
     "campaign": [
-        lambda text, _, __: check_campaign(text.encode(), Claims()),
+        lambda text, _, __: check_campaign(text.encode(), ClaimLog()),
         lambda text, _, __: holding(text),
         lambda text, _, __: library(text),
     ],
     "certificate": [
-        lambda text, _, __: check_certificate(parsed(text), Claims()),
+        lambda text, _, __: check_certificate(parsed(text), ClaimLog()),
         lambda text, _, __: holding(text),
         lambda text, _, __: Channel.from_certificate(text),
     ],
     "part": [
-        lambda text, asked, __: check_part(text.encode(), check_campaign(asked.encode(), Claims())[0], 0),
+        lambda text, asked, __: check_part(text.encode(), check_campaign(asked.encode(), ClaimLog())[0], 0),
         lambda text, asked, __: AssignmentPart.from_bytes(text.encode(), library(asked), 0),
     ],
     "ledger": [lambda text, _, folder: ledger_of(text, folder)],

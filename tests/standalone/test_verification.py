@@ -143,8 +143,8 @@ def test_tables_of_channels() -> None:
 
 def test_the_weakest_column_decides() -> None:
     """The claim on the ratio names the value found, and is false from one unit on."""
-    data = response().certificate()
-    top, bottom = data["ratio"]  # type: ignore[misc]
+    data: dict[str, Any] = response().certificate()
+    top, bottom = data["ratio"]
     claims = verify(sealed(data | {"ratio": [top - 1, bottom]})).claims
 
     assert not claims[-1].holds

@@ -5,6 +5,7 @@ four); chi-square per input symbol; the false-alarm rate is 1e-4 per symbol, and
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.mechanisms.laplace import Laplace
 from crowdveil.mechanisms.randomized_response import OneLayer, RandomizedResponse
 from crowdveil.randomness import Seeded, seeded
-from crowdveil.simulate import bernoulli, categorical_crowd, numeric_crowd, perturb
+from crowdveil.simulate import bernoulli, categorical_crowd, numeric_crowd, perturb_reports
 
 FALSE_ALARM = 1e-4
 WORKERS, TASKS, SPARSITY = 400, 300, 0.6
@@ -45,7 +46,7 @@ class Replayed:
 
 def answers_for(mechanism):
     """A crowd that answers in the mechanism's alphabet, every label often."""
-    sizes = {"workers": WORKERS, "tasks": TASKS, "sparsity": SPARSITY, "source": seeded(21)}
+    sizes: dict[str, Any] = {"workers": WORKERS, "tasks": TASKS, "sparsity": SPARSITY, "source": seeded(21)}
     if isinstance(mechanism.alphabet, Scale):
         return numeric_crowd(**sizes, truth=lambda generator, count: generator.uniform(0, 9, count)).answers
     return categorical_crowd(**sizes, labels=mechanism.alphabet).answers
@@ -85,7 +86,7 @@ def test_reports_follow_the_certified_table(mechanism, source):
     """What each answer and each NULL turns into has the frequencies of the channel's row."""
     answers = answers_for(mechanism)
 
-    counts = transitions(answers, perturb(answers, mechanism, source), mechanism)
+    counts = transitions(answers, perturb_reports(answers, mechanism, source), mechanism)
 
     assert [] == alarms(counts, mechanism.channel().probabilities)
 
@@ -100,7 +101,7 @@ def test_a_table_that_is_5_percent_wrong_is_noticed(mechanism, source):
     wrong[rows, largest] -= moved
     wrong[rows, (largest + 1) % wrong.shape[1]] += moved
 
-    counts = transitions(answers, perturb(answers, mechanism, source), mechanism)
+    counts = transitions(answers, perturb_reports(answers, mechanism, source), mechanism)
 
     assert list(range(len(wrong))) == alarms(counts, wrong)
 
@@ -114,7 +115,7 @@ def test_made_up_labels_do_not_show_where_answers_are(monkeypatch):
     mechanism = MECHANISMS[0]
     answers = answers_for(mechanism)
     given = dense(answers).ravel() < LABELS.size
-    sent = dense(perturb(answers, mechanism, seeded(26))).ravel() < LABELS.size
+    sent = dense(perturb_reports(answers, mechanism, seeded(26))).ravel() < LABELS.size
     empty, after_answer = ~given[1:], given[:-1]
     table = [
         [(sent[1:] & empty & side).sum(), (~sent[1:] & empty & side).sum()] for side in (after_answer, ~after_answer)
@@ -129,7 +130,7 @@ def test_made_up_labels_are_spread_evenly(axis):
     mechanism = MECHANISMS[0]
     answers = answers_for(mechanism)
     empty = dense(answers) == LABELS.size
-    made_up = (dense(perturb(answers, mechanism, seeded(27))) < LABELS.size) & empty
+    made_up = (dense(perturb_reports(answers, mechanism, seeded(27))) < LABELS.size) & empty
     table = np.stack((made_up.sum(axis=axis), (empty & ~made_up).sum(axis=axis)))
 
     assert chi2_contingency(table).pvalue > FALSE_ALARM

@@ -9,7 +9,7 @@ import pytest
 
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.errors import ReportsError
-from crowdveil.storage.crowd import Crowd, read_crowd
+from crowdveil.storage.crowd import CrowdRecord, read_crowd
 
 NAME = "Q" * 43
 PROMISE = "epsilon = 2 per cell, participation protected"
@@ -32,7 +32,7 @@ SECOND: dict[str, Any] = {
 }
 
 
-def read(folder: Path, **changes: Any) -> Crowd:
+def read(folder: Path, **changes: Any) -> CrowdRecord:
     """Write a crowd.json of the second format with some changes, and read it."""
     (folder / "crowd.json").write_text(json.dumps(SECOND | changes), "utf-8")
     return read_crowd(folder / "crowd.json")

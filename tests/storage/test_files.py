@@ -4,6 +4,7 @@ import gzip
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow.csv
@@ -21,7 +22,7 @@ from crowdveil.files.atomic_write import write_atomically
 from crowdveil.files.output_record import RECORD_FILE
 from crowdveil.standalone.checks import visible_form
 from crowdveil.storage.answers import read_answers
-from crowdveil.storage.crowd import Crowd, crowd_of_reports, find_crowd, read_crowd
+from crowdveil.storage.crowd import CrowdRecord, crowd_of_reports, find_crowd, read_crowd
 from crowdveil.storage.estimate_files import write_estimate
 from crowdveil.storage.evidence import EvidenceOptions, read_evidence
 from crowdveil.storage.write_collection import write_reports
@@ -32,7 +33,7 @@ CERTIFICATE = {"format": "crowdveil-channel/1", "sha256": "ab" * 32}
 AWKWARD = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=8)
 
 
-def crowd_of(reports: Reports, certificate: dict[str, str] | None = None, seed: int | None = 7) -> Crowd:
+def crowd_of(reports: Reports, certificate: dict[str, str] | None = None, seed: int | None = 7) -> CrowdRecord:
     """Describe reports as a simulation of a mechanism."""
     return crowd_of_reports(
         reports,
@@ -48,7 +49,7 @@ def crowd_of(reports: Reports, certificate: dict[str, str] | None = None, seed: 
 def read_back(folder: Path) -> Reports:
     """Read a folder as a curator does: the crowd.json of the folder lists all workers."""
     crowd = read_crowd(find_crowd(folder / "reports.csv"))
-    names = {"tasks": crowd.tasks, "workers": crowd.workers, "alphabet": crowd.alphabet}
+    names: dict[str, Any] = {"tasks": crowd.tasks, "workers": crowd.workers, "alphabet": crowd.alphabet}
     return Reports.from_csv(folder / "reports.csv", grid="exact", duplicates="all", **names)
 
 
@@ -84,7 +85,7 @@ def test_any_text_survives_as_a_name(folder, tasks, workers) -> None:
     """Commas, quotes, line ends, blanks, byte-order marks and any script in ids come back as they were."""
     pairs = [(task, worker) for task in tasks for worker in workers]
     labels = ["yes" if k % 2 else "no" for k in range(len(pairs))]
-    names = {"tasks": np.array(tasks, dtype=object), "workers": np.array(workers, dtype=object)}
+    names: dict[str, Any] = {"tasks": np.array(tasks, dtype=object), "workers": np.array(workers, dtype=object)}
     reports = Reports.from_arrays(
         np.array([task for task, _ in pairs], dtype=object),
         np.array([worker for _, worker in pairs], dtype=object),
@@ -182,7 +183,7 @@ def test_unknown_numbers_are_empty_cells(tmp_path) -> None:
 
 REPORTS = Reports.from_arrays(["a", "b"], ["v", "v"], ["x", "y"])
 PROMISE = json.loads(crowd_of(REPORTS).to_json_bytes())["guarantee"]
-MALFORMED = {
+MALFORMED: dict[str, tuple[dict[str, Any], str]] = {
     "another format": ({"format": "crowdveil-crowd/9"}, "format 'crowdveil-crowd/3'"),
     "an unknown field": ({"extra": 1}, "'extra' of a crowd of format .* is unknown"),
     "a wrong type": ({"simulation": "yes"}, "'simulation' of a crowd .* is of another form"),
@@ -287,7 +288,7 @@ def test_truths_are_written_in_parts(tmp_path, monkeypatch) -> None:
         write_estimate(tmp_path / f"whole-{form}", whole, form=form)
     monkeypatch.setattr("crowdveil.em.estimate.WRITTEN_TASKS", 1)
     for form in ("csv", "parquet"):
-        write_estimate(tmp_path / f"parts-{form}", whole, form=form)
+        write_estimate(tmp_path / f"parts-{form}", whole, form=form)  # type: ignore[arg-type]
     texts = [(tmp_path / f"{name}-csv" / "truths.csv").read_text() for name in ("whole", "parts")]
     folders = [tmp_path / f"{name}-parquet" for name in ("whole", "parts")]
     tables = [pyarrow.parquet.read_table(folder / "truths.parquet") for folder in folders]

@@ -22,7 +22,7 @@ from crowdveil.randomness import Secure, seeded
 from crowdveil.simulate import numeric_crowd
 from crowdveil.simulate.channel_assignment import ChannelAssignment
 from crowdveil.simulate.perturbed_collection import perturb_collection
-from crowdveil.simulate.sums import answer_codes_of_each_worker, sum_reports_of_all_devices
+from crowdveil.simulate.sums import sum_device_reports, worker_answer_codes
 from crowdveil.storage.crowd import crowd_of_reports, is_sums_file, read_crowd
 from crowdveil.storage.evidence import read_evidence
 from crowdveil.storage.perturbed_collection import write_collection
@@ -57,7 +57,7 @@ def test_a_device_holds_its_own_answers_and_null_elsewhere() -> None:
     for task, worker, value in zip(CROWD.task, CROWD.worker, CROWD.value, strict=True):
         slow[worker, task] = value
 
-    assert slow.tolist() == [codes.tolist() for codes in answer_codes_of_each_worker(CROWD)]
+    assert slow.tolist() == [codes.tolist() for codes in worker_answer_codes(CROWD)]
 
 
 def test_secure_sums_are_the_sum_of_what_each_device_sends(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -65,10 +65,10 @@ def test_secure_sums_are_the_sum_of_what_each_device_sends(monkeypatch: pytest.M
     streams = [seeded(7), seeded(7)]
     monkeypatch.setattr(Secure, "words", lambda self, count: streams[0].words(count))
     done: list[tuple[int, int]] = []
-    sums = sum_reports_of_all_devices(CROWD, MECHANISM, Secure(), lambda *step: done.append(step))
+    sums = sum_device_reports(CROWD, MECHANISM, Secure(), lambda *step: done.append(step))
     slow = [
         sum(column)
-        for column in zip(*(MECHANISM.perturb(v, streams[1]) for v in answer_codes_of_each_worker(CROWD)), strict=True)
+        for column in zip(*(MECHANISM.perturb(v, streams[1]) for v in worker_answer_codes(CROWD)), strict=True)
     ]
 
     assert slow == sums.summed.tolist()
@@ -133,7 +133,7 @@ def test_sums_and_reports_of_one_folder_are_not_mixed_up(sent: Path) -> None:
     (sent / "reports.csv").write_text("task,worker,value\n1,1,3\n")
     with pytest.raises(ReportsError, match="belongs to sums"):
         read_evidence(sent / "reports.csv")
-    labels = Reports([0], [0], [0], np.array(["t"]), np.array(["w"]), Categories(("a", "b")))  # type: ignore[arg-type]
+    labels = Reports([0], [0], [0], np.array(["t"]), np.array(["w"]), Categories(("a", "b")))
     crowd = crowd_of_reports(
         labels, mechanism="one-layer", description="one-layer", guarantee=Guarantee(epsilon=1.0), simulation=True
     )
@@ -240,10 +240,10 @@ def test_claims_outside_the_bounds_are_refused_or_clipped(tmp_path: Path) -> Non
     """Clipped claims are counted for the curator; without a policy they are refused."""
     path = tmp_path / "claims.csv"
     path.write_text("task,worker,value\na,1,100\na,2,0\nb,1,1000\n", encoding="utf-8")
-    read = read_claims(str(path), bounds=(1, 500), outside="clip")
+    claims, notes = read_claims(str(path), bounds=(1, 500), outside="clip")
 
-    assert read.claims.value.tolist() == [100.0, 1.0, 500.0]
-    assert read.notes == ("2 claims lay outside the bounds and were clipped to them.",)
+    assert claims.value.tolist() == [100.0, 1.0, 500.0]
+    assert notes == ("2 claims lay outside the bounds and were clipped to them.",)
     with pytest.raises(ReportsError, match="within the bounds"):
         read_claims(str(path), bounds=(1, 500))
 
@@ -254,20 +254,20 @@ def test_a_list_of_tasks_and_data_sets(tmp_path: Path) -> None:
     path.write_text("task,worker,value\na,1,3\n", encoding="utf-8")
     tasks.write_text("task\na\nb\n", encoding="utf-8")
 
-    listed = read_claims(str(path), bounds=(0, 9), tasks=tasks).claims
+    listed, _ = read_claims(str(path), bounds=(0, 9), tasks=tasks)
     assert (listed.tasks.tolist(), listed.public_tasks) == (["a", "b"], True)
-    assert not read_claims(str(path), bounds=(0, 9)).claims.public_tasks
+    assert not read_claims(str(path), bounds=(0, 9))[0].public_tasks
     found = load_or_skip("weather_temperature").answers
     with pytest.raises(ReportsError, match="in the given list of 2 tasks"):
         read_claims("dataset:weather_temperature", bounds=(-40, 120), outside="clip", tasks=tasks)
     names = [str(name) for name in found.tasks]
     tasks.write_text("\n".join(["task", "none", *names]), encoding="utf-8")
-    every = read_claims("dataset:weather_temperature", bounds=(-40, 120), outside="clip", tasks=tasks).claims
+    every, _ = read_claims("dataset:weather_temperature", bounds=(-40, 120), outside="clip", tasks=tasks)
     assert (every.tasks.tolist(), every.per_task.tolist()) == (["none", *names], [0, *found.per_task.tolist()])
     with pytest.raises(SettingsError, match="claims must be numbers"):
         read_claims("dataset:bluebird", bounds=(0, 1))
-    read = read_claims("dataset:weather_temperature", bounds=(-40, 120))
-    assert "no numbers" in read.notes[0]
+    _, notes = read_claims("dataset:weather_temperature", bounds=(-40, 120))
+    assert "not numbers" in notes[0]
 
 
 def test_a_pipe_is_not_read_to_see_whether_it_has_sums() -> None:

@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,14 +11,14 @@ from hypothesis import strategies as st
 
 from crowdveil.answers.reports import Reports
 from crowdveil.channels.alphabet import Categories, Scale
-from crowdveil.channels.rounding import lower_of_binary_and_decimal
+from crowdveil.channels.rounding import lower_exact_value
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.mechanisms import discrete_laplace as device
 from crowdveil.randomness import seeded
 from crowdveil.synthesis.budgets import allocated_budgets
 from crowdveil.synthesis.discrete_noise import (
     discrete_laplace_variance,
-    epsilon_rounded_down_to_binary_fraction,
+    round_epsilon_down,
     sample_discrete_laplace_array,
     uniform_below,
 )
@@ -74,7 +75,7 @@ def test_bounds_may_differ_by_task() -> None:
 
 
 @pytest.mark.parametrize("bounds", [(1, 1), (2, 1), (0, np.inf), (np.nan, 1), ([0], [1]), (0, 2e100)])
-def test_bad_bounds_are_refused(bounds: tuple[object, object]) -> None:
+def test_bad_bounds_are_refused(bounds: tuple[Any, Any]) -> None:
     """Bounds are finite, in order, and one pair for all tasks or one for each."""
     with pytest.raises(SettingsError, match="bounds must be"):
         Claims.from_arrays(*ROWS, [1, 2, 3, 4], bounds=bounds)
@@ -125,7 +126,7 @@ def test_no_worker_pays_more_than_epsilon(pairs: list[tuple[int, int]], epsilon:
     cell, worker = budgets.guarantees()
 
     assert spent.max() <= worker.epsilon * (1 + 1e-12) <= epsilon * (1 + 1e-12)
-    assert lower_of_binary_and_decimal(cell.epsilon) >= max(budgets.exact_task_epsilon_by_divisor.values())
+    assert lower_exact_value(cell.epsilon) >= max(budgets.exact_task_epsilon.values())
     assert cell.epsilon == pytest.approx(budgets.task_epsilon.max(), rel=1e-15)
     assert np.bincount(claims.worker, weights=used).max() <= (most or len(pairs))
 
@@ -194,7 +195,7 @@ def cells(scale: Fraction, reach: int) -> np.ndarray:
 
 @pytest.mark.parametrize(
     "scale",
-    [Fraction(2), Fraction(7, 5), Fraction(2) / epsilon_rounded_down_to_binary_fraction(0.7), Fraction(1, 2)],
+    [Fraction(2), Fraction(7, 5), Fraction(2) / round_epsilon_down(0.7), Fraction(1, 2)],
     ids=str,
 )
 def test_noise_has_the_discrete_laplace_distribution(scale: Fraction) -> None:
@@ -232,14 +233,14 @@ def test_uniform_integers_are_uniform(unit: int) -> None:
 @given(st.floats(1e-5, 20))
 def test_a_budget_never_exceeds_what_was_asked(epsilon: float) -> None:
     """A budget is rounded down, by less than 2**-20."""
-    assert 0 <= epsilon - float(epsilon_rounded_down_to_binary_fraction(epsilon)) < 2**-20
+    assert 0 <= epsilon - float(round_epsilon_down(epsilon)) < 2**-20
 
 
 def test_impossible_settings_are_refused() -> None:
     """No budget without a positive finite epsilon, no noise without a positive scale of moderate size."""
     for epsilon in (0.0, 1e-9, math.inf, math.nan):
         with pytest.raises(SettingsError, match="epsilon must be finite and at least 1e-6"):
-            epsilon_rounded_down_to_binary_fraction(epsilon)
+            round_epsilon_down(epsilon)
     for scale in (Fraction(0), Fraction(-1), Fraction(1 << 40)):
         with pytest.raises(SettingsError, match="noise scale"):
             sample_discrete_laplace_array(scale, 1, seeded(1))

@@ -13,20 +13,20 @@ from crowdveil.errors import SettingsError
 from crowdveil.randomness import seeded
 from crowdveil.synthesis import expected_error as module
 from crowdveil.synthesis.budgets import TaskBudgets, allocated_budgets
-from crowdveil.synthesis.discrete_noise import SENSITIVITY, epsilon_rounded_down_to_binary_fraction
-from crowdveil.synthesis.expected_error import (
+from crowdveil.synthesis.discrete_noise import SENSITIVITY, round_epsilon_down
+from crowdveil.synthesis.expected_error import (  # type: ignore[attr-defined]
     PrivateMethod,
     ReleaseErrors,
     TaskMeanError,
     expected_errors_of_release,
-    first_unless_second_clearly_better,
-    mean_record_share_of_bounds_per_task,
+    mean_record_shares,
+    prefer_first,
     simulated_task_mean_error,
 )
-from crowdveil.synthesis.original_claims import Claims, used_claims_in_unit_interval
+from crowdveil.synthesis.original_claims import Claims, scaled_claims
 from crowdveil.synthesis.private.exponential_mechanism import (
-    claims_in_fullest_range_per_level,
     exponential_weights,
+    fullest_range_counts,
     triangular_kernel_scores,
 )
 from crowdveil.synthesis.private.histogram import Histogram, bin_counts
@@ -72,13 +72,13 @@ def histogram_table(state: State, method: Histogram) -> np.ndarray:
     budgets = allocated_budgets(
         claims, epsilon=method.epsilon, unit=method.unit, participation="protected", most_claims=method.most_claims
     )
-    epsilon = budgets.exact_task_epsilon_by_divisor[int(budgets.divisor[0])]
+    epsilon = budgets.exact_task_epsilon[int(budgets.divisor[0])]
     scale = float(SENSITIVITY / epsilon)
     outputs = np.array(list(itertools.product((0, 1), repeat=2 * len(state))))
     parts = []
     for some in subsets(state, method.most_claims):
         made = worker_claims(some)
-        used = used_claims_in_unit_interval(made, np.arange(len(state)), np.ones(len(made), dtype=bool))
+        used = scaled_claims(made, np.arange(len(state)), np.ones(len(made), dtype=bool))
         counts = bin_counts(used, 8)[:, [0, 7]]
         parts.append(np.exp(-np.abs(outputs - counts.ravel()).sum(axis=1) / scale))
     return np.mean(parts, axis=0)
@@ -122,10 +122,10 @@ def _chances(claims: Claims, budgets: TaskBudgets, method: PooledShape) -> Calla
     """Return the probability of a noisy spread, two locations and every noisy shape, from the proof."""
     mine = np.flatnonzero(claims.worker == 0)
     choices = list(itertools.combinations(mine, min(2, method.most_claims or 2)))
-    least = min(budgets.exact_task_epsilon_by_divisor.values())
+    least = min(budgets.exact_task_epsilon.values())
     for_spread, for_shapes = (
-        epsilon_rounded_down_to_binary_fraction(float(least) * SPREAD_SHARE),
-        epsilon_rounded_down_to_binary_fraction(float(least) * SHAPE_SHARE),
+        round_epsilon_down(float(least) * SPREAD_SHARE),
+        round_epsilon_down(float(least) * SHAPE_SHARE),
     )
     rest = float(least - for_spread - for_shapes)
     rows, columns = np.arange(2), np.array(list(itertools.product(range(3), repeat=3)))
@@ -134,8 +134,8 @@ def _chances(claims: Claims, budgets: TaskBudgets, method: PooledShape) -> Calla
         parts = []
         for chosen in choices:
             used = np.isin(np.arange(4), chosen) | (claims.worker > 0)
-            here = used_claims_in_unit_interval(claims, rows, used)
-            levels = np.abs(claims_in_fullest_range_per_level(here) - spread).sum()
+            here = scaled_claims(claims, rows, used)
+            levels = np.abs(fullest_range_counts(here) - spread).sum()
             weight = exponential_weights(triangular_kernel_scores(here, 8), epsilon=rest, score_sensitivity=8)
             places = np.prod([weight[t, place[t]] / weight[t].sum() for t in rows])
             # Claims lie at two places, so that three shape bins around two places are sufficient.
@@ -151,7 +151,7 @@ def _chances(claims: Claims, budgets: TaskBudgets, method: PooledShape) -> Calla
 def _occupied_bins(claims: Claims, place: tuple[int, int]) -> np.ndarray:
     """Three of the shape bins that claims at either end of the bounds fall into, for given places."""
     ends = Claims.from_arrays(["a", "a", "b", "b"], [0, 1, 0, 1], [0.1, 0.9] * 2, bounds=(0, 1))
-    here = used_claims_in_unit_interval(ends, np.arange(2), np.ones(4, dtype=bool))
+    here = scaled_claims(ends, np.arange(2), np.ones(4, dtype=bool))
     counts = shape_counts(here, (np.array(place) + 0.5) / 8, np.ones(2), np.zeros(2, dtype=int)).ravel()
     return np.resize(np.flatnonzero(counts), 3)
 
@@ -221,7 +221,7 @@ Kind = type[Histogram] | type[PooledShape]
 def errors(method: PrivateMethod, claims: Claims) -> tuple[float, float]:
     """Errors of a release's task means and of the best constant, in shares of the bounds."""
     count, total = (np.bincount(claims.task_of_each_claim, weights=column) for column in (None, claims.value / 100))
-    means = mean_record_share_of_bounds_per_task(method.release(claims, seeded(9)), claims)
+    means = mean_record_shares(method.release(claims, seeded(9)), claims)
     held = np.isfinite(means)
     truth = (total / count)[held]
     return float(np.abs(means[held] - truth).mean()), float(np.abs(truth - np.median(truth)).mean())
@@ -261,8 +261,8 @@ def test_the_warning_says_whether_records_are_better_at_all(error: float, word: 
     """A small advantage over one number is "hardly better", none is "no better"."""
     said = ReleaseErrors(TaskMeanError(error, 0.61), None)
 
-    assert f"expected to be {word} than one number for all tasks" in said.warning_if_constant_is_as_good(1.0)
-    assert "" == ReleaseErrors(TaskMeanError(0.5, 0.61), None).warning_if_constant_is_as_good(1.0)
+    assert f"expected to be {word} than one number for all tasks" in said.constant_warning(1.0)
+    assert "" == ReleaseErrors(TaskMeanError(0.5, 0.61), None).constant_warning(1.0)
 
 
 def test_truths_that_hardly_differ_are_found_in_the_records() -> None:
@@ -276,7 +276,7 @@ def test_truths_that_hardly_differ_are_found_in_the_records() -> None:
     assert said.any_truths.better_than_constant
     assert said.truths_of_records is not None
     assert not said.truths_of_records.better_than_constant
-    assert f"off by {said.truths_of_records.error * 100:.3g}" in said.warning_if_constant_is_as_good(100.0)
+    assert f"off by {said.truths_of_records.error * 100:.3g}" in said.constant_warning(100.0)
     assert said.to_json(100.0)["any_truths"] == {
         "error": said.any_truths.error * 100, "constant": said.any_truths.constant * 100,
     }  # fmt: skip
@@ -289,9 +289,7 @@ def test_the_more_accurate_method_is_chosen(each: int, epsilon: float, chosen: t
     """Many claims: the histogram is good enough; few: shapes are shared; no budget: neither helps, the first stays."""
     claims = crowd(200, each)
 
-    assert isinstance(
-        first_unless_second_clearly_better(Histogram(epsilon=epsilon), PooledShape(epsilon=epsilon), claims), chosen
-    )
+    assert isinstance(prefer_first(Histogram(epsilon=epsilon), PooledShape(epsilon=epsilon), claims), chosen)
 
 
 @pytest.mark.parametrize("unit", ["cell", "worker"])
@@ -313,9 +311,9 @@ def test_nothing_is_expected_where_nothing_is_released() -> None:
     claims = crowd(20, 12)
     said = expected_errors_of_release(method, claims, method.release(claims, seeded(1)))
 
-    assert said == (None, None)
-    assert said.warning_if_constant_is_as_good(1.0) == ""
-    assert first_unless_second_clearly_better(method, PooledShape(epsilon=1.0), claims) == method
+    assert (said.any_truths, said.truths_of_records) == (None, None)
+    assert said.constant_warning(1.0) == ""
+    assert prefer_first(method, PooledShape(epsilon=1.0), claims) == method
 
 
 def made(task: list[int], value: list[float]) -> Release:

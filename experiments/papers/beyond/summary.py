@@ -32,7 +32,7 @@ from crowdveil.em.plots import INK
 from crowdveil.published import PrivateDawidSkene
 from crowdveil.randomness import seeded
 from crowdveil.simulate import categorical_crowd
-from crowdveil.synthesis.expected_error import first_unless_second_clearly_better
+from crowdveil.synthesis.expected_error import prefer_first
 from crowdveil.synthesis.private.histogram import Histogram
 from crowdveil.synthesis.private.pooled_shape import PooledShape
 
@@ -66,7 +66,7 @@ def configurations(size: Size) -> list[Configuration]:
     """Return one step per panel and claimed epsilon; on numbers and of PrisCrowd one per setting."""
     workers, tasks = (400, 40) if size == "quick" else (2000, 200)
     common: Configuration = {"repeats": REPEATS[size], "seed": SEED}
-    crowd = {"workers": workers, "tasks": tasks, "sparsity": SPARSITY, "repeats": REPEATS[size]}
+    crowd: dict[str, Any] = {"workers": workers, "tasks": tasks, "sparsity": SPARSITY, "repeats": REPEATS[size]}
     # Noise of scale |Gamma| / epsilon costs 0.9 of its claim on 0 to 9: a claim of epsilon / 0.9 costs epsilon.
     numbers = [
         accuracy.step(name, one / (0.9 if name == "LP" else 1.0), **crowd, **changed) | {"learned": learned}
@@ -201,12 +201,10 @@ def _synthetic_claims(step: dict[str, Any]) -> list[Row]:
         columns = claims.task_of_each_claim.astype(np.int32), claims.worker, claims.value, claims.tasks, claims.workers
         made = {"unprotected": Reports(*columns)}
         if epsilon is None:
-            method = OF_PRISCROWD[step["setting"]](published("combined"))
+            method: Any = OF_PRISCROWD[step["setting"]](published("combined"))
             made[PRISCROWD] = method.release(claims, seeded(seed)).reports()
         else:
-            method = first_unless_second_clearly_better(
-                Histogram(epsilon=epsilon), PooledShape(epsilon=epsilon), claims
-            )
+            method = prefer_first(Histogram(epsilon=epsilon), PooledShape(epsilon=epsilon), claims)
             made[BASIC] = basic_release(claims, epsilon, seeded(seed))
             made[OURS] = method.release(claims, seeded(seed)).reports()
         for name, reports in made.items():

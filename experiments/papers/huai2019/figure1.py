@@ -1,5 +1,8 @@
 """Figure 1: a kernel density of five claims, its components, and a private density of the same claims."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 from experiments.papers.exhibit import Configuration, Row, Verdict
 from experiments.papers.huai2019.algorithm1.kernel_density import GaussianKernel, WeightedKernelDensity
@@ -24,7 +27,9 @@ def measure(configuration: Configuration) -> list[Row]:
     private = [histogram_curve(method.private_densities(claims, seeded(seed + place))[0], 0) for place in releases]
     level = 1 / (BOUNDS[1] - BOUNDS[0])
     flat = DensityCurve(lambda x: np.where((x >= BOUNDS[0]) & (x <= BOUNDS[1]), level, 0.0), np.array(BOUNDS))
-    curves = {f"component {place}": (None, _density((at,), width).pdf, None) for place, at in enumerate(POINTS, 1)}
+    curves: dict[str, tuple[float | None, Callable[[Any], Any], float | None]] = {
+        f"component {place}": (None, _density((at,), width).pdf, None) for place, at in enumerate(POINTS, 1)
+    }
     curves[KERNEL] = (np.inf, whole.pdf, 0.0)
     error = float(np.mean([integrated_squared_error(one, curve) for one in private]))
     curves[PRIVATE] = (EPSILON, private[0].at, error)

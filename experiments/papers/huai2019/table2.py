@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -75,6 +76,14 @@ def measure(configuration: Configuration) -> list[Row]:
     return rows
 
 
+def _reports_of(method: Any, claims: Claims, seed: int) -> Reports:
+    return method.release(claims, seeded(seed)).reports()
+
+
+def _basic_reports(claims: Claims, epsilon: float, seed: int) -> Reports:
+    return basic_release(claims, epsilon, seeded(seed))
+
+
 def _releases(
     claims: Claims, combined: HuaiPublished, uniform: HuaiPublished, *, whole: bool
 ) -> dict[str, tuple[float | None, float, Callable[[int], Reports]]]:
@@ -83,7 +92,7 @@ def _releases(
         name: (
             _claimed(method, claims),
             np.inf,
-            lambda seed, method=method: method.release(claims, seeded(seed)).reports(),
+            partial(_reports_of, method, claims),
         )
         for name, method in ((PRISCROWD, combined), (UNIFORM, uniform))
     }
@@ -92,14 +101,14 @@ def _releases(
     for level, name in BASIC.items():
         epsilon = BASIC_EPSILONS[level]
         makers[name] = (
-            epsilon, epsilon, lambda seed, epsilon=epsilon: basic_release(claims, epsilon, seeded(seed))
+            epsilon, epsilon, partial(_basic_reports, claims, epsilon)
         )  # fmt: skip
     makers[UNTESTED] = (None, np.inf, lambda seed: _untested(claims, combined, seed))
     makers[CONSTANT] = (None, 0.0, lambda seed: _constant(claims))
     for epsilon in EPSILONS:
         for method in (Histogram(epsilon=epsilon), PooledShape(epsilon=epsilon)):
             makers[f"{method.name}, epsilon {epsilon:g}"] = (
-                epsilon, epsilon, lambda seed, method=method: method.release(claims, seeded(seed)).reports()
+                epsilon, epsilon, partial(_reports_of, method, claims)
             )  # fmt: skip
     return makers
 

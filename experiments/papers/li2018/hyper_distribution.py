@@ -41,29 +41,25 @@ class HyperDistribution:
         """Mean flip probability."""
         return float(np.exp(self.log_weights) @ self.nodes)
 
-    def log_probability_of_one_report(self, differing: int, cells: int) -> float:
+    def log_report_probability(self, differing: int, cells: int) -> float:
         """Return ln g(h), the log-probability of one report that differs in h = `differing` of the cells."""
         kept = cells - differing
         return float(logsumexp(self.log_weights + xlogy(differing, self.nodes) + xlog1py(kept, -self.nodes)))
 
     def cell_loss(self, cells: int) -> float:
         """Return the exact epsilon of one of `cells` answers, in nats; at least 0."""
-        first = self.log_probability_of_one_report(0, cells) - self.log_probability_of_one_report(1, cells)
-        last = self.log_probability_of_one_report(cells - 1, cells) - self.log_probability_of_one_report(cells, cells)
+        first = self.log_report_probability(0, cells) - self.log_report_probability(1, cells)
+        last = self.log_report_probability(cells - 1, cells) - self.log_report_probability(cells, cells)
         return max(abs(first), abs(last))
 
     def worker_loss(self, cells: int) -> float:
         """Return the exact epsilon of all `cells` answers of a worker, in nats."""
 
         def rise(differing: int) -> float:
-            return self.log_probability_of_one_report(differing + 1, cells) - self.log_probability_of_one_report(
-                differing, cells
-            )
+            return self.log_report_probability(differing + 1, cells) - self.log_report_probability(differing, cells)
 
-        lowest = self.log_probability_of_one_report(bisect_left(range(cells), 0.0, key=rise), cells)
-        return (
-            max(self.log_probability_of_one_report(0, cells), self.log_probability_of_one_report(cells, cells)) - lowest
-        )
+        lowest = self.log_report_probability(bisect_left(range(cells), 0.0, key=rise), cells)
+        return max(self.log_report_probability(0, cells), self.log_report_probability(cells, cells)) - lowest
 
 
 def uniform(low: float, high: float) -> HyperDistribution:

@@ -92,7 +92,7 @@ def at(rows: list[Row], mechanism: str, **where: object) -> Row:
     return found
 
 
-def points(rows: list[Row], *names: str) -> list[dict[str, object]]:
+def points(rows: list[Row], *names: str) -> list[dict[str, Any]]:
     """Return the distinct values of some columns, in order of occurrence."""
     return [
         dict(zip(names, values, strict=True)) for values in dict.fromkeys(tuple(row[n] for n in names) for row in rows)

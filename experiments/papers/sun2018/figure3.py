@@ -1,5 +1,7 @@
 """Figure 3: MAE change against sparsity, 2,000 workers and 200 tasks."""
 
+from typing import Any
+
 from experiments.papers.exhibit import Configuration, Row, Size, Verdict
 from experiments.papers.sun2018.accuracy import OURS, step
 from experiments.papers.sun2018.published import MECHANISMS
@@ -13,7 +15,7 @@ from experiments.papers.sun2018.sparsity import (
     summary,
 )
 
-OTHERS: tuple[dict[str, float], ...] = ({"dimensions": 2}, {"ridge": 1.0})
+OTHERS: tuple[dict[str, Any], ...] = ({"dimensions": 2}, {"ridge": 1.0})
 """Parameters of MF, not printed, that differ from those of the figures."""
 
 
@@ -45,7 +47,7 @@ REPEATS: Repeats = {"quick": 1, "default": 1, "full": 3}
 def configurations(size: Size) -> list[Configuration]:
     """Return the steps of the figure, then those of MF with other parameters."""
     workers, tasks = CROWDS[size]
-    crowd = {"workers": workers, "tasks": tasks, "repeats": REPEATS[size]}
+    crowd: dict[str, Any] = {"workers": workers, "tasks": tasks, "repeats": REPEATS[size]}
     mechanisms = MECHANISMS if size == "quick" else (*MECHANISMS, OURS)
     return steps(size, CROWDS, REPEATS, mechanisms) + [
         step("MF", epsilon, sparsity=sparsity, **crowd, **other)

@@ -1,5 +1,7 @@
 """Figure 4: MAE change against sparsity, 10,000 workers and 1,000 tasks; LP with 2,000 workers and 200 tasks too."""
 
+from typing import Any
+
 from experiments.papers.exhibit import Configuration, Row, Size, Verdict
 from experiments.papers.sun2018.accuracy import OURS, at, ours_is_best, points, step
 from experiments.papers.sun2018.published import MECHANISMS
@@ -50,9 +52,9 @@ PLACE = ("sparsity", "claimed_epsilon")
 
 def configurations(size: Size) -> list[Configuration]:
     """Return the steps of the published mechanisms, then those of crowdveil and of LP on the smaller crowd."""
-    crowd = {"workers": 10_000, "tasks": 1000, "repeats": 1}
+    crowd: dict[str, Any] = {"workers": 10_000, "tasks": 1000, "repeats": 1}
     ours = [step(OURS, epsilon, sparsity=sparsity, **crowd) for epsilon in CLAIMS for sparsity in OURS_AT[size]]
     workers, tasks = CROWDS[size]
-    small = {"workers": workers // FIFTH, "tasks": tasks // FIFTH, "repeats": 20}
+    small: dict[str, Any] = {"workers": workers // FIFTH, "tasks": tasks // FIFTH, "repeats": 20}
     fewer = [step("LP", epsilon, sparsity=sparsity, **small) for epsilon in CLAIMS for sparsity in SPARSITIES[size]]
     return [*steps(size, CROWDS, REPEATS, MECHANISMS), *ours, *fewer]

@@ -1,12 +1,14 @@
 """Parameters that section VI-A does not print, each changed alone at sparsity 0.9."""
 
+from typing import Any
+
 from experiments.papers.exhibit import Configuration, Row, Size, Verdict
 from experiments.papers.sun2018.accuracy import step
 from experiments.papers.sun2018.published import MECHANISMS
 
 CLAIMS: dict[Size, tuple[float, ...]] = {"quick": (1.0,), "default": (0.1, 1.0, 5.0), "full": (0.1, 0.5, 1.0, 3.0, 5.0)}
 REPEATS: dict[Size, int] = {"quick": 1, "default": 5, "full": 20}
-OF_MECHANISMS: tuple[tuple[str, dict[str, str | float]], ...] = (
+OF_MECHANISMS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("MF", {}),
     ("MF", {"dimensions": 2}),
     ("MF", {"dimensions": 20}),
@@ -23,7 +25,7 @@ OF_MECHANISMS: tuple[tuple[str, dict[str, str | float]], ...] = (
     ("2-Layer", {"low": 0.5}),
 )
 """Changed parameters of mechanisms; {} is the main row."""
-OF_CROWDS = ({"rounding": "down"}, {"scored": "raw"})
+OF_CROWDS: tuple[dict[str, Any], ...] = ({"rounding": "down"}, {"scored": "raw"})
 CHANGED_CROWDS = ("answers rounded down", "raw truths scored")
 """Changed parameters of the crowd, and their texts."""
 
@@ -31,7 +33,7 @@ CHANGED_CROWDS = ("answers rounded down", "raw truths scored")
 def configurations(size: Size) -> list[Configuration]:
     """Return one step per epsilon and change."""
     workers, tasks = (1000, 100) if size == "quick" else (2000, 200)
-    crowd = {"workers": workers, "tasks": tasks, "sparsity": 0.9, "repeats": REPEATS[size]}
+    crowd: dict[str, Any] = {"workers": workers, "tasks": tasks, "sparsity": 0.9, "repeats": REPEATS[size]}
     changed = [(name, one) for one in OF_CROWDS for name in MECHANISMS]
     return [step(name, epsilon, **crowd, **one) for epsilon in CLAIMS[size] for name, one in (*OF_MECHANISMS, *changed)]
 

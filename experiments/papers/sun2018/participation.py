@@ -1,6 +1,7 @@
 """Participation attack on the published matrix factorization: AUC of answered cells by rank and epsilon."""
 
 import math
+from typing import Any
 
 import numpy as np
 from experiments.papers.exhibit import Configuration, Row, Verdict, standard_error
@@ -72,8 +73,9 @@ def _published(
     crowd: SunCrowd, codes: NDArray[np.int64], epsilon: float, configuration: Configuration, seed: int
 ) -> tuple[NDArray[np.float64], float]:
     """Return each worker's AUC of the smallest entries of u V, and the exact epsilon."""
+    scale: Any = crowd.answers.alphabet
     mechanism = MatrixFactorizationPublished(
-        alphabet=crowd.answers.alphabet, epsilon=epsilon, tasks=codes.shape[1], dimensions=configuration["rank"],
+        alphabet=scale, epsilon=epsilon, tasks=codes.shape[1], dimensions=configuration["rank"],
         ridge=configuration["ridge"],
     )  # fmt: skip
     source, null = seeded(seed), mechanism.alphabet.size
@@ -85,7 +87,8 @@ def _corrected(
     crowd: SunCrowd, codes: NDArray[np.int64], epsilon: float, seed: int
 ) -> tuple[NDArray[np.float64], float]:
     """Return each worker's AUC of the participation counts of the corrected mechanism, and its exact epsilon."""
-    mechanism = MatrixFactorization(alphabet=crowd.answers.alphabet, epsilon=epsilon)
+    scale: Any = crowd.answers.alphabet
+    mechanism = MatrixFactorization(alphabet=scale, epsilon=epsilon)
     source, tasks, null = seeded(seed), codes.shape[1], mechanism.alphabet.size
     areas = [area_under_curve(mechanism.perturb(row, source)[tasks:].astype(float), row < null) for row in codes]
     return np.array(areas), mechanism.guarantee.epsilon

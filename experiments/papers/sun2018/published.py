@@ -1,6 +1,6 @@
 """Mechanisms of the paper as printed, each with the reports that Algorithm 1 reads and its exact epsilon per cell."""
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from experiments.papers.exhibit import Configuration
@@ -12,7 +12,7 @@ from crowdveil import RandomizedResponse, Reports, Scale
 from crowdveil.answers.blocks import InMemoryRows
 from crowdveil.published import MatrixFactorizationPublished, SunTwoLayer
 from crowdveil.randomness import seeded
-from crowdveil.simulate import perturb
+from crowdveil.simulate import perturb_reports
 
 MECHANISMS = ("RR", "LP", "MF", "2-Layer")
 DIMENSIONS, RIDGE, PROFILES = 5, 0.1, "gaussian"
@@ -50,14 +50,15 @@ def send(crowd: SunCrowd, configuration: Configuration, seed: int) -> Sent:
     """Return what the workers send under the mechanism of a configuration."""
     answers, epsilon = crowd.answers, configuration["claimed_epsilon"]
     scale, tasks = answers.alphabet, len(answers.tasks)
+    assert isinstance(scale, Scale)
     match configuration["mechanism"]:
         case "RR":
             response = RandomizedResponse(alphabet=scale, epsilon=epsilon)
-            return Sent(perturb(answers, response, seeded(seed)), response.guarantee.epsilon)
+            return Sent(perturb_reports(answers, response, seeded(seed)), response.guarantee.epsilon)
         case "2-Layer":
             low = configuration["low"] * epsilon
             layers = SunTwoLayer(alphabet=scale, epsilon=epsilon, low=low, answers=tasks)
-            return Sent(perturb(answers, layers, seeded(seed)), layers.guarantee.epsilon)
+            return Sent(perturb_reports(answers, layers, seeded(seed)), layers.guarantee.epsilon)
         case "LP":
             return Sent(*_laplace(answers, scale, epsilon, configuration["null"], seed))
         case "MF":
@@ -68,7 +69,7 @@ def send(crowd: SunCrowd, configuration: Configuration, seed: int) -> Sent:
 def _laplace(answers: Reports, scale: Scale, epsilon: float, null: object, seed: int) -> tuple[Reports, float]:
     """Return every cell with noise of scale |Gamma| / epsilon: the printed rule, safe for consecutive integers."""
     exact = laplace_exact_epsilon(epsilon, value_range=scale.range, domain_size=scale.size)
-    value = "uniform" if null == "uniform" else float(str(null))
+    value: float | Literal["uniform"] = "uniform" if null == "uniform" else float(str(null))
     sent = simulate_continuous_laplace(
         _dense(answers, scale), domain=scale, epsilon=exact, source=seeded(seed), null_value=value
     )

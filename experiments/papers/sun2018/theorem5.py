@@ -10,7 +10,7 @@ from experiments.theory.published_bounds import factorization_error_bound, row_s
 
 from crowdveil import Gaussian
 from crowdveil.design.channel_design import design_channel
-from crowdveil.estimators.gaussian.discretization import answer_probabilities_by_sigma_and_truth
+from crowdveil.estimators.gaussian.discretization import normal_answer_probabilities
 from crowdveil.mechanisms import DesignObjective
 from crowdveil.published import MatrixFactorizationPublished
 from crowdveil.randomness import seeded
@@ -111,7 +111,7 @@ def _ours(configuration: Configuration) -> Row:
 def uniform_objective() -> DesignObjective:
     """Return what is public here: truths uniform on 0 to 9, sigma 1, half of the cells answered."""
     truths = np.linspace(0, 9, 37)
-    answers = answer_probabilities_by_sigma_and_truth(truths, np.array([1.0]), SCALE.values, 1.0)
+    answers = normal_answer_probabilities(truths, np.array([1.0]), SCALE.values, 1.0)
     prior = np.full(len(truths), 1 / len(truths))
     return DesignObjective(alphabet=SCALE, prior=prior, worker_model=answers, participation_rate=0.5)
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from functools import partial
 from itertools import product
+from typing import Any
 
 import numpy as np
 from experiments.utility.crowds.crowd import (
@@ -102,7 +103,7 @@ def _answered(
 def broken_kinds() -> Iterator[Kind]:
     """Yield honest crowds, and all kinds that break an assumption."""
     for labels, answers in product((2, 4), (3, 5, 10)):
-        size = {"labels": labels, "answers": answers}
+        size: dict[str, Any] = {"labels": labels, "answers": answers}
         makes = {
             "honest": [partial(by_abilities, **size)],
             "decoys": [

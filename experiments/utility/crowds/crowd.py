@@ -36,10 +36,9 @@ class Crowd:
     def reports(self) -> Reports:
         """The answers as reports."""
         order = np.lexsort((self.worker, self.task))
-        kinds = (self.task, np.int32), (self.worker, np.int32), (self.label, np.int16)
         names = Categories(tuple(f"label{k}" for k in range(len(self.shares))))
-        columns = (column[order].astype(kind) for column, kind in kinds)
-        return Reports(*columns, np.arange(len(self.truth)), np.arange(self.workers), names)
+        task, worker, label = (column[order] for column in (self.task, self.worker, self.label))
+        return Reports(task, worker, label, np.arange(len(self.truth)), np.arange(self.workers), names)
 
     def oracle_posterior(self) -> NDArray[np.float64]:
         """Return the posterior that knows all probabilities and all copies, [task, label]."""

@@ -8,9 +8,10 @@ python -m experiments.utility.crowds.numbers --table experiments/utility/results
 import argparse
 import sys
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from experiments.rows import four_digits, read_rows, write_rows
@@ -80,7 +81,8 @@ def _simple_truths(crowd: NumberCrowd, method: str) -> NDArray[np.float64] | Non
     """Return the truths of oracle, mean or median; None for an estimator."""
     if method == ORACLE:
         return crowd.oracle()
-    centre = {MEAN: np.mean, MEDIAN: np.median}.get(method)
+    centres: dict[str, Callable[..., Any]] = {MEAN: np.mean, MEDIAN: np.median}
+    centre = centres.get(method)
     parts = np.split(crowd.value, np.searchsorted(crowd.task, np.arange(1, len(crowd.truth))))
     return None if centre is None else np.array([centre(part) for part in parts])
 

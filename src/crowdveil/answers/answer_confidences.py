@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.answers.ingest.checked_column_codes import EXAMPLES_SHOWN, CodedColumn, Duplicates, parse_numbers
 from crowdveil.answers.ingest.choices import NEVER
+from crowdveil.answers.ingest.column_checks import EXAMPLES_SHOWN, CodedColumn, Duplicates, parse_numbers
 from crowdveil.answers.ingest.column_readers import ReportColumns
 from crowdveil.answers.read_options import ReadOptions
 from crowdveil.answers.reports import Reports
@@ -29,7 +29,7 @@ def confidences_of_answers(columns: ReportColumns, reports: Reports, duplicates:
     if columns.weight is None:
         return None
     if duplicates == "all":
-        rule = "repeated (task, worker) pairs are not kept beside confidences"
+        rule = "repeated (task, worker) pairs cannot be kept with confidences"
         raise SettingsError(rule, value=duplicates, hint=advice("Choose {duplicates}.", duplicates="first"))
     answered = np.delete(np.arange(len(columns)), columns.null_rows)
     numbers = _finite_numbers(columns.weight, answered, columns.source)

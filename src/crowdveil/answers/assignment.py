@@ -18,7 +18,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from crowdveil.answers.ingest.checked_column_codes import encode_array, encode_ids
+from crowdveil.answers.ingest.column_checks import encode_array, encode_ids
 from crowdveil.answers.ingest.column_readers import read_csv_by_role
 from crowdveil.answers.ingest.csv_files import text_source
 from crowdveil.display.counts import number_of
@@ -136,7 +136,7 @@ class Assignment:
         task, worker = task_order[cell // per_task], worker_order[cell % len(workers)]
         return cls(np.asarray(tasks), np.asarray(workers), task, worker)
 
-    def cells_in_codes_of_lists(self, tasks: Collection[Any], workers: Collection[Any]) -> NDArray[np.int64]:
+    def recoded_cells(self, tasks: Collection[Any], workers: Collection[Any]) -> NDArray[np.int64]:
         """Return the assigned cells as task * len(workers) + worker in the codes of other lists, ascending.
 
         Raises:
@@ -198,13 +198,13 @@ def assignment_with_gold(
     unlisted = [task for task in gold if task not in place]
     if unlisted:
         hint = "Add them to the list of tasks."
-        raise SettingsError("gold tasks are listed among the tasks", value=unlisted[:ROWS_SHOWN], hint=hint)
+        raise SettingsError("gold tasks must be in the list of tasks", value=unlisted[:ROWS_SHOWN], hint=hint)
     if not 1 <= per_worker <= len(gold):
         rule = f"gold tasks per worker must be in 1..{len(gold)}, the number of gold tasks"
         raise SettingsError(rule, value=per_worker)
     known = set(gold)
     if len(known) < len(gold):
-        raise SettingsError("a gold task is named once", value=f"{len(gold)} names, {len(known)} tasks")
+        raise SettingsError("each gold task must be named once", value=f"{len(gold)} names, {len(known)} tasks")
     others = [task for task in tasks if task not in known]
     if not others:
         raise SettingsError("some tasks must not be gold", value=f"{len(known)} tasks, all gold")
@@ -233,7 +233,7 @@ def affordable_workers_per_task(
     """
     for name, loss in (("budget", budget), ("epsilon", epsilon)):
         if not 0 < loss < float("inf"):
-            raise SettingsError(f"the {name} is positive", value=loss, hint="Such as a budget of 6 and epsilon 2.")
+            raise SettingsError(f"the {name} must be positive", value=loss, hint="Such as a budget of 6 and epsilon 2.")
     paid = int(Fraction(repr(float(budget))) / Fraction(repr(float(epsilon)))) if cells is None else cells
     cells = max(paid - reserved, 0)
     found = min(workers, workers * min(cells, tasks) // max(tasks, 1))

@@ -105,7 +105,7 @@ class SortedColumns(NamedTuple):
     repeats: bool
 
 
-def sort_by_task_worker_value(
+def sort_canonically(
     task: NDArray[np.integer], worker: NDArray[np.integer], value: NDArray[Any]
 ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
     """Return the columns in canonical order; sorted input without repeated pairs is returned as it is."""

@@ -30,7 +30,7 @@ from crowdveil.answers.store_manifest import (
     read_manifest,
     write_manifest,
 )
-from crowdveil.channels.alphabet import Alphabet, is_zero_or_squares_safely
+from crowdveil.channels.alphabet import Alphabet, squares_safely
 from crowdveil.files.atomic_write import Outputs, staged_outputs
 
 STORE_FILES = (INDEX_FILE, WORKER_FILE, VALUE_FILE, *NAMES_FILES, MANIFEST_FILE)
@@ -86,7 +86,7 @@ def write_encoded(
             repeats |= bool(((chunk.task[1:] == chunk.task[:-1]) & (chunk.worker[1:] == chunk.worker[:-1])).any())
             worker_stream.write(np.ascontiguousarray(chunk.worker, dtype="<i4").data)
             value_stream.write(np.ascontiguousarray(chunk.value, dtype=_dtype_of_numbers_or_codes(alphabet)).data)
-        index.write_offsets_of_trailing_tasks(len(tasks))
+        index.write_trailing_offsets(len(tasks))
     for name, names in zip(NAMES_FILES, (tasks, workers), strict=True):
         write_identifiers(folder / name, names)
     files = {name: _file_entry(folder / name) for name in (WORKER_FILE, VALUE_FILE, INDEX_FILE, *NAMES_FILES)}
@@ -140,7 +140,7 @@ def open_encoded(folder: Path) -> OpenedReports:
     return OpenedReports(rows, names[0], names[1], alphabet)
 
 
-def read_seal_of_encoded_blocks(folder: Path) -> str:
+def read_blocks_seal(folder: Path) -> str:
     """Return the seal (SHA-256) that identifies encoded blocks.
 
     Raises:
@@ -152,7 +152,7 @@ def read_seal_of_encoded_blocks(folder: Path) -> str:
 def has_repeated_pairs(folder: Path) -> bool:
     """Return whether encoded blocks may hold several reports of a worker on a task.
 
-    Errors are those of `read_seal_of_encoded_blocks`.
+    Errors are those of `read_blocks_seal`.
     """
     return read_manifest(folder / MANIFEST_FILE).repeats
 
@@ -164,7 +164,7 @@ class _Column:
     Attributes:
         path: the file.
         array: read-only, shape (rows,).
-        size: exclusive upper bound of codes; None for numbers, which must satisfy `is_zero_or_squares_safely`.
+        size: exclusive upper bound of codes; None for numbers, which must satisfy `squares_safely`.
         crcs: CRC-32 of each piece.
         piece_bytes: bytes per checksum; a multiple of the item width.
         checked: pieces that passed the check, shape (pieces,).
@@ -207,9 +207,7 @@ class _Column:
     def _check_piece(self, piece: int, held: NDArray[Any]) -> None:
         if zlib.crc32(held.data) != self.crcs[piece]:
             raise damage_error(self.path, f"piece {piece + 1} of {len(self.crcs)} has another checksum")
-        good = (
-            is_zero_or_squares_safely(held).all() if self.size is None else held.min() >= 0 and held.max() < self.size
-        )
+        good = squares_safely(held).all() if self.size is None else held.min() >= 0 and held.max() < self.size
         if not good:
             raise damage_error(self.path, f"piece {piece + 1} of {len(self.crcs)} holds a value out of range")
         self.checked[piece] = True
@@ -311,7 +309,7 @@ class _IndexWriter:
             self._write_task_beginnings(self.rows + np.searchsorted(task, codes))
         self.rows += len(task)
 
-    def write_offsets_of_trailing_tasks(self, tasks: int) -> None:
+    def write_trailing_offsets(self, tasks: int) -> None:
         """Write the offsets of trailing tasks without rows, then the number of rows."""
         while self.known <= tasks:
             self._write_task_beginnings(np.full(min(tasks + 1 - self.known, TASKS_AT_ONCE), self.rows))

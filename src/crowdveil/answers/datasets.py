@@ -12,9 +12,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from crowdveil.answers.ingest.checked_column_codes import Duplicates, parse_numbers
+from crowdveil.answers.ingest.column_checks import Duplicates, parse_numbers
 from crowdveil.answers.ingest.column_readers import ReportColumns, read_columns
-from crowdveil.answers.ingest.gold_files import load_gold_with_draw_seed
+from crowdveil.answers.ingest.gold_files import load_gold_and_seed
 from crowdveil.answers.read_options import IdentifierList, ReadOptions
 from crowdveil.answers.reports import Reports
 from crowdveil.channels.alphabet import Alphabet, Categories, Scale
@@ -80,9 +80,9 @@ def available(directory: Path | None = None) -> tuple[str, ...]:
     return tuple(sorted(path.parent.name for path in (directory or data_directory()).glob(f"*/{META_FILE}")))
 
 
-def possible_files_of_dataset(name: str, directory: Path | None = None) -> tuple[Path, ...]:
+def possible_files_of_dataset(name: str) -> tuple[Path, ...]:
     """Return all paths that a data set may use, existing or not."""
-    folder = (directory or data_directory()) / name
+    folder = data_directory() / name
     return tuple(folder / file for file in ("answers.csv", "answers.csv.gz", "truth.csv", META_FILE))
 
 
@@ -118,6 +118,7 @@ def load(
     )
     gold = _read_gold(folder, kind)
     answered = {str(name) for name in np.asarray(answers.tasks)[answers.per_task > 0]}
+    pairs = columns.task.codes.astype(np.int64) * len(columns.worker.names) + columns.worker.codes
     return Dataset(
         name=name,
         answers=answers,
@@ -125,7 +126,7 @@ def load(
         kind=kind,
         meta=meta,
         rows=len(columns),
-        pairs=_count_distinct_pairs(columns),
+        pairs=len(np.unique(pairs)),
         left_out=int((~readable).sum()),
         gold_without_answers=sum(task not in answered for task in gold),
         scale=_scale_of_range(meta["labels"]) if kind == "numeric" else None,
@@ -173,17 +174,13 @@ def _read_gold(folder: Path, kind: str) -> dict[str, Any]:
     path = folder / "truth.csv"
     if not path.exists():
         return {}
-    found = load_gold_with_draw_seed(path, kind="numeric" if kind == "numeric" else "categorical", conflicts="first")
+    found = load_gold_and_seed(path, kind="numeric" if kind == "numeric" else "categorical", conflicts="first")
     return dict(found.truths)
 
 
 def _has_finite_number_per_row(columns: ReportColumns) -> Any:
     """Return whether each row's answer is a finite number, shape (rows,)."""
     return np.isfinite(parse_numbers(columns.value.names))[columns.value.codes]
-
-
-def _count_distinct_pairs(columns: ReportColumns) -> int:
-    return len(np.unique(columns.task.codes.astype(np.int64) * len(columns.worker.names) + columns.worker.codes))
 
 
 def _scale_of_range(labels: str) -> Scale | None:

@@ -161,7 +161,7 @@ class Evidence:
 
 
 def _has_guarantee(collection: Collection, channel: Channel | ChannelTable) -> bool:
-    return not (collection.voided or channel.has_no_privacy) and math.isfinite(channel.guarantee.epsilon)
+    return not (collection.voided or channel.voids_privacy) and math.isfinite(channel.guarantee.epsilon)
 
 
 def sends_null_reports(channel: Channel | ChannelTable | None) -> bool:
@@ -170,7 +170,7 @@ def sends_null_reports(channel: Channel | ChannelTable | None) -> bool:
     return any(one.protects_participation and NULL in one.outputs for one in channels)
 
 
-def channel_or_raise_if_unknown(evidence: Evidence, result: str) -> Channel | ChannelTable | None:
+def require_known_channel(evidence: Evidence, result: str) -> Channel | ChannelTable | None:
     """Return the channel that a result needs; None for answers.
 
     Raises:

@@ -45,7 +45,7 @@ class ColumnKeywords(ReadKeywords, total=False):
     value: str | None
 
 
-def read_answers(answers: Any, options: ColumnKeywords) -> Reports:
+def read_frame_answers(answers: Any, options: ColumnKeywords) -> Reports:
     """Return the answers of a frame.
 
     Raises:
@@ -64,7 +64,9 @@ def read_answers_and_confidences(
         elsewhere = "It is an argument of infer, not of this function." if unknown[0] in KEYWORDS else ""
         every = (*KEYWORDS, *column_keyword_names())
         meant = OTHER_NAMES.get(unknown[0]) or elsewhere or did_you_mean(unknown[0], every)
-        hint = meant or f"Besides those of the function, options of reading are {', '.join(column_keyword_names())}."
+        hint = meant or (
+            f"Besides its own arguments, the function accepts options of reading: {', '.join(column_keyword_names())}."
+        )
         raise SettingsError("options must be known", value=unknown[0], hint=hint)
     stated: Any = {name: options.get(name) for name in ROLES}
     reading: Any = {name: value for name, value in options.items() if name not in ROLES}

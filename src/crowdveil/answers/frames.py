@@ -78,7 +78,7 @@ class OriginalColumns:
         signed = kind.index_type if pa.types.is_signed_integer(kind.index_type) else pa.int32()
         return pa.DictionaryArray.from_arrays(codes.cast(signed), values, ordered=kind.ordered)
 
-    def with_original_identifiers_and_names(self, table: pa.Table) -> tuple[pa.Table, dict[str, str]]:
+    def restore_identifiers(self, table: pa.Table) -> tuple[pa.Table, dict[str, str]]:
         """Return a table whose columns "task" and "worker" have their original types, and names unless one is taken.
 
         The names that were given are returned too, each with the column of the answers that it is.
@@ -153,7 +153,7 @@ def read_gold_frame(frame: Any) -> DrawnGold:
 def _answer_roles(names: ColumnNames, columns: list[str]) -> dict[str, str]:
     """Return the column of each role of answers; where workers may be columns, the hint says so."""
     try:
-        return names.stated_or_found_column_by_role(columns, SOURCE)
+        return names.resolve_columns(columns, SOURCE)
     except ReportsError as error:
         raise error.changed(hint=error.hint + _wide_hint(error, columns)) from error
 
@@ -181,17 +181,12 @@ def _errors_as_report_errors(frame: Any, source: str = SOURCE) -> Iterator[None]
         if isinstance(error, ReportsError | SettingsError):
             raise
         raise ReportsError(
-            "a frame must be a pandas, Polars, Arrow or Dask table, a DuckDB relation or a dict of columns, whose "
-            "columns hold one kind of value each, text in UTF-8",
+            "a frame must be a pandas, Polars, Arrow or Dask table, a DuckDB relation or a dict of columns; each "
+            "column must hold one kind of value, and text must be UTF-8",
             source=source,
-            examples=_frame_type_or_column_error(frame, error),
+            examples=str(error).partition("\n")[0][:200] if _has_columns(frame) else type(frame).__name__,
             hint=MIXED_COLUMNS if _has_columns(frame) else NO_FRAME,
         ) from error
-
-
-def _frame_type_or_column_error(frame: Any, error: Exception) -> str:
-    """Return what was given in place of a frame, or the first line of the error on a column."""
-    return str(error).partition("\n")[0][:200] if _has_columns(frame) else type(frame).__name__
 
 
 def _has_columns(frame: Any) -> bool:
@@ -295,10 +290,10 @@ def _refuse_repeated_columns(frame: Any) -> None:
     repeated = [f"{count} columns {name!r}" for name, count in counts.items() if count > 1]
     if repeated:
         raise ReportsError(
-            "each column needs a name of its own",
+            "no two columns may have the same name",
             source=SOURCE,
             examples=", ".join(repeated),
-            hint="Rename or remove the others.",
+            hint="Rename or remove one of them.",
         )
 
 

@@ -97,7 +97,7 @@ def no_common_task_error(gold: Iterable[Any], tasks: Identifiers, source: str) -
     )
 
 
-def lazy_or_read_only_identifiers(names: Any) -> Identifiers:
+def immutable_identifiers(names: Any) -> Identifiers:
     """Return lazy identifiers unchanged, all others as a read-only array."""
     return names if isinstance(names, LazyIdentifiers) else read_only(names)
 

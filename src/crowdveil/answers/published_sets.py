@@ -15,8 +15,8 @@ from pathlib import Path
 
 import numpy as np
 
-from crowdveil.answers.datasets import META_FILE, VARIABLE
-from crowdveil.answers.ingest.checked_column_codes import parse_numbers
+from crowdveil.answers.datasets import META_FILE
+from crowdveil.answers.ingest.column_checks import parse_numbers
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.files.atomic_write import Outputs
 from crowdveil.files.csv_rows import csv_text
@@ -101,7 +101,7 @@ def _read_published_sets() -> dict[str, PublishedSet]:
     return {name: PublishedSet(**one | lines[name]) for name, one in listed.items()}
 
 
-def missing_measured_or_other_state(name: str, directory: Path) -> str:
+def published_set_state(name: str, directory: Path) -> str:
     """Return whether a directory has a set: "missing", "as measured" or "other contents"."""
     if not (directory / name / META_FILE).exists():
         return "missing"
@@ -109,14 +109,6 @@ def missing_measured_or_other_state(name: str, directory: Path) -> str:
         hashlib.sha256(_uncompressed_bytes_or_empty(directory / name / file)).hexdigest() for file in CONVERTED
     )
     return "as measured" if found == tuple(PUBLISHED[name].sha256) else "other contents"
-
-
-def sentence_on_getting_datasets(names: Sequence[str]) -> str:
-    """Return the sentence that says how missing sets are obtained."""
-    return (
-        f"'crowdveil data sources {' '.join(names)}' says where they are published and converts them; or set "
-        f"{VARIABLE} to the folder that has them."
-    )
 
 
 def known_set_names(names: Sequence[str]) -> list[str]:
@@ -135,7 +127,7 @@ def known_set_names(names: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(names)) or list(PUBLISHED)
 
 
-def converted_outputs(name: str, directory: Path) -> Outputs:
+def dataset_outputs(name: str, directory: Path) -> Outputs:
     """Return the files of a converted set."""
     names = (*CONVERTED, META_FILE)
     return Outputs(folder=directory / name, names=names, kind="data set", also_replaced=("answers.csv.gz",))

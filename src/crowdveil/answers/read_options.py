@@ -7,27 +7,28 @@ from typing import Any, Literal, TypedDict, get_args
 from numpy.typing import NDArray
 
 from crowdveil.answers.facts.asked import UNKNOWN, Asked
-from crowdveil.answers.ingest.checked_column_codes import (
+from crowdveil.answers.identifiers import Identifiers
+from crowdveil.answers.ingest.choices import ChoiceOptions, NothingTicked
+from crowdveil.answers.ingest.column_checks import (
     Duplicates,
     Grid,
     Missing,
     encode_on_scale,
     parse_number_column,
 )
-from crowdveil.answers.ingest.choices import ChoiceOptions, NothingTicked
 from crowdveil.answers.ingest.column_readers import ReportColumns
 from crowdveil.answers.ingest.labels import (
     LabelMap,
     alphabet_and_label_codes,
     merge_spellings,
-    refuse_if_numbers_of_unstated_kind,
+    refuse_unstated_numbers,
 )
 from crowdveil.arguments import require_choice, require_instance, require_list
 from crowdveil.channels.alphabet import Alphabet, Categories, Scale
 from crowdveil.errors import SettingsError
 
 Kind = Literal["categorical", "numeric"]
-IdentifierList = Sequence[Any] | NDArray[Any]
+IdentifierList = Sequence[Any] | Identifiers
 
 
 class ReadKeywords(TypedDict, total=False):
@@ -161,7 +162,7 @@ class ReadOptions:
             return "numeric" if isinstance(self.alphabet, Scale) else "categorical"
         if columns.value_name == "value":
             return "numeric"
-        refuse_if_numbers_of_unstated_kind(columns.value, columns.source)
+        refuse_unstated_numbers(columns.value, columns.source)
         return "categorical"
 
     def _refuse_merging_numbers(self) -> None:

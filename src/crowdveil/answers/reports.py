@@ -19,13 +19,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from crowdveil.answers.blocks import Block as Block
-from crowdveil.answers.blocks import InMemoryRows, read_only, sort_by_task_worker_value, sort_packed
+from crowdveil.answers.blocks import InMemoryRows, read_only, sort_canonically, sort_packed
 from crowdveil.answers.columnar_store import MappedRows, ReportChunk, open_encoded, save_encoded
 from crowdveil.answers.facts.asked import LISTED, UNKNOWN, Asked
 from crowdveil.answers.frames import OriginalColumns, coded_and_original_columns
 from crowdveil.answers.identifiers import Identifiers, LazyIdentifiers
 from crowdveil.answers.ingest.arrow_columns import read_parquet_columns
-from crowdveil.answers.ingest.checked_column_codes import (
+from crowdveil.answers.ingest.choices import NEVER, NothingTicked, columns_by_choice
+from crowdveil.answers.ingest.column_checks import (
     CodedColumn,
     Duplicates,
     Grid,
@@ -34,14 +35,13 @@ from crowdveil.answers.ingest.checked_column_codes import (
     encode_ids,
     resolve_duplicates,
 )
-from crowdveil.answers.ingest.choices import NEVER, NothingTicked, columns_by_choice
 from crowdveil.answers.ingest.column_readers import NO_NAMES, ColumnNames, ReportColumns, read_columns
 from crowdveil.answers.ingest.labels import columns_as_stated
 from crowdveil.answers.ingest.labels import map_labels as with_mapped_labels
 from crowdveil.answers.ingest.questions import refuse_mixed_questions
 from crowdveil.answers.read_options import IdentifierList, Kind, ReadKeywords, ReadOptions
 from crowdveil.arguments import require_instance
-from crowdveil.channels.alphabet import Alphabet, alphabet_to_json, first_names_and_count_of_others
+from crowdveil.channels.alphabet import Alphabet, abbreviate_names, alphabet_to_json
 from crowdveil.display.counts import crowd_text, number_of
 from crowdveil.display.html import notebook_card, table
 from crowdveil.display.svg_pictures import count_bars
@@ -92,8 +92,23 @@ class Reports:
     original: OriginalColumns | None = field(default=None, repr=False)
     rows: ReportRows = field(init=False, repr=False)
 
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            task: ArrayLike,
+            worker: ArrayLike,
+            value: ArrayLike,
+            tasks: Identifiers,
+            workers: Identifiers,
+            alphabet: Alphabet | None = None,
+            asked: Asked = LISTED,
+            original: OriginalColumns | None = None,
+        ) -> None:
+            """Columns of any integers and numbers are converted."""
+
     def __post_init__(self) -> None:
-        columns = sort_by_task_worker_value(np.asarray(self.task), np.asarray(self.worker), np.asarray(self.value))
+        columns = sort_canonically(np.asarray(self.task), np.asarray(self.worker), np.asarray(self.value))
         dtypes = {"task": np.int32, "worker": np.int32, "value": np.float64 if self.alphabet is None else np.int16}
         for (name, dtype), column in zip(dtypes.items(), columns, strict=True):
             # A view is copied: its memory could be changed through its base.
@@ -194,7 +209,7 @@ class Reports:
 
     def __repr__(self) -> str:
         """Return the size of the reports, and their labels."""
-        labels = "numbers" if self.alphabet is None else first_names_and_count_of_others(self.alphabet.names)
+        labels = "numbers" if self.alphabet is None else abbreviate_names(self.alphabet.names)
         return f"<Reports: {self._size_text()}; {labels}>"
 
     def _size_text(self) -> str:
@@ -386,7 +401,7 @@ class Reports:
         """Return the reports of the coded columns of a frame, the columns as stated, and notes on them."""
         asked, options = options.asked, options.with_ordered_labels(original.ordered_labels)
         columns = options.with_missing_policy(columns)
-        columns, notes = columns_as_stated(columns, options)
+        columns, notes = columns_as_stated(columns, options.choices, options.label_map)
         reports = cls.from_columns(columns, replace(options, map_labels=None, multiple=NEVER))
         fields = reports.rows, reports.tasks, reports.workers, reports.alphabet
         return cls.from_rows(*fields, asked, original), columns, notes

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
-from crowdveil.answers.ingest.checked_column_codes import number_or_nan
+from crowdveil.answers.ingest.column_checks import number_or_nan
 from crowdveil.answers.reports import Reports
 from crowdveil.answers.spreadsheets.write import require_workbook_writer, write_workbook
 from crowdveil.channels.alphabet import Scale
@@ -26,7 +26,7 @@ FORMULA_SIGNS, NAMES_LOOKED_AT = tuple("=+-@"), 1_000_000
 """Signs with which a formula of a spreadsheet begins, and the number of names of each list that are looked at."""
 
 
-def warning_of_names_read_as_formulas(form: str, *lists: Iterable[object]) -> tuple[str, ...]:
+def formula_names_warning(form: str, *lists: Iterable[object]) -> tuple[str, ...]:
     """Return a warning with the first name in the lists that a spreadsheet reads as a formula.
 
     Empty without any, and for files of another form than CSV.
@@ -40,7 +40,7 @@ def warning_of_names_read_as_formulas(form: str, *lists: Iterable[object]) -> tu
     return (f"A spreadsheet reads {first!r} in the CSV as a formula: import its columns as text.",)
 
 
-def reports_table_in_task_order(reports: Reports) -> pa.Table:
+def ordered_reports_table(reports: Reports) -> pa.Table:
     """Return columns task, worker and label (or value), in the order of tasks and workers: not in order of arrival."""
     return pa.Table.from_batches(
         [batch for table in block_tables(reports) for batch in table.to_batches()], report_schema(reports)

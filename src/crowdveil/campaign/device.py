@@ -17,7 +17,7 @@ from crowdveil.standalone import device as one_file
 Sealing = Callable[[Campaign, bytes], bytes]
 
 
-class Device(one_file.Device):
+class SealingDevice(one_file.Device):
     """One worker's device for one campaign; a context that locks its record.
 
     `open`, `answer`, `sample` and `send` (or `save_report`) are the steps; each continues from the stored record.
@@ -61,7 +61,7 @@ def answer_campaign(
     budget: Decimal | None = None,
     level: int | None = None,
     sealing: Sealing | None = None,
-) -> tuple[Device, Path | None]:
+) -> tuple[SealingDevice, Path | None]:
     """Answer a campaign, sample once and send, from wherever the record stands; return the device, and a report file.
 
     Args:
@@ -78,5 +78,5 @@ def answer_campaign(
     Raises:
         DeviceError: with a sentence for the worker.
     """
-    with refusals_as(DeviceError), Device(link, home, files, sealing=sealing) as device:
+    with refusals_as(DeviceError), SealingDevice(link, home, files, sealing=sealing) as device:
         return device, one_file.run(device, answers, out, budget, level)

@@ -87,7 +87,7 @@ class Scale:
             raise SettingsError(
                 "a scale needs finite low < high and step > 0", value=found, hint="Such as low 0 and high 10."
             )
-        if not is_zero_or_squares_safely((self.low, self.high, self.step)).all():
+        if not squares_safely((self.low, self.high, self.step)).all():
             raise SettingsError(f"the numbers of a scale {MAGNITUDE_RULE}", value=(self.low, self.high, self.step))
         points = (decimal_value(self.high) - decimal_value(self.low)) / decimal_value(self.step) + 1
         if points.denominator != 1:
@@ -141,7 +141,7 @@ class Scale:
 Alphabet = Categories | Scale
 
 
-def is_zero_or_squares_safely(numbers: ArrayLike) -> NDArray[np.bool_]:
+def squares_safely(numbers: ArrayLike) -> NDArray[np.bool_]:
     """Return whether each number is 0 or of a magnitude that squares safely; shape as `numbers`."""
     magnitude = np.abs(np.asarray(numbers, dtype=float))
     return (magnitude == 0) | ((magnitude >= MIN_MAGNITUDE) & (magnitude <= MAX_MAGNITUDE))
@@ -167,7 +167,7 @@ def _integer_if_whole(number: float) -> float:
     return int(number) if float(number).is_integer() and abs(number) <= MAX_EXACT_INTEGER else float(number)
 
 
-def first_names_and_count_of_others(names: Collection[str]) -> str:
+def abbreviate_names(names: Collection[str]) -> str:
     """Return the first names as text, and the number of the others."""
     rest = len(names) - SHOWN_NAMES
     return ", ".join(islice(names, SHOWN_NAMES)) + (f" and {rest:,} others" if rest > 0 else "")

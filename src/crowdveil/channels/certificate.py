@@ -10,7 +10,7 @@ changes, not forgery. `mechanism` is one of a fixed list of names. It is not che
 guarantee; neither is the mark of a simulation.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -20,7 +20,7 @@ from crowdveil.standalone.checks import (
     MAX_CERTIFICATE_BYTES,
     MECHANISM,
     NO_PRIVACY,
-    Claims,
+    ClaimLog,
     Refused,
     check_certificate,
     digest,
@@ -49,11 +49,6 @@ def simulation_mark(seed: int) -> str:
     return f", SIMULATION from seed {seed}{NO_PRIVACY}"
 
 
-def mechanism_of_each_protected_channel(certificate: Mapping[str, Any]) -> list[str]:
-    """Return the mechanism names of a certificate, one per protected channel."""
-    return [str(part["mechanism"]) for part in certificate.get("channels", [certificate]) if "mechanism" in part]
-
-
 def with_format_and_checksum(fields: dict[str, Any]) -> dict[str, object]:
     """Return `fields` with `format` and `sha256` added.
 
@@ -64,7 +59,7 @@ def with_format_and_checksum(fields: dict[str, Any]) -> dict[str, object]:
         check_symbol_names(names)
     if not fits(fields["mechanism"], MECHANISM):
         unknown, hint = repr(fields["mechanism"])[:100], f"Use {DESIGNED!r} for a table from another source."
-        raise CertificateError("mechanism", f"{unknown} is no mechanism that a certificate can name.", hint=hint)
+        raise CertificateError("mechanism", f"{unknown} is not a mechanism that a certificate can name.", hint=hint)
     data: dict[str, object] = {"format": CHANNEL_FORMAT, **fields}
     return {**data, "sha256": digest(data)}
 
@@ -125,5 +120,5 @@ def parse_certificate(text: str | bytes) -> dict[str, Any]:
     """
     data = parse_certificate_json(text)
     with refusals_as(CertificateError):
-        check_certificate(data, Claims())
+        check_certificate(data, ClaimLog())
     return dict(data)

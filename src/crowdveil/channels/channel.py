@@ -26,9 +26,9 @@ from crowdveil.channels.alphabet import (
     NULL,
     Alphabet,
     Categories,
+    abbreviate_names,
     alphabet_from_json,
     alphabet_to_json,
-    first_names_and_count_of_others,
 )
 from crowdveil.channels.certificate import DESIGNED, parse_certificate, with_format_and_checksum
 from crowdveil.channels.guarantee import Guarantee, Participation
@@ -37,7 +37,7 @@ from crowdveil.display.quotes import quoted
 from crowdveil.display.svg_pictures import table_shaded_by_probability
 from crowdveil.errors import CertificateError, SettingsError
 from crowdveil.randomness import WORD_BITS, Source
-from crowdveil.standalone.checks import is_marked
+from crowdveil.standalone.checks import marks_no_privacy
 from crowdveil.standalone.verification import epsilon_of
 
 DENOMINATOR = 1 << WORD_BITS
@@ -131,9 +131,9 @@ class Channel:
         return self.participation == "protected"
 
     @property
-    def has_no_privacy(self) -> bool:
+    def voids_privacy(self) -> bool:
         """Whether the mechanism is marked as without privacy, as of a simulation."""
-        return is_marked(self.mechanism)
+        return marks_no_privacy(self.mechanism)
 
     @property
     def guarantee(self) -> Guarantee:
@@ -276,7 +276,7 @@ class Channel:
 
     def __repr__(self) -> str:
         """Return mechanism, alphabets and guarantee."""
-        symbols = f"{first_names_and_count_of_others(self.inputs)} to {first_names_and_count_of_others(self.outputs)}"
+        symbols = f"{abbreviate_names(self.inputs)} to {abbreviate_names(self.outputs)}"
         return f"<Channel of {self.mechanism}: {symbols}; {self.guarantee}>"
 
     def _repr_html_(self) -> str:

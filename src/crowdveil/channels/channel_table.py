@@ -18,9 +18,9 @@ from crowdveil.channels.alphabet import (
     NULL,
     Alphabet,
     Categories,
+    abbreviate_names,
     alphabet_from_json,
     alphabet_to_json,
-    first_names_and_count_of_others,
 )
 from crowdveil.channels.certificate import check_symbol_names, has_format, parse_certificate_json, refusals_as
 from crowdveil.channels.channel import Channel, checked_channel
@@ -30,7 +30,7 @@ from crowdveil.errors import CertificateError, SettingsError
 from crowdveil.randomness import Source
 from crowdveil.standalone.checks import (
     MAX_CHANNELS,
-    Claims,
+    ClaimLog,
     digest,
     first_confusable_pair,
     is_choice,
@@ -82,7 +82,7 @@ class ChannelTable:
 
     def __repr__(self) -> str:
         """Return mechanisms, answers and the largest guarantee."""
-        size = f"{len(self.channels):,} channels for {first_names_and_count_of_others(self.alphabet.names)}"
+        size = f"{len(self.channels):,} channels for {abbreviate_names(self.alphabet.names)}"
         return f"<ChannelTable of {self.mechanism}: {size}; {self.guarantee}>"
 
     @classmethod
@@ -114,9 +114,9 @@ class ChannelTable:
         return any(channel.protects_participation for channel in self.channels)
 
     @property
-    def has_no_privacy(self) -> bool:
+    def voids_privacy(self) -> bool:
         """Whether any channel is marked as without privacy."""
-        return any(channel.has_no_privacy for channel in self.channels)
+        return any(channel.voids_privacy for channel in self.channels)
 
     @property
     def guarantee(self) -> Guarantee:
@@ -162,7 +162,7 @@ class ChannelTable:
         Raises:
             CertificateError: a channel other than the identity that cannot be certified, or confusable names.
         """
-        _refuse_invisible_or_confusable_names(self.workers, self.tasks)
+        _refuse_confusable_names(self.workers, self.tasks)
         check_symbol_names(self.alphabet.names)
         unprotected: dict[str, object] = {UNPROTECTED: alphabet_to_json(self.alphabet)}
         parts = [unprotected if channel.is_identity else channel.certificate() for channel in self.channels]
@@ -184,7 +184,7 @@ class ChannelTable:
         """
         data = parse_certificate_json(text)
         with refusals_as(CertificateError):
-            check_table(data, Claims())
+            check_table(data, ClaimLog())
         choice = tuple(tuple(row) for row in data["choice"])
         channels = tuple(_channel_of_checked_certificate(part) for part in data["channels"])
         return cls(channels=channels, choice=choice, workers=data["workers"], tasks=data["tasks"])
@@ -200,7 +200,7 @@ def is_channel_table(text: str | bytes) -> bool:
     return has_format(text, TABLE_FORMAT)
 
 
-def _refuse_invisible_or_confusable_names(workers: Mapping[str, int], tasks: Mapping[str, int]) -> None:
+def _refuse_confusable_names(workers: Mapping[str, int], tasks: Mapping[str, int]) -> None:
     for role, names in (("worker", workers), ("task", tasks)):
         if any(not visible_form(name) for name in names):
             raise CertificateError("text", f"a {role} has a name without visible characters.", hint="Rename it.")

@@ -25,8 +25,8 @@ FLOAT_MARGIN = 1e-12
 MAX_EPSILON = 20.0
 """Largest epsilon a mechanism accepts; above it a report is in practice the answer."""
 ONE_RUN = (
-    "one run: the epsilons of several runs on the same answers add up, whichever is published; a choice among them "
-    "that looks at the answers has none"
+    "one run: the epsilons of several runs on the same answers add up, whichever is published; a "
+    "choice among them that depends on the answers has no guarantee"
 )
 """What a guarantee holds for where a program can be run again."""
 

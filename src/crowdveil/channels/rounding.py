@@ -19,7 +19,7 @@ LARGEST_EXPONENT, THOUSAND = 700, 1000
 """From this epsilon on odds are written as infinite; from this factor on without decimals."""
 
 
-def lower_of_binary_and_decimal(value: float) -> Fraction:
+def lower_exact_value(value: float) -> Fraction:
     """Return the smaller of a finite float's binary value and the decimal number it prints as."""
     return min(Fraction(value), Fraction(repr(float(value))))
 
@@ -30,7 +30,7 @@ def float_rounded_up(exact: Fraction) -> float:
         found = float(exact)
     except OverflowError:
         return math.inf
-    return found if lower_of_binary_and_decimal(found) >= exact else math.nextafter(found, math.inf)
+    return found if lower_exact_value(found) >= exact else math.nextafter(found, math.inf)
 
 
 def sum_rounded_up(terms: Iterable[tuple[float, int]]) -> float:
@@ -42,7 +42,7 @@ def sum_rounded_up(terms: Iterable[tuple[float, int]]) -> float:
     spent = [(value, count) for value, count in terms if count]
     if any(math.isinf(value) for value, _ in spent):
         return math.inf
-    return float_rounded_up(sum((lower_of_binary_and_decimal(value) * count for value, count in spent), Fraction(0)))
+    return float_rounded_up(sum((lower_exact_value(value) * count for value, count in spent), Fraction(0)))
 
 
 def format_bound(value: float, digits: int = DIGITS) -> str:

@@ -28,7 +28,6 @@ from crowdveil.cli.privacy.account import account
 from crowdveil.cli.privacy.audit import audit
 from crowdveil.cli.privacy.statement import statement
 from crowdveil.cli.privacy.verify import verify
-from crowdveil.cli.reproduce import reproduce
 from crowdveil.cli.results.agreement import agreement
 from crowdveil.cli.results.conclude import conclude
 from crowdveil.cli.results.next_answers import next_answers
@@ -45,16 +44,16 @@ from crowdveil.errors import (
     CrowdveilError,
     MemoryShortageError,
     ReportsError,
-    memory_shortage_error_or_none,
+    memory_shortage_error,
 )
 from crowdveil.hints import arguments_named_by
 
 SECTIONS: dict[str, tuple[click.Command, ...]] = {
-    "Answers to truths": (infer, share, rank, report, import_answers),
-    "Quality and the next answers": (agreement, review, conclude, next_answers),
+    "Infer truths": (infer, share, rank, report, import_answers),
+    "Check quality and choose the next answers": (agreement, review, conclude, next_answers),
     "Ask a crowd": (plan, perturb, campaign),
     "Privacy": (account, statement, verify, audit),
-    "Data and experiments": (data, demo, reproduce),
+    "Data and experiments": (data, demo),
 }
 """Verbs by the heading of help, in the order of help."""
 NOT_CHECKED = 3
@@ -129,7 +128,7 @@ class Verbs(VerbGroup):
         except click.exceptions.Exit:
             raise
         except Exception as error:
-            refusal = error if isinstance(error, CrowdveilError) else memory_shortage_error_or_none(error) or error
+            refusal = error if isinstance(error, CrowdveilError) else memory_shortage_error(error) or error
             if not isinstance(refusal, CrowdveilError | OSError):
                 if not checks:
                     raise
@@ -152,18 +151,20 @@ def main() -> None:
     """Truth inference from crowds under local differential privacy.
 
     \b
-    The consensus of a file of labels:
+    Find the consensus in a file of labels:
       crowdveil infer labels.csv --out found
-    Reports as devices would send them, what they cost, and their truths:
+    Randomize answers as devices would, state the privacy loss, infer the truths:
       crowdveil perturb answers.csv --mechanism randomized-response
-                        --epsilon 3 --out sent
+                        --epsilon 3 --labels no,yes --tasks tasks.csv
+                        --workers workers.csv --out sent
       crowdveil account --mechanism randomized-response --epsilon 3
                         --labels no,yes --tasks 100
       crowdveil infer sent/reports.csv --out found
 
-    Epsilon is the privacy loss of one answer of one worker (a cell), participation protected unless you say public.
-    Exit codes: 0 done; 1 the request cannot be met, or a claim is refuted; 2 wrong usage; 3 a check (verify, audit,
-    statement) could not run. With --json every command prints one JSON object, errors too.
+    Epsilon is the privacy loss of one worker's answer to one task (a cell). By default it also hides whether someone
+    answered (participation protected). Exit codes: 0 done; 1 the request cannot be met, or a claim is refuted; 2 wrong
+    usage; 3 a check (verify, audit, statement) could not run. With --json, every command prints one JSON object, also
+    for an error.
     """
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from crowdveil.channels.rounding import format_bound
-from crowdveil.cli.display import print_written, progress_bar, settings_error_if_stdout_fails, warning_rows
+from crowdveil.cli.display import checked_stdout, print_written, progress_bar, warning_rows
 from crowdveil.cli.options import FOLDER, SEED, NonemptyPath
 from crowdveil.cli.verb import Verb, wants_json
 
@@ -47,7 +47,7 @@ def demo(data: Path | None, out: Path, seed: int) -> None:
     from crowdveil.files.atomic_write import Outputs, write_outputs
 
     outputs, page = Outputs(folder=out, names=(PAGE_FILE, ROWS_FILE), kind="demo"), str(out / PAGE_FILE)
-    replaced = outputs.check_and_list_replaced_files()
+    replaced = outputs.check_replaced_files()
     crowds = demo_crowds(_data_set_loader(data))
     with progress_bar("perturbing and inferring") as bar:
         done = run_demo(crowds, seed=seed, progress=None if bar is None else lambda n, of, _: bar(n, of))
@@ -69,7 +69,7 @@ def _data_set_loader(data: Path | None) -> Callable[[str], Dataset] | None:
     return partial(load, duplicates="first", directory=data)
 
 
-@settings_error_if_stdout_fails()
+@checked_stdout()
 def _print_table(done: Demo) -> None:
     """Print one table per crowd: a heading per mechanism, one line per method."""
     from rich.console import Console
@@ -83,7 +83,7 @@ def _print_table(done: Demo) -> None:
         table.add_column("inference", overflow="fold")
         for name in ("error", "constant", "unprotected", "correlation"):
             table.add_column(name if console.width >= WIDE else name[:6], justify="right", no_wrap=True)
-        for group, lines in groupby(rows, key=_mechanism_participation_and_epsilon_text):
+        for group, lines in groupby(rows, key=_mechanism_text):
             table.add_row(f"[bold]{group}[/bold]")
             for row in lines:
                 figures = (row.error, row.constant_error, row.unprotected, row.correlation)
@@ -91,7 +91,7 @@ def _print_table(done: Demo) -> None:
         console.print(table)
 
 
-def _mechanism_participation_and_epsilon_text(row: Row) -> str:
+def _mechanism_text(row: Row) -> str:
     """Return mechanism, participation and epsilon per cell."""
     if row.claimed is None or row.exact is None:
         return row.mechanism

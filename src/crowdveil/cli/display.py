@@ -35,7 +35,7 @@ FORMAT = "crowdveil-json/1"
 FLAG = "--json"
 BOUND_NAMES = {"exact": "the composed loss distribution", "advanced": "advanced composition"}
 """Names of the bounds on composed losses that hold at a delta above 0."""
-FILE_HINT = "Check the name of the file and its folder, and the right to read or write there."
+FILE_HINT = "Check the name of the file and its folder, and your right to read or write there."
 """Hint of an error of the file system."""
 ERROR_MEMBERS = ("rule", "value", "hint")
 """Attributes of an error with their own JSON members; the others are its `details`."""
@@ -45,14 +45,14 @@ def print_result(data: Mapping[str, Any], rows: Sequence[tuple[str, str]]) -> No
     """Print `data` as the JSON document of the running command with --json, else `rows` as a table.
 
     Raises:
-        SettingsError: as `settings_error_if_stdout_fails`.
+        SettingsError: as `checked_stdout`.
     """
-    with settings_error_if_stdout_fails():
+    with checked_stdout():
         click.echo(json_text(document_of_running_command(data)) if wants_json() else _two_column_table(rows))
 
 
 @contextmanager
-def settings_error_if_stdout_fails() -> Iterator[None]:
+def checked_stdout() -> Iterator[None]:
     """Context in which a failure of stdout, such as a full disk, becomes a SettingsError; a closed pipe does not.
 
     Raises:
@@ -63,7 +63,7 @@ def settings_error_if_stdout_fails() -> Iterator[None]:
     except BrokenPipeError:
         raise
     except OSError as error:
-        hint = f"{error.strerror or error}. Files that the command was to write are in place; print elsewhere."
+        hint = f"{error.strerror or error}. The command has written its files; print the result elsewhere."
         raise SettingsError("the result must be printed", value="stdout", hint=hint) from error
 
 
@@ -159,14 +159,13 @@ def composition_rows(compositions: Sequence[Mapping[str, Any]]) -> list[tuple[st
     return [
         (
             "together",
-            f"{least_and_larger_bounds_text(row)}, per {row['unit']}{_cells_and_rounds(row)}, "
-            f"participation {row['participation']}",
+            f"{loss_bounds_text(row)}, per {row['unit']}{_cells_and_rounds(row)}, participation {row['participation']}",
         )
         for row in sorted(compositions, key=lambda row: row["unit"] != "worker")
     ]
 
 
-def least_and_larger_bounds_text(row: Mapping[str, Any]) -> str:
+def loss_bounds_text(row: Mapping[str, Any]) -> str:
     """Return the least bound of composed losses by name, then the larger ones as such.
 
     The sum is the answer where no other is less in the digits shown: it holds at delta 0.
@@ -272,16 +271,16 @@ def json_text(document: Mapping[str, Any]) -> str:
     return json.dumps(_json_value(document), indent=1, allow_nan=False)
 
 
-def shown_items_with_full_count(items: Sequence[Any], of: int) -> dict[str, Any]:
+def truncate_items(items: Sequence[Any], of: int) -> dict[str, Any]:
     """Return the first items of a longer list, with their number and the full length."""
     return {"shown": len(items), "of": of, "items": list(items)}
 
 
-def first_rows_as_json_list(columns: Mapping[str, NDArray[Any]], most: int) -> dict[str, Any]:
+def truncated_json_rows(columns: Mapping[str, NDArray[Any]], most: int) -> dict[str, Any]:
     """Return the first rows of columns as a truncated list of objects."""
     cells = [column[:most].tolist() for column in columns.values()]
     rows = [dict(zip(columns, row, strict=True)) for row in zip(*cells, strict=True)]
-    return shown_items_with_full_count(rows, len(next(iter(columns.values()))))
+    return truncate_items(rows, len(next(iter(columns.values()))))
 
 
 def _command_path_without_program(context: click.Context) -> str:

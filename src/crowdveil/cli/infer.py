@@ -80,11 +80,13 @@ method_options = option_group(
         help="Estimator; --help-all lists them. [default: by type of reports and certificate]",
     ),
     click.option("--max-steps", type=COUNT, help="Largest number of steps."),
-    click.option("--tolerance", type=float, metavar="T", help="Stop when no probability or truth changes by more."),
+    click.option(
+        "--tolerance", type=float, metavar="T", help="Stop when no probability or truth changes by more than T."
+    ),
     click.option(
         "--weight",
         metavar="NAME",
-        help="Column of the confidence of answers; used if gold or withheld answers show that it informs.",
+        help="Column of the confidence of answers; used if gold or held-out answers show that it helps.",
     ),
     heading="Method",
 )
@@ -95,19 +97,21 @@ saved_fit_options = option_group(
 )
 channel_options = option_group(
     certificate_option,
-    click.option("--no-certificate", is_flag=True, help="Noise model: none. Read reports as answers in any case."),
+    click.option("--no-certificate", is_flag=True, help="Use no noise model: read reports as answers in any case."),
     accept_edited_option,
     heading="Channel and checks",
 )
 truth_options = option_group(
     truths_option,
     click.option("--prior", type=FILE_PATH, help="Public prior: label,probability."),
-    click.option("--history", type=FILE_PATH, help="Workers of an earlier infer, or worker,correct,answers."),
+    click.option(
+        "--history", type=FILE_PATH, help="Earlier quality of workers: workers.csv of infer, or worker,correct,answers."
+    ),
     click.option("--gold", metavar="FILE", help="Known truths that guide the fit: task,truth; or dataset:NAME."),
     click.option(
         "--public-gold",
         is_flag=True,
-        help="State that gold was found without anyone's answers: it ends no privacy guarantee.",
+        help="State that gold was found without anyone's answers, and privacy guarantees stay valid.",
     ),
     click.option(
         "--score", metavar="FILE", help="Known truths that only score the result: task,truth; or dataset:NAME."
@@ -120,7 +124,7 @@ decision_options = option_group(
         "--abstain-below",
         type=click.FloatRange(0, 1),
         metavar="P",
-        help="Leave the truth empty where its probability is smaller.",
+        help="Leave a truth empty if its probability is below P.",
     ),
     heading="Decisions",
 )
@@ -128,7 +132,7 @@ output_options = option_group(
     click.option(
         "--out",
         type=FOLDER_PATH,
-        help="Output folder. [default: that of REPORTS; for a data set, the current one]",
+        help="Output folder. [default: that of REPORTS; for a data set, the current folder]",
     ),
     click.option(
         "--format",
@@ -173,7 +177,7 @@ class InferOptions:
     form: Any
 
     @property
-    def decides_by_cost_or_confidence(self) -> bool:
+    def decides_truths(self) -> bool:
         """Whether truths are decided by cost or probability."""
         return (self.costs, self.abstain_below) != (None, None)
 
@@ -195,7 +199,7 @@ def _method(method: str | None, max_steps: int | None, tolerance: float | None) 
     example="crowdveil infer labels.csv --out found",
     details=DETAILS,
     main_options=("method", "labels", "scale", "truths", "gold", "score", "out", "memory", "as_json"),
-    short_help="Infer the truth of each task, the quality of each worker.",
+    short_help="Infer the truth of each task and the quality of workers.",
 )
 @sources_argument("reports")
 @method_options
@@ -214,15 +218,15 @@ def _method(method: str | None, max_steps: int | None, tolerance: float | None) 
 def infer(asked: InferOptions) -> None:
     """Infer the truth of every task and the quality of every worker.
 
-    REPORTS are files with the columns task, worker, and label (or value, for numbers), or exports of labelling tools;
-    or dataset:NAME. certificate.json (the channel) is read from the same folder; without one, reports are read as
-    answers. Writes truths.csv and workers.csv.
+    REPORTS are files with the columns task, worker, and label (or value, for numbers), exports of labelling tools, or
+    dataset:NAME (see data list). The channel is read from certificate.json in the same folder; without one, reports are
+    read as answers. The command writes truths.csv and workers.csv.
 
     \f
-    Exports are recognised as by crowdveil import. A table with a column question is inferred question by question, into
-    FOLDER/QUESTION; so is the folder of a campaign of several questions, as it was collected. certificate.json (the
-    channel, with the epsilon of a cell, which is a single answer, and participation) and crowd.json (all tasks and
-    workers) are checked.
+    Exports are recognised as in crowdveil import. In a table with a column question, each question is inferred by
+    itself, into FOLDER/QUESTION. The same holds for the collected folder of a campaign with several questions.
+    certificate.json (the channel, with the epsilon of a cell, which is a single answer, and participation) and
+    crowd.json (all tasks and workers) are checked.
 
     Default methods: hierarchical-dawid-skene for labels, ordered or not; for numbers gaussian with a certificate and
     student-t without one; factorization-mean for sums.
@@ -230,8 +234,8 @@ def infer(asked: InferOptions) -> None:
     truths.csv has task, truth, confidence and a probability for each label; workers.csv has worker, ability or weight,
     a 90 % interval where there is one, and reports.
 
-    With --truths (scores of judges, grades) a fit of its own runs in memory: methods, priors, histories, saved fits,
-    --memory and --engine do not go with it.
+    With --truths (such as grades from the scores of judges), a separate fit runs in memory. It cannot be combined with
+    methods, priors, histories, saved fits, --memory or --engine.
     """
     from crowdveil.campaign.files.campaign_reports import collections_of_questions
     from crowdveil.inference.infer import infer as infer_truths
@@ -333,12 +337,12 @@ def _progress_over_fits(bar: Bar, steps: int | None) -> Callable[[int, float], N
 def _infer_questions(sources: dict[str, AnswerSource], asked: InferOptions) -> None:
     """Infer all questions of a source, as `_infer_each`."""
     from crowdveil.storage.answers import default_output_folder
-    from crowdveil.storage.estimate_files import folder_name_of_each_question
+    from crowdveil.storage.estimate_files import question_folder_names
 
     _refuse_single_question_options("choose it with --question")
     folder = asked.out or default_output_folder(next(iter(sources.values())))
     sources = _questions_with_labels(sources, asked.reports.options)
-    names = folder_name_of_each_question(sources)
+    names = question_folder_names(sources)
     options = {name: _options_of_question(asked, name, folder / names[name]) for name in sources}
     _infer_each(sources, options, folder)
 
@@ -359,16 +363,18 @@ def _infer_collected_questions(collected: dict[str, Path], asked: InferOptions) 
 
 def _refuse_single_question_options(hint: str) -> None:
     if stated_options().intersection(FOR_ONE_QUESTION):
-        raise click.UsageError(f"{', '.join(map(flag_of, FOR_ONE_QUESTION))} go with one question of several: {hint}.")
+        raise click.UsageError(
+            f"{', '.join(map(flag_of, FOR_ONE_QUESTION))} need one question, and there are several: {hint}."
+        )
 
 
 def _infer_each(sources: dict[str, AnswerSource], options: dict[str, InferOptions], folder: Path) -> None:
     """Read all questions, infer each by itself, write each to a folder of its own, print one table."""
-    from crowdveil.answers.facts.label_notes import hint_if_labels_look_like_grades
+    from crowdveil.answers.facts.label_notes import grades_hint
     from crowdveil.inference.infer import infer as infer_truths
     from crowdveil.pages.conclusion import verdict
     from crowdveil.storage.answers import default_output_folder
-    from crowdveil.storage.estimate_files import warning_of_earlier_truths_kept
+    from crowdveil.storage.estimate_files import earlier_truths_warning
 
     ready = {name: _read_evidence_and_check_files(source, options[name]) for name, source in sources.items()}
     folders = {name: one.out or default_output_folder(sources[name]) for name, one in options.items()}
@@ -380,11 +386,11 @@ def _infer_each(sources: dict[str, AnswerSource], options: dict[str, InferOption
     for name, one in ready.items():
         inference = _score_decide_and_write(inferred[name], one.files.outputs, one.asked, one.score)
         summary = inference_as_json_data(inference, form=one.asked.form) | one.files.paths
-        summary["warnings"] += hint_if_labels_look_like_grades(one.evidence.reports)
+        summary["warnings"] += grades_hint(one.evidence.reports)
         summary["warnings"][:0] = _warnings_of_unclear_workers(inference)
         named = {"question": name, "folder": str(folders[name])}
         summaries.append(named | summary | {"verdict": verdict(inference.estimate, one.evidence)})
-    data = questions_data(summaries, warning_of_earlier_truths_kept(folder, folders.values()))
+    data = questions_data(summaries, earlier_truths_warning(folder, folders.values()))
     rows = [*warning_rows(data), *(row for one in data["questions"] for row in question_rows(one))]
     following = rows_of_next_report([one.evidence for one in ready.values()], folder)
     print_result(data, [*rows, *row_of_replaced_files(data["replaced"]), *following])
@@ -398,7 +404,7 @@ def _options_of_question(asked: InferOptions, question: str, out: Path) -> Infer
 
 def _questions_with_labels(sources: dict[str, AnswerSource], reading: EvidenceOptions) -> dict[str, AnswerSource]:
     """Return the questions that have labels, and warn of the others; all if labels are stated or none has any."""
-    doubts = {name: source.why_answers_are_hardly_labels for name, source in sources.items()}
+    doubts = {name: source.unlikely_labels_reason for name, source in sources.items()}
     if all(doubts.values()) or reading.kind is not None or reading.alphabet is not None:
         return sources
     for name, doubt in doubts.items():
@@ -418,7 +424,7 @@ def _infer_from_sums(sums: Path, asked: InferOptions) -> None:
     from crowdveil.storage.sums import evidence_of_sums
 
     if stated_options().intersection(NOT_OF_SUMS):
-        raise click.UsageError("Sums go with --method, --score, --accept-edited, --out and --json only.")
+        raise click.UsageError("Sums accept only --method, --score, --accept-edited, --out and --json.")
     evidence = evidence_of_sums(sums, accept_edited=asked.reports.options.accept_edited)
     inference = infer_truths(evidence, asked.method)
     files = _checked_output_files(asked, sums.parent, [*evidence_files(sums), asked.score])
@@ -429,12 +435,12 @@ def _infer_from_sums(sums: Path, asked: InferOptions) -> None:
 def _read_evidence_and_check_files(source: AnswerSource, asked: InferOptions) -> _PreparedInference:
     """Read the reports of a source and check the files of the result, or refuse."""
     from crowdveil.errors import SettingsError
-    from crowdveil.inference.answer_confidence import refuse_saved_fit_with_confidence
+    from crowdveil.inference.answer_confidence import refuse_saved_confidences
     from crowdveil.inference.infer import HISTORY_OR_FIT, ONE_OF_BOTH
     from crowdveil.inference.methods import (
-        estimator_of_method_or_default,
+        choose_estimator,
+        slow_fit_warning,
         warning_if_channel_unread,
-        warning_if_fit_is_slow,
     )
     from crowdveil.inference.scores.score import refuse_unless_scorable
     from crowdveil.storage.answers import default_output_folder
@@ -447,15 +453,15 @@ def _read_evidence_and_check_files(source: AnswerSource, asked: InferOptions) ->
     if asked.history is not None and asked.save_fit is not None:
         raise SettingsError(HISTORY_OR_FIT, value=str(asked.history), hint=ONE_OF_BOTH)
     if asked.save_fit is not None:
-        refuse_saved_fit_with_confidence(evidence)
-    built = estimator_of_method_or_default(asked.method, evidence)
+        refuse_saved_confidences(evidence)
+    built = choose_estimator(asked.method, evidence)
     score = None if asked.score is None else read_known_truths(asked.score, _kind_of_truths(evidence, built))
     if score is not None:
         refuse_unless_scorable(evidence, score)
     named = (reading.certificate, reading.tasks, reading.workers, asked.prior, asked.history, asked.gold)
     files = _checked_output_files(asked, folder, [*evidence_files(source), *named, asked.score, asked.costs])
     announced = warning_if_channel_unread(evidence, type(built))
-    for warning in (announced, warning_if_fit_is_slow(evidence.reports, built.name)):
+    for warning in (announced, slow_fit_warning(evidence.reports, built.name)):
         if warning is not None:
             print_warning(warning)
     return _PreparedInference(
@@ -470,10 +476,10 @@ def _checked_output_files(asked: InferOptions, folder: Path, inputs: list[Any]) 
 
     outputs, saved = estimate_outputs(asked.out or folder, asked.form), asked.save_fit
     written = outputs.paths
-    replaced = outputs.check_and_list_replaced_files(inputs=[*inputs, asked.start_from, saved])
+    replaced = outputs.check_replaced_files(inputs=[*inputs, asked.start_from, saved])
     if saved is not None:
         written.append(saved)
-        replaced += saved_fit_outputs(saved).check_and_list_replaced_files(inputs=inputs)
+        replaced += saved_fit_outputs(saved).check_replaced_files(inputs=inputs)
     return _CheckedOutputs(outputs=outputs, paths={"files": written, "replaced": replaced})
 
 
@@ -486,16 +492,12 @@ def _score_write_and_print_inference(
     announced: str | None = None,
 ) -> None:
     """Score, write, print; a warning that was announced is not printed again."""
-    from crowdveil.storage.estimate_files import warning_of_earlier_truths_kept
+    from crowdveil.storage.estimate_files import earlier_truths_warning
 
     inference = _score_decide_and_write(inference, files.outputs, asked, score)
-    decisions = (
-        decisions_data(inference.estimate, asked.costs, asked.abstain_below)
-        if asked.decides_by_cost_or_confidence
-        else None
-    )
+    decisions = decisions_data(inference.estimate, asked.costs, asked.abstain_below) if asked.decides_truths else None
     data = inference_as_json_data(inference, form=asked.form) | {"decisions": decisions}
-    data["warnings"] += warning_of_earlier_truths_kept(files.outputs.folder)
+    data["warnings"] += earlier_truths_warning(files.outputs.folder)
     data["warnings"][:0] = _warnings_of_unclear_workers(inference)
     following = rows_of_next_report([inference.evidence], files.outputs.folder)
     print_written(data, inference_rows(data, announced), **files.paths, following=following)
@@ -513,19 +515,21 @@ def _score_decide_and_write(
     inference: Inference, outputs: Outputs, asked: InferOptions, score: KnownTruths | None
 ) -> Inference:
     """Write the truths, and return the inference with its score; what is written does not depend on the score."""
+    from crowdveil.files.atomic_write import write_outputs
     from crowdveil.inference.scores.score import with_decisions, with_gold_score
     from crowdveil.storage.estimate_files import outdated_output_notes, write_estimate
-    from crowdveil.storage.given_files import write_saved_fit
+    from crowdveil.storage.given_files import saved_fit_outputs
 
     costs = _costs(inference, asked)
     decide: dict[str, Any] = {"abstain_below": asked.abstain_below}
     if costs is not None:
         decide |= {"costs": costs.table, "inputs": costs.inputs}
     written, shown = inference, inference if score is None else with_gold_score(inference, score)
-    if asked.decides_by_cost_or_confidence:
+    if asked.decides_truths:
         written, shown = with_decisions(inference, **decide), with_decisions(shown, **decide, known=score)
     if asked.save_fit is not None:
-        write_saved_fit(asked.save_fit, replace(inference.saved_fit(), inputs=inference.inputs))
+        fit = replace(inference.saved_fit(), inputs=inference.inputs)
+        write_outputs(saved_fit_outputs(asked.save_fit), {asked.save_fit.name: fit.to_bytes()})
     digest = inference.evidence.sha256
     outdated = outdated_output_notes(outputs.folder, digest)
     with progress_bar("writing") as bar:
@@ -536,7 +540,7 @@ def _score_decide_and_write(
             progress=bar,
             notes=written.notes,
             reports_sha256=digest,
-            reading=asked.reports.json_with_relative_paths_or_empty(outputs.folder),
+            reading=asked.reports.portable_json(outputs.folder),
             inputs=written.inputs,
         )
     return replace(shown, notes=(*shown.notes, *outdated))

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from crowdveil.cli.display import next_row, number_with_six_digits, shown_items_with_full_count
+from crowdveil.cli.display import next_row, number_with_six_digits, truncate_items
 from crowdveil.display.counts import crowd_text, number_of, verb_of
 
 if TYPE_CHECKING:
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 SHOWN_TASKS = 5
 ENDS = {
     "tolerance": "converged",
-    "settled": "more would change less than 1 truth in 10,000",
-    "set": "the number that the method makes",
+    "settled": "more steps would change less than 1 truth in 10,000",
+    "set": "fixed by the method",
     "limit": "NOT CONVERGED",
 }
 """Why a fit ended, by `Estimate.stopped`."""
@@ -35,11 +35,11 @@ SIMULATION_MARK = re.compile(r"SIMULATION from seed (\d+): no privacy")
 
 def inference_as_json_data(inference: Inference, *, form: str) -> dict[str, Any]:
     """Return the inference as JSON data but its decisions and files, which have this form."""
-    from crowdveil.answers.write_reports import warning_of_names_read_as_formulas
+    from crowdveil.answers.write_reports import formula_names_warning
 
     estimate, panel, check = inference.estimate, inference.dependence, inference.estimate.cross_validation
     labels = estimate.alphabet.names if estimate.alphabet else ()
-    formulas = warning_of_names_read_as_formulas(form, labels, estimate.tasks, estimate.worker_names)
+    formulas = formula_names_warning(form, labels, estimate.tasks, estimate.worker_names)
     return {
         "method": estimate.method,
         "channel_used": estimate.channel_used,
@@ -59,7 +59,7 @@ def inference_as_json_data(inference: Inference, *, form: str) -> dict[str, Any]
         "cross_validation": None if check is None else asdict(check) | {"sentence": str(check)},
         "baseline": asdict(estimate.baseline) | {"sentence": str(estimate.baseline)},
         "score": None if inference.score is None else asdict(inference.score) | {"sentence": str(inference.score)},
-        "truths": shown_items_with_full_count(_first_truths(estimate), len(estimate.tasks)),
+        "truths": truncate_items(_first_truths(estimate), len(estimate.tasks)),
         "quality": _worker_quality_quantiles(estimate),
         "confidence": inference.confidence_note,
         "history": inference.history_note,
@@ -139,7 +139,9 @@ def inference_rows(data: dict[str, Any], announced: str | None) -> list[tuple[st
     """Return the table of an inference, without the warning that was announced."""
     crowd = f"{data['reports']:,} from {crowd_text(data['workers'], data['tasks'])}"
     guided = number_of(data["gold_used"], "task")
-    skipped = f"{data['gold_unknown']:,} of unknown tasks {verb_of(data['gold_unknown'], 'was', 'were')} skipped"
+    skipped = (
+        f"{number_of(data['gold_unknown'], 'unknown task')} {verb_of(data['gold_unknown'], 'was', 'were')} skipped"
+    )
     gold = f"{guided} guided the fit, {skipped}"
     return [
         *[("warning", text) for text in data["warnings"] if text != announced],

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import click
 from click.core import ParameterSource
 
-from crowdveil.cli.verb import set_heading
+from crowdveil.cli.verb import HEADING
 from crowdveil.registry import DESIGNED_MECHANISMS, ENGINE_NAMES, MECHANISM_ENTRIES, MECHANISM_NAMES, mechanisms_with
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def parse_numbers(text: str) -> tuple[float, ...]:
         raise ValueError(f"{text!r} is not a list of numbers.") from None
 
 
-def parse_low_high_and_step(text: str) -> tuple[float, ...]:
+def parse_scale(text: str) -> tuple[float, ...]:
     """Return the low and high end of a scale, and its step if it is stated; ValueError for other text."""
     try:
         bounds = tuple(map(float, text.split(":")))
@@ -134,7 +134,7 @@ def parse_bytes(text: str) -> int:
 
 
 WORDS, NUMBERS = Parsed("A,B,...", parse_words), Parsed("X,Y,...", parse_numbers)
-GRID = Parsed("LOW:HIGH[:STEP]", parse_low_high_and_step)
+GRID = Parsed("LOW:HIGH[:STEP]", parse_scale)
 COUNT, CHECKED_COUNT = Count(1), Count(None)
 """The library checks the lower bound of the second."""
 POSITIVE, SEED = WholeNumber(min=1), WholeNumber(min=0)
@@ -184,15 +184,15 @@ def option_group(*declared: Callable[[Any], Any], heading: str | None = None) ->
             decorated = option(decorated)
         for parameter in decorated.__click_params__[len(earlier) :]:
             if heading is not None:
-                set_heading(parameter, heading)
+                setattr(parameter, HEADING, heading)
         return decorated
 
     return declare
 
 
 alphabet_options = option_group(
-    click.option("--labels", type=WORDS, help="Possible labels; ordered by --ordered."),
-    click.option("--scale", type=GRID, help="Grid of possible numbers; the step is 1."),
+    click.option("--labels", type=WORDS, help="Possible labels; lowest first if --ordered."),
+    click.option("--scale", type=GRID, help="Grid of possible numbers. [default of STEP: 1]"),
     click.option("--ordered", is_flag=True, help="The labels are in order of meaning (laplace, weighted-mean)."),
     heading=ANSWERS,
 )
@@ -205,7 +205,7 @@ def alphabet_of(labels: tuple[str, ...] | None, scale: tuple[float, ...] | None,
     if labels is not None and scale is not None:
         raise click.UsageError("Give --labels or --scale, not both.")
     if ordered and labels is None:
-        raise click.UsageError("--ordered is an option of --labels: give both.")
+        raise click.UsageError("--ordered requires --labels.")
     if labels is not None:
         return Categories(labels, ordered)
     return None if scale is None else Scale(*scale)
@@ -215,7 +215,7 @@ def required_alphabet(labels: tuple[str, ...] | None, scale: tuple[float, ...] |
     """Return the alphabet of answers; without one, end with wrong usage."""
     alphabet = alphabet_of(labels, scale, ordered)
     if alphabet is None:
-        raise click.UsageError("--labels or --scale is needed: it states the possible answers.")
+        raise click.UsageError("Give the possible answers: --labels or --scale.")
     return alphabet
 
 
@@ -250,8 +250,8 @@ choice_options = option_group(
         required=True,
         help=f"How answers are randomized: {', '.join(MECHANISM_NAMES)}.",
     ),
-    click.option("--epsilon", type=EPSILON, help="Loss in nats of a single answer (cell), 1e-6 to 20."),
-    click.option("--budget", type=EPSILON, help="In place of --epsilon: the loss of a whole worker."),
+    click.option("--epsilon", type=EPSILON, help="Privacy loss of a single answer (cell) in nats, 1e-6 to 20."),
+    click.option("--budget", type=EPSILON, help="Privacy loss of a whole worker, instead of --epsilon."),
     participation_option,
     heading="Mechanism",
 )
@@ -275,26 +275,31 @@ setting_options = option_group(
         "--answers",
         "most_answers",
         type=COUNT,
-        help="two-layer, sun-two-layer: most cells of one worker; the exact epsilon depends on it. "
+        help="two-layer, sun-two-layer: largest number of cells of one worker; the exact epsilon depends on it. "
         "[default: all tasks]",
     ),
     click.option(
         "--dimensions",
         type=COUNT,
-        help="matrix-factorization: length of its two sums [default: one per task]; required by the -published one.",
+        help=(
+            "matrix-factorization: length of its two sums [default: one per task]; "
+            "matrix-factorization-published requires it."
+        ),
     ),
     click.option(
         "--ridge",
         type=float,
         metavar="R",
-        help="matrix-factorization-published: weight of a ridge; without it, often no report.",
+        help="matrix-factorization-published: weight of the ridge penalty; without it, often no report exists.",
     ),
     click.option(
         "--cuts",
         type=WORDS,
         multiple=True,
-        help="quantized-response: first label of each block after the first. If repeated, the groups of cuts are "
-        "assigned to the workers in turn. [default: optimal for the expected answers]",
+        help=(
+            "quantized-response: first label of each block after the first. Repeat it for groups of cuts, "
+            "which are assigned to workers in turn. [default: optimal for the expected answers]"
+        ),
     ),
     heading="Settings of single mechanisms",
 )
@@ -302,7 +307,7 @@ expectation_options = option_group(
     click.option(
         "--prior",
         type=FILE_PATH,
-        help="quantized-response, designed: public label,probability of truths. [default: uniform]",
+        help="quantized-response, designed: public prior of truths: label,probability. [default: uniform]",
     ),
     click.option(
         "--participation-rate",
@@ -310,8 +315,17 @@ expectation_options = option_group(
         metavar="S",
         help="quantized-response, designed: expected share of answered cells. [default: 1]",
     ),
-    click.option("--ability", type=float, metavar="P", help="The same: probability of a right answer. [default: 0.75]"),
-    click.option("--sigmas", type=NUMBERS, help="The same, on a scale: workers' standard deviations, in equal shares."),
+    click.option(
+        "--ability",
+        type=float,
+        metavar="P",
+        help="quantized-response, designed: probability of a right answer. [default: 0.75]",
+    ),
+    click.option(
+        "--sigmas",
+        type=NUMBERS,
+        help="quantized-response, designed, on a scale: workers' standard deviations, in equal shares.",
+    ),
     heading="Expected answers",
 )
 mechanism_options = option_group(choice_options, setting_options, expectation_options)
@@ -382,39 +396,41 @@ def _refuse_wrong_mechanism_options(requested: MechanismSettings) -> None:
             owners = " and ".join(mechanisms_with(setting))
             raise click.UsageError(f"{flag_of(setting)} is an option of {owners}, not of {requested.name}.")
     if requested.high is not None and (requested.low is None or requested.epsilon is not None):
-        raise click.UsageError("--high goes with --low and without --epsilon, which the two determine.")
+        raise click.UsageError("Give --high with --low and without --epsilon: the two determine epsilon.")
     if requested.budget is not None and (requested.epsilon is not None or requested.high is not None):
         raise click.UsageError("--budget determines epsilon: leave out --epsilon and --high.")
     if requested.epsilon is None and requested.high is None and requested.budget is None:
-        raise click.UsageError("Missing option '--epsilon' (or '--budget', that of a worker).")
+        raise click.UsageError("Missing option '--epsilon' (or '--budget', the epsilon of a worker).")
 
 
 shuffling_options = option_group(
     click.option("--shuffled", type=COUNT, help="Another party mixes N honest reports per task."),
-    click.option("--linked", type=COUNT, help="Reports of a worker that stay together when mixed. [default: 1]"),
+    click.option(
+        "--linked", type=COUNT, help="Number of reports of a worker that stay together when mixed. [default: 1]"
+    ),
     heading="Shuffled reports",
 )
 
 
-def require_options_of_shuffled_and_linked(shuffled: int | None, linked: int | None, delta: float | None) -> None:
+def require_shuffled_options(shuffled: int | None, linked: int | None, delta: float | None) -> None:
     """Refuse --shuffled without --delta, and --linked without --shuffled."""
     if shuffled is not None and delta is None:
         raise click.UsageError("--shuffled needs --delta, such as 1e-6.")
     if shuffled is None and linked is not None:
-        raise click.UsageError("--linked goes with --shuffled.")
+        raise click.UsageError("--linked requires --shuffled.")
 
 
 resource_options = option_group(
     click.option(
         "--memory",
         type=Parsed("SIZE", parse_bytes),
-        help="Memory that the fit adds, such as 2GB; reading is not counted. [default: no limit]",
+        help="Limit on the memory that the fit adds, such as 2GB; reading is not counted. [default: no limit]",
     ),
     click.option(
         "--engine",
         type=click.Choice(ENGINE_NAMES),
         default=ENGINE_NAMES[0],
-        help="Where the fit runs (dask: of encoded blocks); results stay the same.",
+        help="Where the fit runs; dask needs encoded blocks. Results stay the same.",
     ),
     click.option("--address", metavar="URL", help="dask: address of a running cluster, such as tcp://HOST:8786."),
     heading="Memory and engine",
@@ -448,7 +464,7 @@ def resources_of(memory: int | None, engine: str, address: str | None) -> Resour
 replace_option = click.option(
     "--replace",
     is_flag=True,
-    help="Remove the earlier output in the folder (only its recorded files). Its privacy loss is not undone.",
+    help="Remove the earlier output in the folder (only its recorded files). Its privacy loss remains.",
 )
 accept_edited_option = click.option(
     "--accept-edited",
@@ -467,8 +483,10 @@ merge_labels_option = option_group(
     click.option(
         "--merge-labels",
         is_flag=True,
-        help="Merge labels that differ only in surrounding spaces, invisible characters, case, Unicode form or number "
-        "format, under the spelling in --labels, or else the most frequent one.",
+        help=(
+            "Merge labels that differ only in surrounding spaces, invisible characters, case, Unicode form or "
+            "number format. The spelling is that in --labels, or else the most frequent one."
+        ),
     ),
     heading=ANSWERS,
 )

@@ -39,7 +39,7 @@ from crowdveil.display.counts import crowd_text
 
 if TYPE_CHECKING:
     from crowdveil.answers.assignment import Assignment
-    from crowdveil.answers.ingest.checked_column_codes import Duplicates
+    from crowdveil.answers.ingest.column_checks import Duplicates
     from crowdveil.answers.sources.location import Layout
     from crowdveil.channels.alphabet import Alphabet
     from crowdveil.design.mechanism_from_settings import MechanismSettings
@@ -62,7 +62,7 @@ list_options = option_group(
     click.option(
         "--assignment",
         type=FILE_PATH,
-        help="CSV file of the assigned cells (columns task, worker), which alone report. See crowdveil data assign.",
+        help="CSV file of the assigned cells (columns task, worker); only these report. See crowdveil data assign.",
     ),
     click.option(
         "--channels",
@@ -127,7 +127,7 @@ class PerturbOptions:
 @merge_labels_option
 @column_options
 @list_options
-@click.option("--delta", type=DELTA, help="With --budget: it holds at this delta, such as 1e-6.")
+@click.option("--delta", type=DELTA, help="With --budget: the budget holds at this delta, such as 1e-6.")
 @click.option("--seed", type=SEED, help="Seed. Simulation only: no privacy.")
 @click.option("--out", type=FOLDER_PATH, required=True, help="Output folder.")
 @click.option(
@@ -141,8 +141,8 @@ class PerturbOptions:
 def perturb(asked: PerturbOptions) -> None:
     """Write the reports that devices would send for the answers in a file.
 
-    ANSWERS are files with the columns task, worker, and label (or value, for numbers), or exports of labelling tools;
-    or dataset:NAME. "No answer" is hidden like an answer, except with --participation public. The lists of --tasks and
+    ANSWERS are files with the columns task, worker, and label (or value, for numbers), exports of labelling tools, or
+    dataset:NAME. "No answer" is hidden like an answer, except with --participation public. The lists of --tasks and
     --workers must be public: known before the campaign.
 
     \f
@@ -150,19 +150,19 @@ def perturb(asked: PerturbOptions) -> None:
 
     Writes reports.csv (reports other than "no answer", whose number follows from the lists), certificate.json (the
     channel, with the epsilon of a single answer) and crowd.json (tasks, workers, mechanism, guarantee).
-    matrix-factorization writes sums.json in place of reports.csv, and no certificate.
+    matrix-factorization writes sums.json instead of reports.csv, and no certificate.
 
     Labels, tasks and workers must be known before the campaign: --labels or --scale, --tasks and --workers (or
-    --assignment, which lists both). With them, answers have plain columns in a table with a header: an export is
-    imported first. Lists taken from the answers show who answered, so such a run is refused without
-    --lists-from-answers. With --participation public only the labels must be given.
+    --assignment, which lists both). The answers must then be a table with a header and plain columns: import an export
+    first. Lists taken from the answers show who answered, so such a run is refused without --lists-from-answers. With
+    --participation public only the labels must be given.
 
     Epsilon is the privacy loss of a single answer (a cell: one worker's answer to one task); the total of a worker is
-    printed too. --budget states that total instead: each cell has an equal share of it, over all tasks, or with
-    --assignment over the most tasks assigned to one worker. With protected participation "no answer" (NULL) is hidden
-    like an answer: on every task, or, with --assignment, on the assigned tasks only, at a far smaller total loss.
+    printed too. --budget states that total instead. It is divided equally among all tasks, or with --assignment among
+    the largest number of tasks assigned to one worker. With protected participation "no answer" (NULL) is hidden like
+    an answer: on every task, or, with --assignment, on the assigned tasks only, at a far smaller total loss.
     """
-    from crowdveil.answers.write_reports import warning_of_names_read_as_formulas
+    from crowdveil.answers.write_reports import formula_names_warning
     from crowdveil.design.mechanism_from_settings import warnings_of_unused_budget
     from crowdveil.simulate.channel_assignment import assign_channels
     from crowdveil.simulate.perturbed_collection import perturb_collection
@@ -180,14 +180,14 @@ def perturb(asked: PerturbOptions) -> None:
     outputs = collection_outputs(asked.out, collection_files(setup, asked.form), replace=asked.replace)
     prior = requested.expected.prior
     named = (asked.tasks, asked.workers, asked.assignment, asked.channels, None if prior is None else prior.source)
-    replaced = outputs.check_and_list_replaced_files(inputs=[*inputs, *named])
+    replaced = outputs.check_replaced_files(inputs=[*inputs, *named])
     outdated = warning_of_stale_results(asked.out)
     with progress_bar("perturbing") as bar:
         collection = perturb_collection(
             read.answers, setup, seed=asked.seed, lists_from_answers=asked.lists_from_answers, progress=bar
         )
     write_collection(asked.out, collection, asked.form, replace=asked.replace)
-    formulas = warning_of_names_read_as_formulas(
+    formulas = formula_names_warning(
         asked.form, read.alphabet.names, collection.answers.tasks, collection.answers.workers
     )
     data = _data(collection) | {"compositions": _composed_losses_as_json(collection, cells, asked.delta)}
@@ -226,14 +226,12 @@ def _within_budget(asked: PerturbOptions, read: AnswersRead, cells: int) -> Mech
 
 def _rules_that_changed_answers(read: AnswersRead, collection: PerturbedCollection) -> list[str]:
     """Return the rules that changed answers; for runs without privacy also how often they did."""
-    from crowdveil.answers.facts.asked import why_missing_lists_void_privacy
+    from crowdveil.answers.facts.asked import missing_lists_reason
 
     if not collection.reasons_for_no_privacy:
         return list(read.rules)
     simulated = collection.seed is not None and collection.lists_taken_from_answers
-    lists = (
-        [f"{why_missing_lists_void_privacy(collection.lists_taken_from_answers).capitalize()}."] if simulated else []
-    )
+    lists = [f"{missing_lists_reason(collection.lists_taken_from_answers).capitalize()}."] if simulated else []
     return [*lists, *read.counts]
 
 
@@ -242,21 +240,22 @@ def _most_cells_of_worker(asked: PerturbOptions, assignment: Assignment | None, 
     if asked.requested.budget is not None and asked.channels is not None:
         raise click.UsageError("--budget gives all workers one epsilon: leave out --channels, or give --epsilon.")
     if asked.delta is not None and asked.requested.budget is None:
-        raise click.UsageError("--delta goes with --budget; `crowdveil account` states other losses at a delta.")
+        raise click.UsageError("--delta requires --budget. `crowdveil account` states other losses at a delta.")
     return tasks if assignment is None else int(assignment.per_worker.max())
 
 
 def _composed_losses_as_json(collection: PerturbedCollection, cells: int, delta: float | None) -> list[dict[str, Any]]:
     """Return the loss at delta as JSON values; empty without delta, privacy or a single table."""
-    from crowdveil.privacy.composition import composed_loss_per_cell_and_worker
+    from crowdveil.privacy.composition import composed_losses
 
     if delta is None or collection.reasons_for_no_privacy or collection.setup.table is not None:
         return []
-    return [asdict(row) for row in composed_loss_per_cell_and_worker(collection.mechanism, tasks=cells, delta=delta)]
+    return [asdict(row) for row in composed_losses(collection.mechanism, tasks=cells, delta=delta)]
 
 
 def _data(collection: PerturbedCollection) -> dict[str, Any]:
     from crowdveil.answers.facts.collection import GUARANTEE_SCOPE
+    from crowdveil.answers.reports import Reports
     from crowdveil.channels.guarantee import ONE_RUN
     from crowdveil.design.mechanism_from_settings import mechanism_parameters_by_name
     from crowdveil.storage.perturbed_collection import crowd_of_collection
@@ -283,7 +282,7 @@ def _data(collection: PerturbedCollection) -> dict[str, Any]:
         "workers": len(answers.workers),
         "answers": len(answers) if public else None,
         "assigned": None if collection.setup.assignment is None else len(collection.setup.assignment),
-        "reports": collection.count_of_sent_reports,
+        "reports": len(collection.sent) if isinstance(collection.sent, Reports) else len(answers.workers),
         "certificate_sha256": facts.certificate_sha256,
     }
 
@@ -298,7 +297,7 @@ def _mechanism_and_settings_text(collection: PerturbedCollection, channels: Chan
         names = {"epsilon": "epsilon", "cuts": "thresholds"}
         return f"{mechanism.name}; {' and '.join(names[name] for name in channels.settings)} from {channels.source}"
     if table is not None:
-        return f"{mechanism.name}; thresholds dealt in turn, {len(table.channels)} channels by worker"
+        return f"{mechanism.name}; cuts assigned in turn, {len(table.channels)} channels by worker"
     return short_description(mechanism, epsilon=not collection.reasons_for_no_privacy)
 
 

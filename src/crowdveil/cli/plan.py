@@ -12,13 +12,13 @@ import click
 
 from crowdveil.channels.rounding import format_bound, format_three_decimals, sum_rounded_up
 from crowdveil.cli.display import (
+    checked_stdout,
     document_of_running_command,
     json_text,
     print_result,
     printable,
     progress_bar,
     row_of_replaced_files,
-    settings_error_if_stdout_fails,
 )
 from crowdveil.cli.options import (
     COUNT,
@@ -33,6 +33,14 @@ from crowdveil.cli.options import (
     participation_option,
     stated_options,
 )
+from crowdveil.cli.share_plan import (
+    SharePlanOptions,
+    is_survey,
+    print_plan_of_settings,
+    print_share_plan,
+    share_options,
+    share_plan_options,
+)
 from crowdveil.cli.verb import Verb, wants_json
 from crowdveil.display.counts import number_of
 from crowdveil.registry import PLAN_METHODS
@@ -44,7 +52,7 @@ if TYPE_CHECKING:
     from crowdveil.cli.display import Bar
     from crowdveil.design.mechanism_from_settings import Expectation
     from crowdveil.files.atomic_write import Outputs
-    from crowdveil.planning import Campaign, Pilot, Plan
+    from crowdveil.planning import Pilot, Plan, PlannedCampaign
 
 EXAMPLE = """crowdveil plan --labels no,yes --tasks 500 --workers 100
           --participation-rate 0.3 --target-error 0.05"""
@@ -52,6 +60,8 @@ FILE, PICTURE, PRIOR = "plan.json", "plan.svg", "prior.csv"
 """Names of the files; the last one is the prior of merged labels."""
 FOR_ONE_QUESTION = ("labels", "scale", "ordered", "prior", "ability", "sigmas", "pilot", "gold", "target", "method")
 """Options that do not go with several questions."""
+TRUTH_OPTIONS = frozenset(FOR_ONE_QUESTION).union(("budget", "tasks", "participation", "participation_rate"))
+"""Options with which the settings of a survey are planned as a campaign that asks for truths."""
 OF_A_QUESTION = ("campaign", "error_name", "target_error", "constant_error", "verdict", "recommended")
 """What JSON has of each of several questions; its plan.json has all."""
 
@@ -98,10 +108,10 @@ def _flattened(_context: click.Context, _option: click.Parameter, lists: tuple[t
 
 def _with_settings(asked: PlanOptions, source: CampaignSettings) -> PlanOptions:
     """Return the options, with those that are not given from the settings of a campaign."""
-    from crowdveil.campaign.planning.expected_error import workers_per_task_and_expectation
+    from crowdveil.campaign.planning.expected_error import crowd_expectation
     from crowdveil.inference.methods import channel_method
 
-    assigned, expected = workers_per_task_and_expectation(source)
+    assigned, expected = crowd_expectation(source)
     stated: dict[str, Any] = {
         "tasks": len(source.rows),
         "workers": source.slots,
@@ -125,12 +135,12 @@ def _with_settings(asked: PlanOptions, source: CampaignSettings) -> PlanOptions:
 
 expectation_options = option_group(
     click.option(
-        "--participation-rate", type=float, metavar="S", help="Share of all tasks a worker answers. [default: 1]"
+        "--participation-rate", type=float, metavar="S", help="Share of all tasks that a worker answers. [default: 1]"
     ),
     click.option(
         "--prior",
         type=FILE_PATH,
-        help="Public prior (columns label, probability), also used by inference. [default: uniform, and learned]",
+        help="Public prior (columns label, probability), also for inference. [default: uniform; inference learns it]",
     ),
     click.option("--ability", type=float, metavar="A", help="Mean probability of a correct label. [default: 0.75]"),
     click.option(
@@ -138,17 +148,17 @@ expectation_options = option_group(
         type=NUMBERS,
         help="Scale: workers' standard deviations, in equal shares. [default: 0.1 and 0.5 of the range]",
     ),
-    click.option("--pilot", type=FILE_PATH, help="Answers to about 50 random tasks, in place of --ability."),
-    click.option("--gold", type=FILE_PATH, help="Truths of tasks of the pilot (task,truth)."),
+    click.option("--pilot", type=FILE_PATH, help="Answers to about 50 random tasks, instead of --ability."),
+    click.option("--gold", type=FILE_PATH, help="Known truths of tasks of the pilot (task,truth)."),
     heading="Expected workers and answers",
 )
 
 
 @click.command(
     cls=Verb,
-    values={"alphabet": alphabet_of, "asked": PlanOptions},
+    values={"alphabet": alphabet_of, "survey": share_plan_options, "asked": PlanOptions},
     example=EXAMPLE,
-    main_options=("labels", "scale", "workers", "tasks", "participation_rate", "target", "epsilon", "out"),
+    main_options=("labels", "scale", "workers", "tasks", "participation_rate", "target", "epsilon", "share", "out"),
     short_help="Choose mechanism, epsilon and workers; predict the error.",
 )
 @click.option("--campaign", "settings", type=FILE_PATH, help="Settings file of a campaign, instead of options.")
@@ -161,7 +171,10 @@ expectation_options = option_group(
     type=NUMBERS,
     multiple=True,
     callback=_flattened,
-    help="Epsilons per worker, whole campaign: choose tasks per worker and epsilon per answer for each.",
+    help=(
+        "Epsilons per worker for the whole campaign. For each, the plan chooses tasks per worker and "
+        "epsilon per answer."
+    ),
 )
 @click.option("--delta", type=DELTA, help="The budgets hold at this delta, such as 1e-6.")
 @expectation_options
@@ -184,24 +197,34 @@ expectation_options = option_group(
     metavar="NAME",
     help=f"Estimator: {', '.join(PLAN_METHODS)}. [default: by type of answers]",
 )
+@share_options
 @click.option("--out", type=FOLDER_PATH, help="Folder of the files.")
-def plan(asked: PlanOptions) -> None:
+def plan(asked: PlanOptions, survey: SharePlanOptions | None) -> None:
     """Predict the error of a campaign before it starts, and recommend mechanism, epsilon and number of workers.
 
     The error is the share of wrong labels, or the mean absolute error on a scale. Epsilon is the privacy loss of one
     cell: one worker's answer to one task. With protected participation it also hides whether a worker answered.
 
     \f
-    --campaign reads what `crowdveil campaign new` reads: answers, tasks, workers, participation, epsilon or budget, and
-    what is expected, and says what it would expect. Options that are given replace its settings in the plan; without a
-    target or budget the target is .9 of the error of the best public constant, which a campaign must meet. Several
-    questions are planned one by one, each with its part of the budgets; --out has a folder for each.
+    --campaign reads the settings file of `crowdveil campaign new`: answers, tasks, workers, participation, epsilon or
+    budget, and the expected crowd. It also shows the error that `crowdveil campaign new` would expect. Other options
+    replace these settings in the plan. A survey is planned as by --share. Without a target or budget, the target is 0.9
+    of the error of the best public constant, which a campaign must meet. Several questions are planned one by one, each
+    with its part of the budgets; --out has a folder for each.
 
-    Campaigns are simulated with assumed workers and truths, and inferred as infer does. Each expected error has an
-    interval for real crowds. The commands that carry out the plan are printed.
+    Campaigns are simulated with assumed workers and truths; truths are inferred as infer does. Each expected error has
+    an interval for real crowds. The output ends with the commands that carry out the plan.
+
+    --share plans a survey: how wide the interval of a share is expected to be, by number of people and epsilon, and
+    how many people --half-width needs. Of the other options it takes --workers (people asked), --epsilon, --labels,
+    --participation and --out.
 
     --out writes plan.json and plan.svg, and prior.csv if a long scale was merged.
     """
+    if survey is not None:
+        names = ("alphabet", "workers", "epsilon", "participation", "out")
+        print_share_plan(survey, **{name: getattr(asked, name) for name in names})
+        return
     if asked.settings is None:
         _print_plan(_checked_plan(asked, None))
         return
@@ -209,7 +232,9 @@ def plan(asked: PlanOptions) -> None:
     from crowdveil.campaign.settings.settings_file import read_settings
 
     sources = read_settings(asked.settings, sheet_or_file_text).by_question
-    if len(sources) == 1:
+    if len(sources) == 1 and not stated_options() & TRUTH_OPTIONS and is_survey(sources[0]):
+        print_plan_of_settings(sources[0], workers=asked.workers, epsilon=asked.epsilon, out=asked.out)
+    elif len(sources) == 1:
         _print_plan(_checked_plan(_with_settings(asked, sources[0]), sources[0]))
     else:
         _print_plans([_checked_plan(one, source) for one, source in _options_by_question(asked, sources)])
@@ -222,7 +247,7 @@ class _CheckedPlan:
     asked: PlanOptions
     source: CampaignSettings | None
     expected: Expectation
-    campaign: Campaign
+    campaign: PlannedCampaign
     outputs: Outputs | None
     replaced: list[Path]
 
@@ -234,7 +259,7 @@ def _options_by_question(
     given = stated_options().intersection(FOR_ONE_QUESTION)
     if given:
         raise click.UsageError(
-            f"{flag_of(min(given))} goes with one question, and the settings have {len(sources)}: leave it out."
+            f"{flag_of(min(given))} needs one question, and the settings have {len(sources)}: leave it out."
         )
     budget = tuple(nextafter(one / len(sources), 0.0) for one in asked.budget)
     folders = [None if asked.out is None else asked.out / f"question-{k}" for k in range(1, len(sources) + 1)]
@@ -253,7 +278,7 @@ def _checked_plan(asked: PlanOptions, source: CampaignSettings | None) -> _Check
     merged = campaign.crowd.alphabet != asked.alphabet
     names = (FILE, PICTURE, *([PRIOR] if merged and asked.prior is not None else []))
     outputs = None if asked.out is None else Outputs(folder=asked.out, names=names, kind="plan", remove_stale=True)
-    replaced = [] if outputs is None else outputs.check_and_list_replaced_files(inputs=[asked.prior])
+    replaced = [] if outputs is None else outputs.check_replaced_files(inputs=[asked.prior])
     return _CheckedPlan(
         asked=asked, source=source, expected=expected, campaign=campaign, outputs=outputs, replaced=replaced
     )
@@ -314,14 +339,14 @@ def _print_plans(questions: Sequence[_CheckedPlan]) -> None:
         answered["questions"].append(named)
         answered = answered | {name: [*answered[name], *data[name]] for name in ("files", "replaced")}
     total = sum_rounded_up((one["campaign"]["epsilon_per_worker"], 1) for one in answered["questions"])
-    loss = f"epsilon {format_three_decimals(total)} per worker for all questions together, as the settings are"
+    loss = f"epsilon {format_three_decimals(total)} per worker for all questions together, with these settings"
     written = [("written", path) for path in answered["files"]]
     answered |= {"epsilon_per_worker": total, "commands": commands[0] if all(commands) else []}
     following = [("next", line) for line in answered["commands"]]
     print_result(answered, [("in all", loss), *following, *written, *row_of_replaced_files(answered["replaced"])])
 
 
-def _expected(asked: PlanOptions) -> tuple[Expectation, Campaign]:
+def _expected(asked: PlanOptions) -> tuple[Expectation, PlannedCampaign]:
     """Return what is expected of the answers, and the campaign."""
     from crowdveil.answers.ingest.column_readers import load_prior
     from crowdveil.design.mechanism_from_settings import Expectation
@@ -338,7 +363,7 @@ def _expected(asked: PlanOptions) -> tuple[Expectation, Campaign]:
     )
 
 
-def _make_plan(campaign: Campaign, asked: PlanOptions, bar: Bar | None, *, participation_given: bool) -> Plan:
+def _make_plan(campaign: PlannedCampaign, asked: PlanOptions, bar: Bar | None, *, participation_given: bool) -> Plan:
     """Return the plan; by budgets, both kinds of participation are compared unless one was stated."""
     from crowdveil import planning
     from crowdveil.planning.plan import WORTH_ASKING
@@ -351,7 +376,7 @@ def _make_plan(campaign: Campaign, asked: PlanOptions, bar: Bar | None, *, parti
         )
     usual = WORTH_ASKING * campaign.crowd.constant_error
     target, epsilons = usual if asked.target is None else asked.target, asked.epsilon or planning.EPSILONS
-    return planning.plan(campaign, target=target, epsilons=epsilons, progress=bar)
+    return planning.plan_campaign(campaign, target=target, epsilons=epsilons, progress=bar)
 
 
 def _pilot(answers: Path | None, gold: Path | None, alphabet: Alphabet) -> Pilot | None:
@@ -362,7 +387,7 @@ def _pilot(answers: Path | None, gold: Path | None, alphabet: Alphabet) -> Pilot
 
     if answers is None:
         if gold is not None:
-            raise click.UsageError("--gold goes with --pilot, the answers to these tasks.")
+            raise click.UsageError("--gold requires --pilot, the answers to these tasks.")
         return None
     read = Reports.from_csv(answers, alphabet=alphabet)
     return Pilot.of(read, None if gold is None else read_known_truths(str(gold), "categorical").truths)
@@ -380,9 +405,9 @@ def _check_usage(asked: PlanOptions, *, for_campaign: bool) -> None:
             "--budget chooses epsilon per answer and assignment: leave out --epsilon and --assigned-per-task."
         )
     if asked.delta is not None and not asked.budget:
-        raise click.UsageError("--delta goes with --budget.")
+        raise click.UsageError("--delta requires --budget.")
     if asked.alphabet is None:
-        raise click.UsageError("--labels or --scale is needed: it states the possible answers.")
+        raise click.UsageError("Give the possible answers: --labels or --scale.")
 
 
 ALIGN_LEFT = {"epsilon", "budget", "participation", "tasks", "per answer", "mechanism"}
@@ -410,7 +435,7 @@ def plan_lines(made: Plan, data: dict[str, Any]) -> list[tuple[str, str]]:
     if data["merged_labels"] is not None:
         rows.append(("scale", merged_scale_text(data)))
     rows.append(("error", "share of wrong labels" if data["error_name"] == "error_rate" else "mean absolute error"))
-    rows.append(("constant", f"{made.constant_error:.3g}, the best public one"))
+    rows.append(("constant", f"{made.constant_error:.3g}, the same answer for every task"))
     unprotected = error_with_interval_text(made.unprotected)
     if made.by_budget:
         rows.append(("unprotected", f"{unprotected}, all tasks open to all workers"))
@@ -423,14 +448,14 @@ def plan_lines(made: Plan, data: dict[str, Any]) -> list[tuple[str, str]]:
     ]
 
 
-@settings_error_if_stdout_fails()
+@checked_stdout()
 def print_candidates(made: Plan) -> None:
     """Print a table of the choices, equivalent ones once, and name these and the hidden columns below it."""
     from rich.console import Console
     from rich.table import Table
 
     console = Console(highlight=False)
-    rows = _best_rows_by_budget_and_participation(made) if made.by_budget else _candidate_rows(made)
+    rows = _best_rows(made) if made.by_budget else _candidate_rows(made)
     least = BUDGET_LEAST_WIDTHS if made.by_budget else LEAST_WIDTHS
     hidden = [name for name, width in least.items() if console.width < width]
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 1))
@@ -449,7 +474,7 @@ def print_candidates(made: Plan) -> None:
 
 def _candidate_rows(made: Plan) -> list[dict[str, str]]:
     """Return candidates by column, equivalent ones once; an epsilon stands in its first row."""
-    from crowdveil.planning.plan_sentences import expected_error_text, real_crowd_interval_rounded_outwards
+    from crowdveil.planning.plan_sentences import expected_error_text, real_crowd_interval
 
     rows, shown = list[dict[str, str]](), None
     for one in made.results:
@@ -458,16 +483,16 @@ def _candidate_rows(made: Plan) -> list[dict[str, str]]:
         epsilon, shown = format_bound(one.epsilon) if one.epsilon != shown else "", one.epsilon
         figures = {
             "error": expected_error_text(one.prediction, "<"),
-            "real crowds": real_crowd_interval_rounded_outwards(one.prediction),
+            "real crowds": real_crowd_interval(one.prediction),
         }
         cost = {"per worker": format_bound(one.cost.worker_epsilon, 4), "bytes": f"{one.cost.bytes:,}"}
         rows.append({"epsilon": epsilon, "mechanism": one.name} | figures | cost)
     return rows
 
 
-def _best_rows_by_budget_and_participation(made: Plan) -> list[dict[str, str]]:
+def _best_rows(made: Plan) -> list[dict[str, str]]:
     """Return the best choice for each budget and participation, by column."""
-    from crowdveil.planning.plan_sentences import expected_error_text, real_crowd_interval_rounded_outwards
+    from crowdveil.planning.plan_sentences import expected_error_text, real_crowd_interval
 
     whole = {one.budget: expected_error_text(one.prediction, "<") for one in made.without_assignment}
     return [
@@ -479,7 +504,7 @@ def _best_rows_by_budget_and_participation(made: Plan) -> list[dict[str, str]]:
             "mechanism": one.name,
             "error": expected_error_text(one.prediction, "<"),
             "all tasks": whole[one.budget],
-            "real crowds": real_crowd_interval_rounded_outwards(one.prediction),
+            "real crowds": real_crowd_interval(one.prediction),
         }
         for one in made.results
     ]
@@ -526,16 +551,16 @@ def merged_scale_text(data: dict[str, Any]) -> str:
 
 def expected_by_settings(source: CampaignSettings) -> tuple[dict[str, Any], list[tuple[str, str]]]:
     """Return the expected error of a campaign as its settings are, as JSON data and as lines."""
-    from crowdveil.campaign.planning.alternatives import is_error_well_below_constant
+    from crowdveil.campaign.planning.alternatives import is_worth_asking
     from crowdveil.campaign.planning.chosen_mechanism import mechanism_of_campaign_settings
-    from crowdveil.campaign.planning.expected_error import predict_error_with_and_without_protection
+    from crowdveil.campaign.planning.expected_error import predict_errors
     from crowdveil.planning.plan_sentences import error_with_interval_text
 
     chosen = mechanism_of_campaign_settings(source)
-    mechanism, tasks = chosen.mechanism_at_epsilon_or_budget_share, chosen.most_tasks
-    error = predict_error_with_and_without_protection(chosen.source, mechanism, method=chosen.method)
+    mechanism, tasks = chosen.device_mechanism, chosen.most_tasks
+    error = predict_errors(chosen.source, mechanism, method=chosen.method)
     cell, all_tasks = mechanism.guarantee, mechanism.guarantee.per_worker(tasks)
-    asked = is_error_well_below_constant(error)
+    asked = is_worth_asking(error)
     data = {
         "mechanism": mechanism.name,
         "planned": chosen.planned,

@@ -7,7 +7,7 @@ from crowdveil.channels.alphabet import Alphabet, Scale
 from crowdveil.design.mechanism_from_settings import Expectation
 from crowdveil.files.csv_rows import csv_row
 from crowdveil.mechanisms import Designed, QuantizedResponse
-from crowdveil.planning.campaign import Campaign
+from crowdveil.planning.campaign import PlannedCampaign
 from crowdveil.planning.plan import PlanRow
 from crowdveil.planning.population import NumberCrowd
 
@@ -28,7 +28,7 @@ def next_commands(result: PlanRow, expected: Expectation, prior: str | None) -> 
         result.campaign.estimator_of_simulated_fits.name,
         *([] if prior is None else ["--prior", prior]),
     ]
-    lines = _assign_perturb_and_infer_commands(result.campaign, mechanism, infer)
+    lines = _campaign_commands(result.campaign, mechanism, infer)
     return [shlex.join(["crowdveil", *line]) for line in lines]
 
 
@@ -37,7 +37,7 @@ def campaign_command(settings: Path) -> str:
     return shlex.join(["crowdveil", "campaign", "new", str(settings), "--out", settings.stem + "-asked"])
 
 
-def _assign_perturb_and_infer_commands(campaign: Campaign, mechanism: list[str], infer: list[str]) -> list[list[str]]:
+def _campaign_commands(campaign: PlannedCampaign, mechanism: list[str], infer: list[str]) -> list[list[str]]:
     lists = [*TASK_OPTION, "--workers", "workers.csv"]
     assign, assignment = list[list[str]](), list[str]()
     if campaign.assigned_per_task is not None:
@@ -54,11 +54,11 @@ def _mechanism_options(result: PlanRow, expected: Expectation, prior: str | None
         chosen = ["--cuts", csv_row(mechanism.alphabet.names[cut] for cut in mechanism.cuts)]
     elif isinstance(mechanism, QuantizedResponse | Designed):
         chosen = _expectation_options(result.campaign, expected, prior)
-    return ["--mechanism", mechanism.name, *chosen, *_epsilon_alphabet_and_participation_options(result)]
+    return ["--mechanism", mechanism.name, *chosen, *_privacy_options(result)]
 
 
-def _expectation_options(campaign: Campaign, expected: Expectation, prior: str | None) -> list[str]:
-    options = ["--participation-rate", f"{campaign.answered_share_of_worker_cells:.12g}"]
+def _expectation_options(campaign: PlannedCampaign, expected: Expectation, prior: str | None) -> list[str]:
+    options = ["--participation-rate", f"{campaign.answered_cell_share:.12g}"]
     if prior is not None:
         options += ["--prior", prior]
     if isinstance(campaign.crowd, NumberCrowd):
@@ -68,7 +68,7 @@ def _expectation_options(campaign: Campaign, expected: Expectation, prior: str |
     return options if ability is None else [*options, "--ability", f"{ability:.12g}"]
 
 
-def _epsilon_alphabet_and_participation_options(result: PlanRow) -> list[str]:
+def _privacy_options(result: PlanRow) -> list[str]:
     """Return the options of epsilon, alphabet, and public participation."""
     public = ["--participation", "public"] if result.campaign.participation == "public" else []
     return ["--epsilon", f"{result.epsilon:.12g}", *_alphabet_options(result.campaign.crowd.alphabet), *public]

@@ -13,18 +13,9 @@ from click.core import augment_usage_errors
 
 OTHER = "Options"
 """Heading of the options without one."""
-_HEADING = "crowdveil_heading"
+HEADING = "crowdveil_heading"
+"""Attribute of an option: the heading under which --help-all lists it."""
 _JSON = "crowdveil.json"
-
-
-def set_heading(parameter: click.Parameter, heading: str) -> None:
-    """Set the heading under which --help-all lists an option."""
-    setattr(parameter, _HEADING, heading)
-
-
-def values_of_own_parameters(function: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the given values that are parameters of a function, by name."""
-    return {name: given[name] for name in inspect.signature(function).parameters if name in given}
 
 
 def wants_json() -> bool:
@@ -67,7 +58,8 @@ class Verb(click.Command):
         rest = super().parse_args(ctx, args)
         with augment_usage_errors(ctx):
             for name, value_of in ({} if ctx.resilient_parsing else self.values).items():
-                used = values_of_own_parameters(value_of, ctx.params)
+                own = inspect.signature(value_of).parameters
+                used = {one: ctx.params[one] for one in own if one in ctx.params}
                 ctx.params = {key: value for key, value in ctx.params.items() if key not in used}
                 ctx.params[name] = value_of(**used)
         return rest
@@ -84,8 +76,8 @@ class Verb(click.Command):
     def options_by_heading(self, ctx: click.Context) -> dict[str, list[click.Option]]:
         """Return the options by heading, in order of declaration; options without a heading are last."""
         grouped: dict[str, list[click.Option]] = {}
-        for option in sorted(self._options(ctx), key=lambda option: not hasattr(option, _HEADING)):
-            grouped.setdefault(getattr(option, _HEADING, OTHER), []).append(option)
+        for option in sorted(self._options(ctx), key=lambda option: not hasattr(option, HEADING)):
+            grouped.setdefault(getattr(option, HEADING, OTHER), []).append(option)
         return grouped
 
     def _help_all(self) -> click.Option:

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, Protocol, Unpack
 import pyarrow as pa
 
 from crowdveil.answers.evidence import Evidence
-from crowdveil.answers.frame_answers import ColumnKeywords, read_answers
+from crowdveil.answers.frame_answers import ColumnKeywords, read_frame_answers
 from crowdveil.answers.frames import ArrowRows
 from crowdveil.answers.reports import Reports
 from crowdveil.arguments import require_instance, require_list, require_whole_number
-from crowdveil.channels.alphabet import Scale, first_names_and_count_of_others
+from crowdveil.channels.alphabet import Scale, abbreviate_names
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.guarantee import Participation
 from crowdveil.channels.rounding import format_bound
@@ -30,12 +30,12 @@ from crowdveil.errors import SettingsError
 from crowdveil.estimators.factorization_mean import FactorizationMean
 from crowdveil.estimators.weighted_mean import WeightedMean
 from crowdveil.hints import advising_own_arguments
-from crowdveil.inference.methods import AnyEstimator, Method, estimator_of_method_or_default
+from crowdveil.inference.methods import AnyEstimator, Method, choose_estimator
 from crowdveil.inference.scores.metrics import ErrorName, score
 from crowdveil.mechanisms import MatrixFactorization, Mechanism
 from crowdveil.privacy.accounting import account
 from crowdveil.randomness import seeded
-from crowdveil.simulate import perturb
+from crowdveil.simulate import perturb_reports
 from crowdveil.simulate.perturbation import dense_reports
 
 if TYPE_CHECKING:
@@ -169,7 +169,7 @@ def _simulated_reports(trial: Trial, mechanism: Mechanism) -> Reports:
     answers, source = trial.crowd.answers, seeded(trial.seed)
     if mechanism.sends == "numbers":
         return dense_reports(answers, mechanism, source)
-    return perturb(answers, mechanism, source)
+    return perturb_reports(answers, mechanism, source)
 
 
 def _mean_of_sums(answers: Reports, mechanism: MatrixFactorization, seed: int) -> Estimate:
@@ -290,7 +290,7 @@ class Comparison(ArrowRows):
     def __repr__(self) -> str:
         """Return the number of rows, and the mechanisms."""
         mechanisms = dict.fromkeys(row.mechanism for row in self.rows)
-        return f"<Comparison: {len(self.rows):,} rows; {first_names_and_count_of_others(mechanisms)}>"
+        return f"<Comparison: {len(self.rows):,} rows; {abbreviate_names(mechanisms)}>"
 
     def __str__(self) -> str:
         """Return the facts and one line per row."""
@@ -406,14 +406,14 @@ def _answers_and_gold(crowd: Any, gold: Any, options: ColumnKeywords) -> tuple[R
     if hasattr(crowd, "answers") and hasattr(crowd, "gold"):
         answers, known = crowd.answers, crowd.gold if gold is None else truths
     elif gold is not None:
-        answers = crowd if isinstance(crowd, Reports) else read_answers(crowd, options)
+        answers = crowd if isinstance(crowd, Reports) else read_frame_answers(crowd, options)
         known = {str(task): truth for task, truth in truths.items()}
         if len(known) < len(truths):
             raise SettingsError(
                 "gold names a task once", value=len(truths) - len(known), hint="1 and '1' are one task."
             )
     else:
-        hint = "Give gold= beside a frame; or a simulated Crowd, or a data set (crowdveil.answers.datasets.load)."
+        hint = "Give gold= with a frame; or give a simulated Crowd, or a data set (crowdveil.answers.datasets.load)."
         raise SettingsError("a crowd must have answers and gold", value=type(crowd).__name__, hint=hint)
     if answers.alphabet is None:
         hint = "Read them with alphabet=Scale(low, high, step)."
@@ -461,11 +461,8 @@ def _estimators(methods: Sequence[str | AnyEstimator], answers: Reports) -> tupl
     for one in methods:
         hint = "Such as 'dawid-skene', or DawidSkene()."
         require_instance("a method", one, (str, Estimator), what="a name or an estimator", hint=hint)
-    found = [
-        one if not isinstance(one, str) else estimator_of_method_or_default(Method(name=one), evidence)
-        for one in methods
-    ]
-    found = found or [estimator_of_method_or_default(Method(), evidence)]
+    found = [one if not isinstance(one, str) else choose_estimator(Method(name=one), evidence) for one in methods]
+    found = found or [choose_estimator(Method(), evidence)]
     mean = [] if not isinstance(alphabet, Scale) or MEAN.name in {one.name for one in found} else [MEAN]
     return (*found, *mean)
 

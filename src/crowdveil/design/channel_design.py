@@ -85,7 +85,7 @@ def design_channel(objective: DesignObjective, epsilon: float, *, null_apart: bo
     return replace(best, mechanism=Designed.name)
 
 
-def one_coin_answer_given_truth(labels: int, ability: float) -> NDArray[np.float64]:
+def one_coin_confusion(labels: int, ability: float) -> NDArray[np.float64]:
     """Return P(answer | truth) of the one-coin model, shape (labels, labels): correct with probability `ability`."""
     if labels < 2 or not 0 <= ability <= 1:
         hint = "An ability is the probability of a right answer."
@@ -189,7 +189,7 @@ def _solve_linear_program(objective: DesignObjective, epsilon: float, sets: Sets
     from scipy.optimize import linprog
 
     columns = _staircase_columns(sets, epsilon)
-    gains = objective.objective_term_of_each_column(columns)
+    gains = objective.column_objective_terms(columns)
     gain_scale = float(gains.max())
     if gain_scale <= MIN_GAIN:
         return None
@@ -203,7 +203,7 @@ def _solve_linear_program(objective: DesignObjective, epsilon: float, sets: Sets
 def _reduced_costs(objective: DesignObjective, epsilon: float, program: _Solution, sets: Sets) -> NDArray[np.float64]:
     """Return what a small weight on the column of each set adds to the optimum, relative to `gain_scale`."""
     columns = _staircase_columns(sets, epsilon)
-    return objective.objective_term_of_each_column(columns) / program.gain_scale - program.dual @ columns
+    return objective.column_objective_terms(columns) / program.gain_scale - program.dual @ columns
 
 
 def _improving_sets(
@@ -253,7 +253,7 @@ def _candidate_sets(objective: DesignObjective, blocks: Blocks) -> Sets:
             merged[list(block), number] = True
         candidates += [merged, _sets_at_principal_axis_ends(objective)]
         if objective.alphabet.ordered:
-            intervals = _label_intervals_with_and_without_null(objective)
+            intervals = _label_intervals(objective)
             candidates += [intervals, ~intervals]
     sets = np.unique(np.hstack(candidates), axis=1)
     return sets[:, sets.any(axis=0) & ~sets.all(axis=0)]
@@ -275,7 +275,7 @@ def _sets_at_principal_axis_ends(objective: DesignObjective) -> Sets:
     return np.hstack((lower, ~lower))
 
 
-def _label_intervals_with_and_without_null(objective: DesignObjective) -> Sets:
+def _label_intervals(objective: DesignObjective) -> Sets:
     """Return intervals of ordered labels, each without and with NULL."""
     labels, inputs = objective.alphabet.size, objective.input_count
     reached = np.cumsum(objective.marginal_answer_distribution)

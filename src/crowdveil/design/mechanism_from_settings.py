@@ -13,7 +13,7 @@ from crowdveil.channels.alphabet import Alphabet, Scale
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.guarantee import MAX_EPSILON, Participation
 from crowdveil.channels.rounding import format_bound
-from crowdveil.design.channel_design import design_channel, normal_worker_model, one_coin_answer_given_truth
+from crowdveil.design.channel_design import design_channel, normal_worker_model, one_coin_confusion
 from crowdveil.errors import SettingsError
 from crowdveil.hints import advice
 from crowdveil.mechanisms import MECHANISMS, ChannelMechanism, DesignObjective, Mechanism
@@ -63,10 +63,10 @@ class Expectation:
 
     def _model_of_expected_worker(self, alphabet: Alphabet) -> NDArray[np.float64]:
         if not self.sigmas:
-            return one_coin_answer_given_truth(alphabet.size, USUAL_ABILITY if self.ability is None else self.ability)
+            return one_coin_confusion(alphabet.size, USUAL_ABILITY if self.ability is None else self.ability)
         if self.ability is not None or not isinstance(alphabet, Scale):
             raise SettingsError(
-                "sigmas describe workers on a scale, in place of an ability",
+                "sigmas describe workers on a scale, instead of an ability",
                 value=self.sigmas,
                 hint=advice("Give {ability} for labels.", "Give an ability for labels."),
             )
@@ -139,7 +139,7 @@ def settings_within_budget(
             "a budget per worker is divided among cells by a mechanism with a channel per cell",
             value=settings.name,
             hint="Use randomized-response, quantized-response, designed, one-layer or laplace"
-            f"{advice('; or give {epsilon} in place of {budget}')}.",
+            f"{advice('; or give {epsilon} instead of {budget}')}.",
         )
 
     def build(epsilon: float) -> ChannelMechanism:
@@ -148,7 +148,7 @@ def settings_within_budget(
         return mechanism
 
     if delta is not None:
-        return replace(settings, epsilon=_cell_epsilon_within_budget_at_delta(settings, build, cells, delta))
+        return replace(settings, epsilon=_cell_epsilon_within_budget(settings, build, cells, delta))
     return replace(settings, epsilon=mechanism_within_budget(build, settings.budget, cells, most=MAX_EPSILON).epsilon)
 
 
@@ -171,7 +171,7 @@ def warnings_of_unused_budget(settings: MechanismSettings, worker_epsilon: float
     ]
 
 
-def _cell_epsilon_within_budget_at_delta(
+def _cell_epsilon_within_budget(
     settings: MechanismSettings, build: Callable[[float], ChannelMechanism], cells: int, delta: float
 ) -> float:
     """Return an epsilon per cell whose exact loss at `delta`, over all cells, is within the budget.

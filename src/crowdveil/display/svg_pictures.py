@@ -23,6 +23,8 @@ SAME = " = "
 """Between the names of lines through the same points."""
 TOP, BOTTOM, LEFT, RIGHT = 14, 150, 40, 196
 """Edges of the area of a line chart; names of lines are to its right."""
+APART = 16.0
+"""Least distance of the names of lines."""
 
 
 def shorten(name: str, length: int = TEXT) -> str:
@@ -308,23 +310,21 @@ def _axes_with_end_numbers(across: str, first: float, last: float, most: float) 
     )  # fmt: skip
 
 
-def _label_heights_kept_apart(
-    ends: Sequence[tuple[float, str, str]], least: float = 16.0
-) -> list[tuple[float, str, str]]:
-    """Return heights of names, with text and class, in ascending order and at least this far apart.
+def _label_heights_kept_apart(ends: Sequence[tuple[float, str, str]]) -> list[tuple[float, str, str]]:
+    """Return heights of names, with text and class, in ascending order and at least `APART`.
 
     The heights are nearest to the given ones in least squares: isotonic regression, by pooling adjacent violators.
     """
     ordered = sorted(ends)
     pools: list[tuple[float, int]] = []
     for place, end in enumerate(ordered):
-        total, count = end[0] - least * place, 1
+        total, count = end[0] - APART * place, 1
         while pools and pools[-1][0] * count >= total * pools[-1][1]:
             total, count = total + pools[-1][0], count + pools.pop()[1]
         pools.append((total, count))
-    highest = BOTTOM - least * (len(ordered) - 1)
+    highest = BOTTOM - APART * (len(ordered) - 1)
     means = [min(max(total / count, TOP), highest) for total, count in pools for _ in range(count)]
-    return [(mean + least * place, *end[1:]) for place, (mean, end) in enumerate(zip(means, ordered, strict=True))]
+    return [(mean + APART * place, *end[1:]) for place, (mean, end) in enumerate(zip(means, ordered, strict=True))]
 
 
 def svg(name: str | None, title: str, described: str, height: float, drawn: Sequence[Html]) -> Html:

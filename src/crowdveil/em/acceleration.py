@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.em.kernels.dispatch import use_compiled
-from crowdveil.em.kernels.table_and_report_reductions import CHUNK_NUMBERS
+from crowdveil.em.kernels.reductions import CHUNK_NUMBERS
 from crowdveil.em.model import Coordinates, Model, P
 
 Points = NDArray[np.float64]

@@ -70,7 +70,7 @@ class AnswerFrequencies:
         return float(self.shares[: self.labels].sum())
 
     @cached_property
-    def deviation_of_log_participation_estimate(self) -> float:
+    def log_participation_deviation(self) -> float:
         """Standard deviation of the logarithm of the estimated participation, for the least favourable answers.
 
         By the chi-squared distance of NULL's row from all mixtures of the answers' rows: infinite if NULL is sent as a
@@ -102,7 +102,7 @@ class AnswerFrequencies:
         # Steps are relative to the shares, and sum to 0.
         bordered = np.zeros((inputs + 1, inputs + 1))
         bordered[:-1, :-1] = self.reports * joint @ joint.T
-        bordered[:-1, :-1] += np.diag(pseudo_counts_of_each_input(self.model, self.reports))
+        bordered[:-1, :-1] += np.diag(input_pseudo_counts(self.model, self.reports))
         bordered[:-1, -1] = bordered[-1, :-1] = shares
         slope = np.zeros(inputs + 1)
         slope[: self.labels] = -self.label_shares.max() * self.label_shares
@@ -112,7 +112,7 @@ class AnswerFrequencies:
 
 def frequencies_of_reports(summary: Summary, weight: float = 1.0) -> AnswerFrequencies:
     """Return the answer frequencies of a summary, with `weight` pseudo-counts of each label."""
-    counts = summary.model.report_totals_with_implicit_null(summary.symbol_counts.sum(axis=0))
+    counts = summary.model.full_report_totals(summary.symbol_counts.sum(axis=0))
     perturbed = summary.channel is not None
     return frequencies_of_counts(counts, summary.model, tasks=summary.tasks, perturbed=perturbed, weight=weight)
 
@@ -122,13 +122,13 @@ def frequencies_of_counts(
 ) -> AnswerFrequencies:
     """Return the answer frequencies from report counts in the order of `ObservationModel.full_table`."""
     cells = float(counts.sum())
-    shares = estimate_frequencies(counts, model.full_table, pseudo_counts_of_each_input(model, cells, weight))
+    shares = estimate_frequencies(counts, model.full_table, input_pseudo_counts(model, cells, weight))
     return AnswerFrequencies(
         model, shares, _noise_share_of_label_reports(counts, shares, model) if perturbed else 0.0, cells / tasks, cells
     )
 
 
-def pseudo_counts_of_each_input(model: ObservationModel, cells: float, weight: float = 1.0) -> NDArray[np.float64]:
+def input_pseudo_counts(model: ObservationModel, cells: float, weight: float = 1.0) -> NDArray[np.float64]:
     """Return the pseudo-counts of each input symbol, shape (inputs,): `weight` per label, more for NULL.
 
     Some channels do not identify the share of NULL, such as a Laplace table whose NULL row is the mean of the others.
@@ -240,9 +240,9 @@ def deconvolve(
     return shares
 
 
-def report_counts_by_task_and_symbol(block: GoldBlock) -> NDArray[np.float64]:
+def task_symbol_counts(block: GoldBlock) -> NDArray[np.float64]:
     """Return the number of listed reports of each task by symbol, indexed [task, symbol]."""
-    return block.coded.weight_by_task_and_symbol(np.ones(block.coded.workers))
+    return block.coded.symbol_weights(np.ones(block.coded.workers))
 
 
 def vote_shares_or_prior(
@@ -259,14 +259,14 @@ def vote_shares_or_prior(
         block: its reports.
         summary: with the prior.
         pool: frequencies of answers in all reports.
-        votes: `report_counts_by_task_and_symbol` of the block, if they have been counted.
+        votes: `task_symbol_counts` of the block, if they have been counted.
         ranked: whether the order of labels is that of the votes alone, and not of the answer frequencies, too; tied
             labels then have equal shares. Not for labels that are reported alike.
 
     Returns:
         Indexed [task, label]; rows sum to 1; the exact shares of votes behind the identity channel.
     """
-    votes = report_counts_by_task_and_symbol(block) if votes is None else votes
+    votes = task_symbol_counts(block) if votes is None else votes
     if pool.model.is_identity:
         shares = votes
     else:
@@ -285,7 +285,7 @@ def _expected_answers_by_label(
     """Return the expected answers by label behind votes by symbol and implicit NULL, indexed [task, label]."""
     model = pool.model
     of_task = model.task_group[block.block.first : block.block.stop]
-    counts = np.concatenate((votes, model.implicit_null_counts_per_task(votes, of_task)), axis=1)
+    counts = np.concatenate((votes, model.implicit_null_counts(votes, of_task)), axis=1)
     weight = BASE_RATE_WEIGHT * pool.noise * pool.cells
     base = pool.shares
     if summary.prior is not None:

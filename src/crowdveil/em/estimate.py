@@ -15,7 +15,7 @@ from crowdveil.answers.frames import OriginalColumns, as_pandas, as_polars, as_s
 from crowdveil.answers.identifiers import Identifiers, LazyIdentifiers, identifiers_as_arrow
 from crowdveil.answers.reports import Reports
 from crowdveil.arguments import did_you_mean
-from crowdveil.channels.alphabet import Alphabet, first_names_and_count_of_others
+from crowdveil.channels.alphabet import Alphabet, abbreviate_names
 from crowdveil.display.counts import number_of
 from crowdveil.display.html import Html, notebook_card, table
 from crowdveil.display.svg_pictures import count_bars, interval_chart, share_histogram
@@ -43,8 +43,8 @@ StopReason = Literal["tolerance", "settled", "set", "limit"]
 """Values of `Estimate.stopped`."""
 ENDINGS: dict[StopReason, str] = {
     "tolerance": "converged in {}",
-    "settled": "settled in {}: more would change less than 1 truth in 10,000",
-    "set": "stopped after {}, the number that the method makes",
+    "settled": "settled in {}: more steps would change less than 1 truth in 10,000",
+    "set": "stopped after {}, fixed by the method",
     "limit": "NOT converged in {}: raise max_steps",
 }
 """Sentences on the end of a fit."""
@@ -131,9 +131,32 @@ class Baseline:
             count = number_of(self.tied, "task")
             return f"No truth clearly differs from the constant {self.constant} ({count} tied)."
         truths = "1 truth differs" if self.moved == 1 else f"{self.moved} truths differ"
-        own = "" if self.estimate_error is None else f", the estimate {error_text(self.estimate_error, 3)}"
-        constant = f"Constant {self.constant}: expected error {error_text(self.expected_error, 3)}"
-        return f"{constant}{own}; {truths} from it."
+        own = "" if self.estimate_error is None else f"; this estimate: {self._own_error_text(self.estimate_error)}"
+        constant = self._constant_error_text(self.expected_error)
+        return f"Always answering {self.constant}: expected {constant}{own}. {truths}."
+
+    def _constant_error_text(self, error: float) -> str:
+        return f"{error_percent(error)} wrong"
+
+    def _own_error_text(self, error: float) -> str:
+        return error_percent(error)
+
+
+class NumericBaseline(Baseline):
+    """Best constant number; errors are mean absolute errors."""
+
+    __slots__ = ()
+
+    def _constant_error_text(self, error: float) -> str:
+        return f"mean error {error_text(error, 3)}"
+
+    def _own_error_text(self, error: float) -> str:
+        return error_text(error, 3)
+
+
+def error_percent(share: float) -> str:
+    """Return an error as a percentage with one decimal; a small one is not written as 0 %."""
+    return "< 0.1 %" if share < 0.001 else f"{100 * round(float(share), 3):.1f} %"
 
 
 def error_text(error: float, decimals: int) -> str:
@@ -168,8 +191,8 @@ class Estimate:
         task_parameters: estimates of parameters that each task has of its own, by name, each of shape (tasks,).
         state: learned parameters, for `fit(..., warm_start=)`; None without an EM loop.
         original: names and types of the columns of the frame of answers; None for other sources.
-        decision: label code of each truth, shape (tasks,), where costs decide (`evaluation.decisions`); None for the
-            most probable labels.
+        decision: label code of each truth, shape (tasks,), where costs decide (`inference.scores.decisions`); None
+            for the most probable labels.
         expected_cost: expected cost of each decision, shape (tasks,); None without costs.
         undecided: tasks whose truth stays empty, shape (tasks,); None if there are none.
         gold: tasks whose truth was known and guided the fit, shape (tasks,); None if there are none.
@@ -360,11 +383,6 @@ class Estimate:
         """Return `workers_columns` as an Arrow table; nan becomes null."""
         return _arrow_table(self.workers_columns())
 
-    @property
-    def _convergence(self) -> str:
-        """The number of steps, and why the fit ended, in words."""
-        return ENDINGS[self.stopped].format(number_of(self.steps, "step"))
-
     def __str__(self) -> str:
         """Return the size of the estimate, and its error beside that of the best constant."""
         return "\n".join([f"Estimate by {self.method}", *self._summary_lines()])
@@ -374,7 +392,8 @@ class Estimate:
         return f"<Estimate by {self.method}: {self._summary_lines()[0]}>"
 
     def _summary_lines(self) -> list[str]:
-        size = f"{len(self.tasks):,} tasks, {len(self.worker_names):,} workers, {self._convergence}"
+        ending = ENDINGS[self.stopped].format(number_of(self.steps, "step"))
+        size = f"{len(self.tasks):,} tasks, {len(self.worker_names):,} workers, {ending}"
         known = [] if self.cross_validation is None else [str(self.cross_validation)]
         return [size, str(self.baseline), *known, *(["Read through the channel."] if self.channel_used else [])]
 
@@ -417,7 +436,7 @@ class Estimate:
         values = self._label_values() if rows == "tasks" else None
         whole = self.tasks_frame if rows == "tasks" else self.workers_frame
         table = whole() if values is None else self._tasks_table_with_original_labels(values)
-        return table if self.original is None else self.original.with_original_identifiers_and_names(table)[0]
+        return table if self.original is None else self.original.restore_identifiers(table)[0]
 
     def _label_values(self) -> Any:
         """Return the labels in their original type as an Arrow array; None for numbers, or if there is no such type."""
@@ -496,7 +515,7 @@ class Estimate:
         if confusion is None or self.alphabet is None or confusion.shape[2] != self.alphabet.size:
             raise SettingsError(f"{self.method} estimates no confusion matrices", value=worker)
         if str(worker) not in names:
-            hint = did_you_mean(worker, names) or f"There are {first_names_and_count_of_others(names)}."
+            hint = did_you_mean(worker, names) or f"There are {abbreviate_names(names)}."
             raise SettingsError("there must be such a worker", value=worker, hint=hint)
         return confusion_plot(ax, self.alphabet.names, confusion[names.index(str(worker))].tolist())
 
@@ -537,7 +556,7 @@ def numeric_baseline(
         ratio = np.minimum(distance, LARGE_ERROR * deviation) / deviation
         distance = deviation * np.sqrt(2 / np.pi) * np.exp(-(ratio**2) / 2) + distance * erf(ratio / np.sqrt(2))
         own = float(deviation.mean() * np.sqrt(2 / np.pi))
-    return Baseline(f"{middle:g}", float(distance.mean()) if known.any() else 0.0, own, moved)
+    return NumericBaseline(f"{middle:g}", float(distance.mean()) if known.any() else 0.0, own, moved)
 
 
 def _evenly_chosen_rows(names: Any, *columns: Any) -> tuple[list[str], list[list[float]]]:

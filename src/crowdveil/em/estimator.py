@@ -25,7 +25,7 @@ from crowdveil.em.gold import align_gold
 from crowdveil.em.loop import run_em
 from crowdveil.em.model import FitInput, FitResult, Model, P, Progress, S, Summary
 from crowdveil.em.observation_model import observation_model
-from crowdveil.em.saddle_points import result_after_restarts_from_saddle
+from crowdveil.em.saddle_points import restart_from_saddle
 from crowdveil.em.worker_history import EarlierAnswers, as_history
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.hints import command_advice
@@ -76,7 +76,7 @@ def _require_types(
         raise SettingsError("progress must be True, False or a function", value=progress, hint="True shows it.")
     if not (engine is None or hasattr(engine, "open")):
         raise SettingsError(
-            "engine must be one of crowdveil.em.engines", value=engine, hint="Such as Threads(4) or Dask()."
+            "engine must be an engine of crowdveil.em.engines", value=engine, hint="Such as Threads(4) or Dask()."
         )
     if memory is not None:
         require_whole_number("memory", memory, least=0, example="2_000_000_000 (bytes, 2 GB)")
@@ -196,7 +196,8 @@ class Estimator(KnownArguments, Model[P, S], metaclass=EstimatorType):
                 given: Any = {"engine": engine, "memory": memory, "warm_start": warm_start, "progress": shown}
                 given |= {"prior": prior, "history": history}
                 return self.fit(reports, channel=channel, assignment=assignment, gold=gold, **given)
-        reports = self._as_reports(reports)
+        if not isinstance(reports, Reports):
+            reports = Reports.from_frame(reports, kind=self.capabilities.kind)
         data = validated_input(self, reports, channel, assignment, gold, prior, history)
         model = self.simplify(data.summary)
         if warm_start is not None and warm_start.by_worker:
@@ -206,11 +207,8 @@ class Estimator(KnownArguments, Model[P, S], metaclass=EstimatorType):
             model = model if data.gold.number_of_known_truths else model.model_for_resumed_fit(data.summary, warm_start)
             result = run_em(model, initial, data, progress=progress, engine=engine, memory=memory)
             return replace(to_estimate(result, data), original=reports.original)
-        results = []  # a loop here, so that the stack to the kernel stays flat
-        for initial in model.initializations(data):
-            result = run_em(model, initial, data, progress=progress, engine=engine, memory=memory)
-            results.append(result_after_restarts_from_saddle(result, initial, data))
-        return replace(to_estimate(_fit_with_highest_likelihood(results), data), original=reports.original)
+        result = _likeliest_fit(model, data, progress=progress, engine=engine, memory=memory)
+        return replace(to_estimate(result, data), original=reports.original)
 
     def fit_predict(self, reports: Reports | Any, **inputs: Any) -> Any:
         """Return the columns task and truth, as the kind of frame of the answers (Arrow for `Reports`).
@@ -251,10 +249,6 @@ class Estimator(KnownArguments, Model[P, S], metaclass=EstimatorType):
         own: Any = self
         return replace(own, **settings)
 
-    def _as_reports(self, data: Reports | Any) -> Reports:
-        """Return reports unchanged, and the reports of a frame, as numbers if the method infers numbers."""
-        return data if isinstance(data, Reports) else Reports.from_frame(data, kind=self.capabilities.kind)
-
 
 def fit_without_intervals(
     estimator: Estimator[Any, Any],
@@ -266,15 +260,14 @@ def fit_without_intervals(
 ) -> Estimate:
     """Return the estimate of `Estimator.fit` without credible intervals of workers, which simulations do not need."""
     data = validated_input(estimator, reports, channel, assignment, prior=prior)
-    model, results = estimator.simplify(data.summary), []
-    for initial in model.initializations(data):
-        results.append(result_after_restarts_from_saddle(run_em(model, initial, data, intervals=False), initial, data))
-    return to_estimate(_fit_with_highest_likelihood(results), data)
+    return to_estimate(_likeliest_fit(estimator.simplify(data.summary), data, intervals=False), data)
 
 
-def _fit_with_highest_likelihood(results: list[FitResult[Any, Any]]) -> FitResult[Any, Any]:
-    """Return the fit with the highest likelihood."""
-    return results[0] if len(results) == 1 else max(results, key=lambda result: result.log_likelihoods[-1:])
+def _likeliest_fit(model: Model[P, S], data: FitInput, **running: Any) -> FitResult[P, S]:
+    """Return the fit with the highest likelihood of those from all initial parameters; `running` as in `run_em`."""
+    starts = model.initializations(data)
+    results = [restart_from_saddle(run_em(model, one, data, **running), one, data) for one in starts]
+    return max(results, key=lambda result: result.log_likelihoods[-1:])
 
 
 def to_estimate(result: FitResult[Any, Any], data: FitInput) -> Estimate:
@@ -323,7 +316,7 @@ def _resumed_parameters(model: Model[P, S], initial: P, state: FitState, reports
     """
     try:
         if state.method == model.name:
-            return model.from_state(initial, state.with_rows_of_workers_or_nan(reports.workers))
+            return model.from_state(initial, state.aligned_to_workers(reports.workers))
     except (LookupError, TypeError, ValueError):
         pass
     raise SettingsError(
@@ -359,7 +352,7 @@ def coded_and_summarized(
 ) -> tuple[Reports, Summary]:
     """Return the reports coded by symbol, and their counts; all inputs are checked for consistency."""
     if not len(reports.tasks):
-        raise ReportsError("there is no task", hint="List the tasks, or give at least one report.")
+        raise ReportsError("there must be at least one task", hint="List the tasks, or give at least one report.")
     if estimator.capabilities.kind == "categorical" and reports.alphabet is None:
         raise ReportsError(
             f"{estimator.name} needs labels, these are numbers", hint="Use a numeric method, or give labels."
@@ -410,8 +403,8 @@ def _earlier_answers(
     """Return the earlier answers of the workers; refuse a history that the method cannot use."""
     _require_capability(estimator, "uses_history", "cannot use a worker history", "history", ", or fit without it")
     known = as_history(history)
-    known.require_same_labels_and_quality(estimator.capabilities.kind, summary.alphabet, estimator.name)
-    return known.earlier_answers_by_worker_order(reports.workers)
+    known.require_compatible_history(estimator.capabilities.kind, summary.alphabet, estimator.name)
+    return known.aligned_answers(reports.workers)
 
 
 def _require_label_order_if_needed(estimator: Estimator[Any, Any], alphabet: Alphabet | None) -> None:

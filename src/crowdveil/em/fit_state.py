@@ -38,7 +38,7 @@ class FitState:
     by_worker: Mapping[str, NDArray[np.float64]]
     shared: Mapping[str, NDArray[np.float64]]
 
-    def with_rows_of_workers_or_nan(self, workers: Identifiers) -> Self:
+    def aligned_to_workers(self, workers: Identifiers) -> Self:
         """Return the state with rows in the order of other worker names, nan for workers who are not in it."""
         row = {str(name): place for place, name in enumerate(self.workers.tolist())}
         found = np.array([row.get(str(name), -1) for name in workers.tolist()], dtype=np.int64)

@@ -12,7 +12,7 @@ from crowdveil.answers.frames import is_frame, read_gold_frame
 from crowdveil.answers.identifiers import index_of, no_common_task_error
 from crowdveil.answers.ingest.gold_files import DrawnGold
 from crowdveil.answers.reports import Reports
-from crowdveil.channels.alphabet import MAGNITUDE_HINT, MAGNITUDE_RULE, Alphabet, Scale, is_zero_or_squares_safely
+from crowdveil.channels.alphabet import MAGNITUDE_HINT, MAGNITUDE_RULE, Alphabet, Scale, squares_safely
 from crowdveil.errors import ReportsError, SettingsError, numpy_scalars_to_python
 from crowdveil.hints import command_advice, one_of
 
@@ -20,9 +20,9 @@ SHOWN = 3
 NO_GOLD = -1
 """Label code of tasks without a known truth."""
 RANDOM_GOLD = {
-    True: "They were drawn at random: it estimates the accuracy on the other tasks.",
-    False: "They are no random sample of the tasks: the accuracy on the others may differ.",
-    None: "It estimates the accuracy on the other tasks only if gold was drawn at random.",
+    True: "They were drawn at random, so this estimates the accuracy on the other tasks.",
+    False: "They are not a random sample of the tasks, so the accuracy on the others may differ.",
+    None: "This estimates the accuracy on the other tasks only if gold was drawn at random.",
 }
 """Meaning of a cross-validated accuracy, by `CrossValidation.random`."""
 
@@ -103,7 +103,7 @@ class CrossValidation:
         if not all(type(count) is int and 0 <= count <= found.tasks for count in counts) or found.tasks < 1:
             raise ValueError("a cross-validation counts gold tasks, and those that are right")
         if found.random not in (True, False, None) or type(found.order_reversed) is not bool:
-            raise ValueError("gold is random, is not, or it is unknown; an order is reversed or not")
+            raise ValueError("random must be True, False or None, and order_reversed True or False")
         return found
 
 
@@ -173,7 +173,7 @@ def align_gold(reports: Reports, gold: Mapping[Any, Any] | None, alphabet: Alpha
 def _check_numbers(truths: NDArray[Any], tasks: list[str], alphabet: Alphabet | None) -> None:
     """Refuse numbers beyond the ends of a scale, or too large to compute with; between its points they are accepted."""
     known = ~np.isnan(truths)
-    rules = [(~is_zero_or_squares_safely(truths), MAGNITUDE_RULE, MAGNITUDE_HINT)]
+    rules = [(~squares_safely(truths), MAGNITUDE_RULE, MAGNITUDE_HINT)]
     if isinstance(alphabet, Scale):
         outside = (truths < alphabet.low) | (truths > alphabet.high)
         rule = f"must be on the scale from {alphabet.low:g} to {alphabet.high:g} to guide a fit"

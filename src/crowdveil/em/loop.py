@@ -47,7 +47,6 @@ def run_em(
     with (engine or Threads()).open(task) as executor:
         for number in count(1):
             step = Step(model, number, parameters)
-            # no frame between here and the kernel
             statistics, change = reduce(_sum_statistics_and_largest_change, executor.map(step))
             if (likelihood := model.log_likelihood(statistics)) is not None:
                 log_likelihoods.append(likelihood + model.log_prior(step.precomputed_parameters))

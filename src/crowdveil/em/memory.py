@@ -53,7 +53,7 @@ class MemoryNeeds(NamedTuple):
     extra: MemoryUse
 
     @property
-    def bytes_per_thread_and_block(self) -> int:
+    def bytes_per_thread(self) -> int:
         """Bytes that one thread needs to work on a block."""
         per_report = BYTES_PER_REPORT if self.compiled else NUMPY_BYTES_PER_REPORT
         posterior = BYTES_PER_COLUMN * (self.columns + 1) * self.tasks
@@ -70,12 +70,8 @@ class MemoryNeeds(NamedTuple):
         unmerged = FLOAT_BYTES * self.extra.statistics * min(2 * threads, self.blocks)
         parameters = 2 * BYTES_PER_STATISTIC * self.extra.statistics
         table = (BYTES_PER_WORKER + CONFUSION_COPIES * FLOAT_BYTES * self.labels**2) * self.workers
-        fit = self.extra.shared + threads * self.bytes_per_thread_and_block + unmerged + parameters + table
+        fit = self.extra.shared + threads * self.bytes_per_thread + unmerged + parameters + table
         return self.counts + max(fit, self.extra.preparation)
-
-    def of_fit_alone(self) -> Self:
-        """Return the needs of a process that prepares nothing."""
-        return self._replace(extra=self.extra._replace(preparation=0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +144,7 @@ class PosteriorStore:
         number, found = self._held.get(first, (0, None))
         return found if number == step else None
 
-    def pop_stored_step_of_block(self, first: int, step: int) -> EStep[Any] | None:
+    def pop_block_step(self, first: int, step: int) -> EStep[Any] | None:
         """Return and remove the same, so that it may be overwritten.
 
         If the caller fails afterwards, no partly overwritten posterior is left in the store.

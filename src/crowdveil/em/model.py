@@ -288,7 +288,7 @@ class Model(ABC, Generic[P, S]):
         """Return the parameters with the values that coordinates stand for; the inverse of `coordinates`."""
         return parameters
 
-    def jittered_to_leave_saddle_point(self, parameters: P, direction: float, seed: int) -> P:
+    def jitter_parameters(self, parameters: P, direction: float, seed: int) -> P:
         """Return parameters with a tiny relative change, to leave saddle points; unchanged without a likelihood."""
         return parameters
 

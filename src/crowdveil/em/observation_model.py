@@ -42,6 +42,7 @@ class ObservationModel:
         is_informative: whether a symbol is not NULL, shape (symbols,).
         retention: smallest total variation distance of two rows of the channel of each symbol, then of each implicit
             NULL.
+        channel: index of the channel of each report, in the order of `full_table`.
         choice: implicit NULL or NO_IMPLICIT_NULL, indexed [worker group, task group].
         worker_group, task_group: shapes (workers,) and (tasks,).
     """
@@ -53,6 +54,7 @@ class ObservationModel:
     implicit_null_of: NDArray[np.int64]
     is_informative: NDArray[np.bool_]
     retention: NDArray[np.float64]
+    channel: NDArray[np.int64]
     choice: NDArray[np.int64]
     worker_group: NDArray[np.int64]
     task_group: NDArray[np.int64]
@@ -82,7 +84,7 @@ class ObservationModel:
         """Number of groups of tasks."""
         return self.choice.shape[1]
 
-    def replaced_null_of_each_symbol(self) -> NDArray[np.float64]:
+    def replaced_nulls(self) -> NDArray[np.float64]:
         """Return 1 where a listed symbol replaces an implicit NULL, indexed [symbol, implicit NULL]."""
         return np.equal(self.implicit_null_of[:, None], np.arange(self.implicit_null_count)).astype(float)
 
@@ -92,7 +94,7 @@ class ObservationModel:
             self.choice[self.worker_group, task_group][:, None], np.arange(self.implicit_null_count)
         ).astype(float)
 
-    def implicit_null_cells_per_task(self) -> NDArray[np.float64]:
+    def implicit_null_cells(self) -> NDArray[np.float64]:
         """Return the number of cells per task of each implicit NULL's channel, indexed [task group, implicit NULL]."""
         of_group = np.bincount(self.worker_group, minlength=len(self.choice))
         cells = np.zeros((self.task_groups, self.implicit_null_count))
@@ -102,25 +104,21 @@ class ObservationModel:
                     cells[task_group, implicit_null] += count
         return cells
 
-    def report_totals_with_implicit_null(self, listed: NDArray[np.float64]) -> NDArray[np.float64]:
+    def full_report_totals(self, listed: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return counts of all reports in the order of `full_table`, from those of listed symbols."""
         of_group = np.zeros(self.task_groups)
         for first in range(0, len(self.task_group), CHUNK_TASKS):
             of_group += np.bincount(self.task_group[first : first + CHUNK_TASKS], minlength=self.task_groups)
-        return np.concatenate(
-            (listed, of_group @ self.implicit_null_cells_per_task() - listed @ self.replaced_null_of_each_symbol())
-        )
+        return np.concatenate((listed, of_group @ self.implicit_null_cells() - listed @ self.replaced_nulls()))
 
-    def implicit_null_counts_per_task(
-        self, listed: NDArray[np.float64], task_group: NDArray[np.int64]
-    ) -> NDArray[np.float64]:
+    def implicit_null_counts(self, listed: NDArray[np.float64], task_group: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the number of workers with each implicit NULL, indexed [task, implicit NULL].
 
         Args:
             listed: reports by symbol, indexed [task, symbol].
             task_group: group of each task, shape (tasks,).
         """
-        return self.implicit_null_cells_per_task()[task_group] - listed @ self.replaced_null_of_each_symbol()
+        return self.implicit_null_cells()[task_group] - listed @ self.replaced_nulls()
 
     def implicit_null_posterior_sums(
         self, by_report: NDArray[np.float64], by_truth: NDArray[np.float64]
@@ -133,7 +131,7 @@ class ObservationModel:
         """
         chosen = np.equal(self.choice[:, :, None], np.arange(self.implicit_null_count))
         asked = np.einsum("wgs,gz->wzs", chosen, by_truth)[self.worker_group]
-        return np.maximum(asked - by_report @ self.replaced_null_of_each_symbol(), 0.0)
+        return np.maximum(asked - by_report @ self.replaced_nulls(), 0.0)
 
 
 def observation_model(
@@ -157,7 +155,7 @@ def observation_model(
     model = _observation_model_of(table, symbols, listed, reports)
     if len(table.channels) == 1 and assignment is None:
         return reports, model
-    sent = reports if assignment is None else _with_null_reports_of_assigned_cells(reports, assignment, table)
+    sent = reports if assignment is None else _with_null_reports(reports, assignment, table)
     channel_of = np.array(table.choice)[model.worker_group[sent.worker], model.task_group[sent.task]]
     return _with_symbols_for_values(sent, channel_of, symbols, listed), model
 
@@ -171,11 +169,11 @@ class _Symbols(NamedTuple):
 
 
 def _symbols_of_all_channels(table: ChannelTable) -> _Symbols:
-    parts = [_table_with_null_if_protected(one, table.protects_participation) for one in table.channels]
+    parts = [_table_with_null(one, table.protects_participation) for one in table.channels]
     return _Symbols(
-        channel=np.repeat(np.arange(len(parts)), [len(part.names) for part in parts]),
-        names=np.array([name for part in parts for name in part.names]),
-        table=np.concatenate([part.table for part in parts], axis=1),
+        channel=np.repeat(np.arange(len(parts)), [len(names) for names, _ in parts]),
+        names=np.array([name for names, _ in parts for name in names]),
+        table=np.concatenate([table for _, table in parts], axis=1),
     )
 
 
@@ -195,34 +193,31 @@ def _observation_model_of(
         implicit_null_of=implicit_null_of_channel[symbols.channel[listed]],
         is_informative=symbols.names[listed] != NULL,
         retention=np.concatenate((kept[listed], kept[~listed])),
+        channel=np.concatenate((symbols.channel[listed], symbols.channel[~listed])),
         choice=implicit_null_of_channel[np.array(table.choice)],
         worker_group=worker_group,
         task_group=task_group,
     )
 
 
-class _ChannelSymbols(NamedTuple):
-    """One channel of a table: names of its outputs, and P(output | input)."""
+def _table_with_null(channel: Channel, protected: bool) -> tuple[tuple[str, ...], NDArray[np.float64]]:
+    """Return the outputs of a channel, and P(output | input).
 
-    names: tuple[str, ...]
-    table: NDArray[np.float64]
-
-
-def _table_with_null_if_protected(channel: Channel, protected: bool) -> _ChannelSymbols:
-    """Return a channel's table; in a table that protects participation, a public channel maps NULL to NULL only."""
+    In a table that protects participation, a public channel maps NULL to NULL only.
+    """
     if channel.participation == "protected" or not protected:
-        return _ChannelSymbols(channel.outputs, channel.probabilities)
+        return channel.outputs, channel.probabilities
     labels, reports = channel.probabilities.shape
     table = np.zeros((labels + 1, reports + 1))
     table[:labels, :reports], table[labels, reports] = channel.probabilities, 1.0
-    return _ChannelSymbols((*channel.outputs, NULL), table)
+    return (*channel.outputs, NULL), table
 
 
-def _with_null_reports_of_assigned_cells(reports: Reports, assignment: Assignment, table: ChannelTable) -> Reports:
+def _with_null_reports(reports: Reports, assignment: Assignment, table: ChannelTable) -> Reports:
     """Return all reports of the assigned cells, NULL reports included (the code after the last name)."""
     assert reports.alphabet is not None
     crowd = len(reports.workers)
-    assigned = assignment.cells_in_codes_of_lists(reports.tasks, reports.workers)
+    assigned = assignment.recoded_cells(reports.tasks, reports.workers)
     sent = reports.task.astype(np.int64) * crowd + reports.worker
     outside = ~np.isin(sent, assigned)
     if outside.any():
@@ -263,7 +258,7 @@ def _with_symbols_for_values(
     value = found[channel_of, reports.value]
     wrong = np.flatnonzero(value < 0)
     if wrong.size:
-        are = verb_of(wrong.size, "is no symbol of its", "are no symbols of their")
+        are = verb_of(wrong.size, "is not a symbol of its", "are not symbols of their")
         task, worker = reports.tasks[reports.task[wrong[0]]], reports.workers[reports.worker[wrong[0]]]
         raise ReportsError(
             f"{number_of(wrong.size, 'report')} {are} channel",

@@ -33,7 +33,7 @@ TIE_TOLERANCE = 1e-7
 LOWEST, HIGHEST = ("ability_low", "sigma_low"), ("ability_high", "sigma_high")
 
 
-def jittered_mostly_in_one_number(table: NDArray[np.float64], direction: float, number: int) -> NDArray[np.float64]:
+def jittered_table(table: NDArray[np.float64], direction: float, number: int) -> NDArray[np.float64]:
     """Return positive numbers with a relative change of `RELATIVE_CHANGE` at most.
 
     One number, chosen by `number`, gets the full change; the others get pseudo-random ones, a hundred times smaller.
@@ -43,7 +43,7 @@ def jittered_mostly_in_one_number(table: NDArray[np.float64], direction: float, 
     return np.asarray(table * (1 + direction * RELATIVE_CHANGE * along.reshape(table.shape)))
 
 
-def result_after_restarts_from_saddle(result: FitResult[Any, Any], initial: Any, data: FitInput) -> FitResult[Any, Any]:
+def restart_from_saddle(result: FitResult[Any, Any], initial: Any, data: FitInput) -> FitResult[Any, Any]:
     """Return the result of a fit; if rounding errors decided it, the best optimum or the mean of tied ones.
 
     Args:
@@ -62,18 +62,15 @@ def result_after_restarts_from_saddle(result: FitResult[Any, Any], initial: Any,
     for seed in range(MAX_PAIRS):
         new = 0
         for direction in (1.0, -1.0):
-            restart = run_em(model, model.jittered_to_leave_saddle_point(first, direction, seed), data)
-            if all(_posteriors_differ(restart, other) for other in optima):
+            restart = run_em(model, model.jitter_parameters(first, direction, seed), data)
+            changes = (np.abs(restart.tasks.posterior - one.tasks.posterior).max() for one in optima)
+            if all(change > MIN_DIFFERENCE for change in changes):
                 optima.append(restart)
                 new += 1
         unchanged = 0 if new else unchanged + 1
         if len(optima) == 1 or unchanged == MAX_UNCHANGED_PAIRS:
             break
     return _likeliest_optimum_or_tied_mean(optima)
-
-
-def _posteriors_differ(one: FitResult[Any, Any], other: FitResult[Any, Any]) -> bool:
-    return bool(np.abs(one.tasks.posterior - other.tasks.posterior).max() > MIN_DIFFERENCE)
 
 
 def _likeliest_optimum_or_tied_mean(optima: Sequence[FitResult[Any, Any]]) -> FitResult[Any, Any]:

@@ -170,7 +170,7 @@ class WorkerHistory:
         bounded = np.minimum(number, max_answers)
         return cls(workers=names, answers=bounded, quality=quality, quality_name=name, labels=labels)
 
-    def earlier_answers_by_worker_order(self, workers: Identifiers) -> EarlierAnswers | None:
+    def aligned_answers(self, workers: Identifiers) -> EarlierAnswers | None:
         """Return the earlier answers in the order of other workers; None if there are none."""
         if not self.workers:
             return None
@@ -180,7 +180,7 @@ class WorkerHistory:
         quality = np.where(number > 0, self.quality[found], 0.5)
         return EarlierAnswers(number, quality) if number.any() else None
 
-    def require_same_labels_and_quality(
+    def require_compatible_history(
         self, kind: Literal["categorical", "numeric"], alphabet: Alphabet | None, method: str
     ) -> None:
         """Refuse the history of other labels or of another kind of quality.
@@ -191,7 +191,9 @@ class WorkerHistory:
         needed = "ability" if kind == "categorical" else "sigma"
         if self.quality_name != needed:
             raise SettingsError(
-                f"{method} needs a history of {needed}", value=self.quality_name, hint="Give one of the same kind."
+                f"{method} needs a history of {needed}",
+                value=self.quality_name,
+                hint="Give the workers.csv of a method of the same kind.",
             )
         if self.labels is not None and alphabet is not None and set(self.labels) != set(alphabet.names):
             raise SettingsError(

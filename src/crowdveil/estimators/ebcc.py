@@ -20,19 +20,19 @@ from crowdveil.em.fit_state import FitState, StateField
 from crowdveil.em.gold import one_hot_gold
 from crowdveil.em.kernels.numpy_backend import ScoreTables
 from crowdveil.em.model import EStep, FitInput, GoldBlock, MemoryUse, Summary
-from crowdveil.em.saddle_points import jittered_mostly_in_one_number
+from crowdveil.em.saddle_points import jittered_table
 from crowdveil.errors import SettingsError
 from crowdveil.estimators.confusion.model import (
     M_STEPS,
     CrowdEstimator,
     CrowdStatistics,
-    expected_answers_and_participations,
+    expected_worker_answers,
+    full_report_sums,
     log_participation_prior,
-    sums_over_listed_and_null_reports,
     totals_by_group,
 )
 from crowdveil.estimators.confusion.parameters import CrowdParameters, participation_prior
-from crowdveil.estimators.confusion.variational import dirichlet_divergence, expected_log_of_dirichlet_shares
+from crowdveil.estimators.confusion.variational import dirichlet_divergence, expected_log_dirichlet
 
 MAX_NUMBERS = 25_000_000
 """Largest number of Dirichlet parameters of all workers; a fit with as many was measured to take 1.9 GB."""
@@ -62,7 +62,7 @@ class EbccParameters(CrowdParameters):
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ebcc(CrowdEstimator):
+class Ebcc(CrowdEstimator[EbccParameters]):
     """Variational Bayes from the (deconvolved) votes; the start with the highest lower bound is returned.
 
     The first subtypes of a task are pseudo-random numbers that follow from counts of its reports: tasks, workers and
@@ -133,20 +133,19 @@ class Ebcc(CrowdEstimator):
         initial = self.initialize(data.summary)
         return tuple(replace(initial, start=start) for start in range(self.starts))
 
-    def memory(self, summary: Summary, parameters: CrowdParameters) -> MemoryUse:
+    def memory(self, summary: Summary, parameters: EbccParameters) -> MemoryUse:
         """Return the size of the posterior sums, of the tables, and of a block's posteriors of pairs."""
         pairs = summary.labels * self.subtypes
         tables = 48 * summary.workers * pairs * max(summary.labels, summary.model.full_table.shape[1])
         return MemoryUse(summary.workers * summary.symbols * pairs, tables, per_thread=32 * pairs * summary.tasks)
 
-    def e_step(self, block: GoldBlock, parameters: CrowdParameters) -> EStep[CrowdStatistics]:
+    def e_step(self, block: GoldBlock, parameters: EbccParameters) -> EStep[CrowdStatistics]:
         """Return posteriors of the block's tasks, and the sums of those of pairs by worker and report."""
-        assert isinstance(parameters, EbccParameters)
         model, labels = parameters.pool.model, parameters.pool.labels
         of_task = model.task_group[block.block.first : block.block.stop]
         if parameters.is_initial:
             pairs = self._first_posterior_of_pairs(block, parameters)
-            by_row, likelihood = block.coded.posterior_sums_by_table_row(pairs), np.nan
+            by_row, likelihood = block.coded.table_row_sums(pairs), np.nan
             by_truth = totals_by_group(pairs, of_task, model.task_groups)
         else:
             tables = parameters.score_tables or parameters.compute_score_tables()
@@ -164,9 +163,8 @@ class Ebcc(CrowdEstimator):
         sums = by_row.reshape(-1, model.listed_symbol_count, pairs.shape[1]).transpose(0, 2, 1)
         return EStep(CrowdStatistics(sums, by_truth, likelihood), posterior)
 
-    def m_step(self, statistics: CrowdStatistics, parameters: CrowdParameters) -> EbccParameters:
+    def m_step(self, statistics: CrowdStatistics, parameters: EbccParameters) -> EbccParameters:
         """Return the Dirichlet posteriors from expected answers, and participations."""
-        assert isinstance(parameters, EbccParameters)
         labels = parameters.pool.labels
         by_pair = statistics.by_truth.sum(axis=0).reshape(labels, self.subtypes)
         parameters = replace(
@@ -174,9 +172,9 @@ class Ebcc(CrowdEstimator):
             classes=1 + by_pair.sum(axis=1),
             subtypes=self.concentration / self.subtypes + by_pair,
         )
-        reports = sums_over_listed_and_null_reports(statistics, parameters)
+        reports = full_report_sums(statistics, parameters)
         for _ in range(M_STEPS if parameters.pool.noise else 1):
-            answers, participation = expected_answers_and_participations(reports, parameters)
+            answers, participation = expected_worker_answers(reports, parameters)
             parameters = with_geometric_mean_probabilities(
                 replace(
                     parameters,
@@ -188,9 +186,8 @@ class Ebcc(CrowdEstimator):
             )
         return parameters
 
-    def worker_table(self, statistics: CrowdStatistics, parameters: CrowdParameters) -> WorkerTable:
+    def worker_table(self, statistics: CrowdStatistics, parameters: EbccParameters) -> WorkerTable:
         """Return posterior mean confusion matrices, averaged over subtypes, and abilities under the class prior."""
-        assert isinstance(parameters, EbccParameters)
         labels, many = parameters.subtypes.shape
         shares = parameters.subtypes / parameters.subtypes.sum(axis=1, keepdims=True)
         rows = parameters.tables / parameters.tables.sum(axis=2, keepdims=True)
@@ -204,9 +201,8 @@ class Ebcc(CrowdEstimator):
             participation=parameters.participation if parameters.pool.protected else None,
         )
 
-    def log_prior(self, parameters: CrowdParameters) -> float:
+    def log_prior(self, parameters: EbccParameters) -> float:
         """Return minus the divergences of the posteriors from their priors, and the Beta log-density."""
-        assert isinstance(parameters, EbccParameters)
         learned = parameters.summary.prior is None
         divergence = dirichlet_divergence(parameters.classes, np.ones(1)) if learned else 0.0
         divergence += dirichlet_divergence(parameters.subtypes, np.full(1, self.concentration / self.subtypes))
@@ -215,18 +211,14 @@ class Ebcc(CrowdEstimator):
         )
         return log_participation_prior(parameters) - divergence
 
-    def jittered_to_leave_saddle_point(
-        self, parameters: CrowdParameters, direction: float, seed: int
-    ) -> EbccParameters:
+    def jitter_parameters(self, parameters: EbccParameters, direction: float, seed: int) -> EbccParameters:
         """Return the parameters with slightly changed counts."""
-        assert isinstance(parameters, EbccParameters)
-        tables = jittered_mostly_in_one_number(parameters.tables, direction, seed)
+        tables = jittered_table(parameters.tables, direction, seed)
         return with_geometric_mean_probabilities(replace(parameters, tables=tables, score_tables=None))
 
-    def from_state(self, initial: CrowdParameters, state: FitState) -> EbccParameters:
+    def from_state(self, initial: EbccParameters, state: FitState) -> EbccParameters:
         """Return the parameters of the state; new workers keep the prior."""
         known = CrowdEstimator.from_state(self, initial, state)
-        assert isinstance(known, EbccParameters)
         if known.subtypes.shape != (known.pool.labels, self.subtypes):
             raise ValueError(f"subtypes has the shape {known.subtypes.shape}")
         return with_geometric_mean_probabilities(known)
@@ -240,7 +232,7 @@ class Ebcc(CrowdEstimator):
         summary = parameters.summary
         rng = np.random.default_rng(parameters.start)
         spread = START_DEVIATION * np.sqrt(summary.tasks / max(int(summary.per_worker.sum()), 1))
-        kinds, kind_of = np.unique(order_free_features_per_worker_symbol(summary), axis=0, return_inverse=True)
+        kinds, kind_of = np.unique(worker_symbol_features(summary), axis=0, return_inverse=True)
         scores = rng.normal(0, spread, (len(kinds), self.subtypes))[kind_of.ravel()]
         nobody = np.full(block.block.tasks, -1)
         step = block.coded.confusion_step(ScoreTables(scores, np.zeros((1, self.subtypes))), 0 * nobody, nobody)
@@ -255,7 +247,7 @@ class Ebcc(CrowdEstimator):
         return ScoreTables(tables.report_scores, initial.reshape(-1, initial.shape[2]))
 
 
-def order_free_features_per_worker_symbol(summary: Summary) -> NDArray[np.float64]:
+def worker_symbol_features(summary: Summary) -> NDArray[np.float64]:
     """Return what identifies a worker's report of a symbol without their order, [worker * symbols + symbol, number].
 
     The numbers are this worker's reports of the symbol, those of all workers, and this worker's reports by symbol, in
@@ -270,6 +262,6 @@ def order_free_features_per_worker_symbol(summary: Summary) -> NDArray[np.float6
 def with_geometric_mean_probabilities(parameters: EbccParameters) -> EbccParameters:
     """Return the parameters with exp(E log) of tau and pi in `class_prior`, and of V in `confusion`."""
     prior = parameters.summary.prior
-    classes = expected_log_of_dirichlet_shares(parameters.classes) if prior is None else np.log(prior)
-    pairs = np.exp(classes[:, None] + expected_log_of_dirichlet_shares(parameters.subtypes)).ravel()
-    return replace(parameters, class_prior=pairs, confusion=np.exp(expected_log_of_dirichlet_shares(parameters.tables)))
+    classes = expected_log_dirichlet(parameters.classes) if prior is None else np.log(prior)
+    pairs = np.exp(classes[:, None] + expected_log_dirichlet(parameters.subtypes)).ravel()
+    return replace(parameters, class_prior=pairs, confusion=np.exp(expected_log_dirichlet(parameters.tables)))

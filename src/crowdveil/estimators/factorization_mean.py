@@ -7,49 +7,14 @@ the row space of the profiles and hold no information about single workers.
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from crowdveil.channels.profile_totals import ProfileTotals
 from crowdveil.em.estimate import Estimate, WorkerTable
 from crowdveil.errors import ReportsError, SettingsError
-
-
-class Totals(Protocol):
-    """Noisy sums over workers, from `totals` of the mechanism, in the units of the answers."""
-
-    @property
-    def numerators(self) -> NDArray[np.float64]:
-        """Noisy sums of answer - centre over the tasks of each bucket, shape (dimensions,)."""
-
-    @property
-    def counts(self) -> NDArray[np.float64]:
-        """Noisy numbers of answers of each bucket, shape (dimensions,)."""
-
-    @property
-    def numerator_deviation(self) -> float:
-        """Standard deviation of the noise in each numerator."""
-
-    @property
-    def count_deviation(self) -> float:
-        """Standard deviation of the noise in each count."""
-
-    @property
-    def buckets(self) -> NDArray[np.int64]:
-        """Bucket of each task, shape (tasks,)."""
-
-    @property
-    def low(self) -> float:
-        """Smallest answer; a missing one contributes as much as the centre, (low + high) / 2."""
-
-    @property
-    def high(self) -> float:
-        """Largest answer."""
-
-    @property
-    def workers(self) -> int:
-        """Number of summed reports."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -96,7 +61,9 @@ class FactorizationMean:
         if not 0 <= self.count_threshold < math.inf:
             raise SettingsError("count_threshold must be finite and not negative", value=self.count_threshold)
 
-    def fit(self, totals: Totals, *, tasks: ArrayLike | None = None, workers: ArrayLike | None = None) -> Estimate:
+    def fit(
+        self, totals: ProfileTotals, *, tasks: ArrayLike | None = None, workers: ArrayLike | None = None
+    ) -> Estimate:
         """Return the estimate of every task's truth.
 
         Args:
@@ -125,7 +92,7 @@ class FactorizationMean:
             channel_used=True,
         )
 
-    def _shrunk_means(self, sums: TaskSums, totals: Totals) -> NDArray[np.float64]:
+    def _shrunk_means(self, sums: TaskSums, totals: ProfileTotals) -> NDArray[np.float64]:
         """Return the shrunk means, inside [low, high], shape (tasks,)."""
         deviation = self.truth_deviation or (totals.high - totals.low) / math.sqrt(12)
         informative = sums.counts > self.count_threshold * sums.count_deviation
@@ -134,7 +101,7 @@ class FactorizationMean:
         return np.clip((totals.low + totals.high) / 2 + shift, totals.low, totals.high)
 
 
-def task_sums(totals: Totals) -> TaskSums:
+def task_sums(totals: ProfileTotals) -> TaskSums:
     """Return the sums per task, by minimum-norm least squares: the tasks of a bucket share its sums equally.
 
     Raises:

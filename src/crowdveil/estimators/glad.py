@@ -25,7 +25,7 @@ from crowdveil.em.fit_state import StateField
 from crowdveil.em.gold import one_hot_gold
 from crowdveil.em.kernels.numpy_backend import softmax
 from crowdveil.em.model import EStep, GoldBlock, MemoryUse, Summary
-from crowdveil.em.saddle_points import jittered_mostly_in_one_number
+from crowdveil.em.saddle_points import jittered_table
 
 LOG_BETA = np.linspace(-2.5, 2.5, 11)
 """Grid of log beta; large beta are easy tasks."""
@@ -77,15 +77,11 @@ class Glad(Estimator[GladParameters, GladStatistics]):
     def e_step(self, block: GoldBlock, parameters: GladParameters) -> EStep[GladStatistics]:
         """Return posteriors and expected difficulties of the block's tasks, and the sums for the M-step."""
         alpha, coded, labels = parameters.alpha, block.coded, parameters.summary.labels
-        initial = np.log(parameters.class_prior) + np.log(labels - 1) * coded.weight_by_task_and_symbol(
-            np.ones_like(alpha)
-        )
-        scores = (
-            initial[:, None] + LOG_BETA_PRIOR[:, None] + BETA[:, None] * coded.weight_by_task_and_symbol(alpha)[:, None]
-        )
+        initial = np.log(parameters.class_prior) + np.log(labels - 1) * coded.symbol_weights(np.ones_like(alpha))
+        scores = initial[:, None] + LOG_BETA_PRIOR[:, None] + BETA[:, None] * coded.symbol_weights(alpha)[:, None]
         for grid, beta in enumerate(BETA):
             wrong = -np.logaddexp(0, alpha * beta) - np.log(labels - 1)
-            scores[:, grid] += coded.weight_by_task_and_symbol(wrong).sum(axis=1)[:, None]
+            scores[:, grid] += coded.symbol_weights(wrong).sum(axis=1)[:, None]
         known = np.flatnonzero(block.gold >= 0)
         excluded = np.arange(labels) != block.gold[known, None]
         scores[known] = np.where(excluded[:, None], -np.inf, scores[known])
@@ -118,6 +114,6 @@ class Glad(Estimator[GladParameters, GladStatistics]):
         """Return the size of the statistics, and of a block's joint posteriors over grid and labels."""
         return MemoryUse(2 * summary.workers, per_thread=32 * len(BETA) * summary.labels * summary.tasks)
 
-    def jittered_to_leave_saddle_point(self, parameters: GladParameters, direction: float, seed: int) -> GladParameters:
+    def jitter_parameters(self, parameters: GladParameters, direction: float, seed: int) -> GladParameters:
         """Return the parameters with slightly changed abilities."""
-        return replace(parameters, alpha=jittered_mostly_in_one_number(parameters.alpha, direction, seed))
+        return replace(parameters, alpha=jittered_table(parameters.alpha, direction, seed))

@@ -34,7 +34,7 @@ from crowdveil.em.estimate import NORMAL_QUANTILE, WorkerTable
 from crowdveil.em.fit_state import FitState, StateField
 from crowdveil.em.gold import one_hot_gold
 from crowdveil.em.kernels.numpy_backend import Discount, row_maxima, row_sums, softmax
-from crowdveil.em.kernels.table_and_report_reductions import CHUNK_NUMBERS, floored_log, normalize_confusion
+from crowdveil.em.kernels.reductions import CHUNK_NUMBERS, floored_log, normalize_confusion
 from crowdveil.em.model import EStep, FitInput, FitResult, GoldBlock, MemoryUse, Summary
 from crowdveil.estimators.confusion.compared_starts import start_with_largest_evidence
 from crowdveil.estimators.confusion.independent_workers import (
@@ -53,14 +53,14 @@ from crowdveil.estimators.confusion.model import (
     ConfusionEstimator,
     CrowdEstimator,
     CrowdStatistics,
-    expected_answers_and_participations,
-    sums_over_listed_and_null_reports,
-    with_earlier_answers_of_workers,
+    expected_worker_answers,
+    full_report_sums,
+    with_earlier_answers,
 )
 from crowdveil.estimators.confusion.own_ability import (
     OwnPrior,
     distribution_of_wrong_answers,
-    prior_of_workers_own_abilities,
+    own_ability_prior,
 )
 from crowdveil.estimators.confusion.parameters import TINY, CrowdParameters, report_counts_by_worker
 from crowdveil.estimators.dawid_skene import DawidSkene
@@ -81,10 +81,11 @@ those of answers."""
 PSEUDO_TASKS = 2.0
 """Tasks without information that a posterior is the mean with, beside all tasks with answers: six say little."""
 TRUTH_DOUBT, NOISY_TRUTH_DOUBT = 0.5, 0.25
-"""Standard deviation of an ability from shared mistakes in the truths, relative to their mean doubt, and behind noise.
+"""Standard deviation of an ability that shared mistakes in the truths cause, relative to the mean doubt of the truths;
+the second one is for reports behind a channel.
 
-On the ten sets of `experiments/methods` intervals then hold 97 % of the time, on others that nothing was chosen on 84 %
-(with 0.3 on 93 % and 71 %)."""
+Intervals then hold 97 % of the time on the ten sets of `experiments/methods`, and 84 % on other sets, on which nothing
+was chosen. With 0.3 it was 93 % and 71 %."""
 DECIMALS = 12
 """Decimals of confusion matrices: rounding errors do not decide symmetric data."""
 
@@ -208,24 +209,22 @@ class HierarchicalDawidSkene(ConfusionEstimator):
 
     def m_step(self, statistics: CrowdStatistics, parameters: CrowdParameters) -> CrowdParameters:
         """Return the crowd's prior, confusion matrices, participations and class prior from expected answers."""
-        reports = sums_over_listed_and_null_reports(statistics, parameters)
+        reports = full_report_sums(statistics, parameters)
         # Tasks without answers say nothing: the posterior that they have so far is taken away.
         so_far = 1 / parameters.pool.labels if parameters.is_initial else parameters.class_prior
-        by_truth = np.maximum(
-            statistics.by_truth.sum(axis=0) - number_of_tasks_without_answers(parameters) * so_far, 0.0
-        )
+        by_truth = np.maximum(statistics.by_truth.sum(axis=0) - unanswered_task_count(parameters) * so_far, 0.0)
         for _ in range(M_STEPS if parameters.pool.noise else 1):
-            answers, participation = expected_answers_and_participations(reports, parameters)
+            answers, participation = expected_worker_answers(reports, parameters)
             weights = None if parameters.independence is None else parameters.independence.weights
             prior = self.crowd_prior(total_answers(answers, weights), parameters.pool)
             parameters = replace(parameters, dirichlet_prior=prior)
-            known = with_earlier_answers_of_workers(answers, parameters)
-            own = prior_of_workers_own_abilities(reports, known, participation, parameters.pool, weights)
+            known = with_earlier_answers(answers, parameters)
+            own = own_ability_prior(reports, known, participation, parameters.pool, weights)
             compiled = parameters.summary.uses_compiled_confusion_fit
             if parameters.own_steps:
-                confusion = own.one_ability_confusion_per_worker(known, DECIMALS)
+                confusion = own.one_ability_confusion(known, DECIMALS)
             elif own.pseudo_answers_per_row:
-                confusion = own.confusion_from_answers_and_priors(known, prior, DECIMALS, compiled=compiled)
+                confusion = own.posterior_confusion(known, prior, DECIMALS, compiled=compiled)
             else:
                 confusion = self.estimate_confusions(known, prior, compiled=compiled)
             parameters = replace(
@@ -270,7 +269,7 @@ class HierarchicalDawidSkene(ConfusionEstimator):
 
     def estimate_class_prior(self, by_truth: NDArray[np.float64], parameters: CrowdParameters) -> NDArray[np.float64]:
         """Return the mean posterior with even pseudo-tasks, and `expected_class_shares` in proportion to the noise."""
-        pool, tasks = parameters.pool, parameters.summary.tasks - number_of_tasks_without_answers(parameters)
+        pool, tasks = parameters.pool, parameters.summary.tasks - unanswered_task_count(parameters)
         even = (1 - pool.noise) ** 2 * self.uniform_share * tasks / pool.labels
         independence = parameters.independence
         frequencies = pool.label_shares if independence is None else independence.frequencies
@@ -283,7 +282,7 @@ class HierarchicalDawidSkene(ConfusionEstimator):
 
     def last_e_step_parameters(self, parameters: CrowdParameters) -> CrowdParameters:
         """Return the parameters with the discount of correlated errors, less of it where one ability fits all rows."""
-        own = 0.0 if parameters.own_prior is None else parameters.own_prior.share_of_answers_in_strength
+        own = 0.0 if parameters.own_prior is None else parameters.own_prior.answer_share
         discount = Discount(self.error_correlation * (1 - own), effective_answers_per_report(parameters))
         return replace(parameters, discount=discount, score_tables=None)
 
@@ -294,8 +293,8 @@ class HierarchicalDawidSkene(ConfusionEstimator):
             return step
         votes, pool = expected_votes_by_label(block, parameters), parameters.pool
         weighted = expected_answers_by_label(weighted_reports_by_symbol(block, parameters), pool)
-        posterior = mean_of_posterior_and_vote_shares(
-            posterior_with_unvoted_labels_capped(step.posterior, votes),
+        posterior = blend_with_votes(
+            cap_unvoted_labels(step.posterior, votes),
             weighted,
             self.vote_share * (1 - pool.noise) ** 2,
         )
@@ -323,7 +322,7 @@ class HierarchicalDawidSkene(ConfusionEstimator):
             plain = DawidSkene(smoothing=self.smoothing, anchor_ability=self.anchor_ability)
             return sums.widened_by_truth_doubt(plain.credible_intervals(counted, posterior, result), NOISY_TRUTH_DOUBT)
         deque(counted, maxlen=0)
-        table = sums.worker_table_with_binomial_intervals(result.workers, parameters)
+        table = sums.binomial_worker_table(result.workers, parameters)
         return sums.widened_by_truth_doubt(table, TRUTH_DOUBT)
 
     def worker_table(self, statistics: CrowdStatistics, parameters: CrowdParameters) -> WorkerTable:
@@ -390,7 +389,7 @@ def first_class_prior(parameters: CrowdParameters, frequencies: NDArray[np.float
     return np.asarray((1 - noise) * frequencies + noise * expected_class_shares(frequencies))
 
 
-def number_of_tasks_without_answers(parameters: CrowdParameters) -> int:
+def unanswered_task_count(parameters: CrowdParameters) -> int:
     """Return the number of tasks without answers; 0 behind a channel, where no report may be a report."""
     summary = parameters.summary
     return 0 if parameters.pool.noise else summary.tasks - int(np.count_nonzero(summary.per_task))
@@ -467,7 +466,7 @@ class AnswerSums:
                 self.right[:] += block.coded.agreement_sums(own)
             yield block
 
-    def worker_table_with_binomial_intervals(self, table: WorkerTable, parameters: CrowdParameters) -> WorkerTable:
+    def binomial_worker_table(self, table: WorkerTable, parameters: CrowdParameters) -> WorkerTable:
         """Return abilities with one answer of the crowd's ability each, and their 90 % binomial intervals.
 
         As far as all rows of a worker share one ability, it is that of the fitted confusion matrix instead.
@@ -478,7 +477,7 @@ class AnswerSums:
         crowd = (right.sum() + 1.0) / (answers.sum() + parameters.pool.labels)
         ability = (right + crowd) / (answers + 1.0)
         if (own := parameters.own_prior) is not None:
-            ability += own.share_of_answers_in_strength * (table.quality - ability)
+            ability += own.answer_share * (table.quality - ability)
         half = NORMAL_QUANTILE * np.sqrt(ability * (1 - ability) / (answers + 1.0))
         return replace(table, quality=ability, ability_low=ability - half, ability_high=ability + half)
 
@@ -496,7 +495,7 @@ def weighted_reports_by_symbol(block: GoldBlock, parameters: CrowdParameters) ->
     """Return the listed reports of each task by symbol, with the weights of workers and of copies; [task, symbol]."""
     independence = parameters.independence
     weights = np.ones(block.coded.workers) if independence is None else independence.weights
-    return block.coded.weight_by_task_and_symbol(weights)
+    return block.coded.symbol_weights(weights)
 
 
 def effective_answers_per_report(parameters: CrowdParameters) -> float:
@@ -518,7 +517,7 @@ def effective_answers_per_report(parameters: CrowdParameters) -> float:
 def expected_votes_by_label(block: GoldBlock, parameters: CrowdParameters) -> NDArray[np.float64]:
     """Return the expected answers of listed reports to each task of the block, [task, label]."""
     coded = block.coded if block.coded.weights is None else replace(block.coded, weights=None)
-    return expected_answers_by_label(coded.weight_by_task_and_symbol(np.ones(coded.workers)), parameters.pool)
+    return expected_answers_by_label(coded.symbol_weights(np.ones(coded.workers)), parameters.pool)
 
 
 def expected_answers_by_label(reports: NDArray[np.float64], pool: AnswerFrequencies) -> NDArray[np.float64]:
@@ -532,13 +531,11 @@ def answer_given_symbol(pool: AnswerFrequencies) -> NDArray[np.float64]:
     return np.asarray((joint / np.maximum(joint.sum(axis=0), TINY))[: pool.labels].T)
 
 
-def mean_of_posterior_and_vote_shares(
-    posterior: NDArray[np.float64], votes: NDArray[np.float64], weight: float
-) -> NDArray[np.float64]:
+def blend_with_votes(posterior: NDArray[np.float64], votes: NDArray[np.float64], weight: float) -> NDArray[np.float64]:
     """Return the mean of posteriors and smoothed shares of votes; posteriors of tasks without votes do not change.
 
     Args:
-        posterior, votes: as in `posterior_with_unvoted_labels_capped`.
+        posterior, votes: as in `cap_unvoted_labels`.
         weight: of the shares of votes, in [0, 1].
     """
     total, labels = row_sums(votes)[:, None], votes.shape[1]
@@ -546,9 +543,7 @@ def mean_of_posterior_and_vote_shares(
     return np.where(total > 0, (1 - weight) * posterior + weight * shares, posterior)
 
 
-def posterior_with_unvoted_labels_capped(
-    posterior: NDArray[np.float64], votes: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def cap_unvoted_labels(posterior: NDArray[np.float64], votes: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the posterior in which a label without a vote is at most half as probable as the best label with one.
 
     Args:

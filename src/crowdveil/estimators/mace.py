@@ -19,17 +19,17 @@ from crowdveil.em.deconvolution import frequencies_of_reports
 from crowdveil.em.estimate import WorkerTable
 from crowdveil.em.fit_state import FitState, StateField
 from crowdveil.em.model import Summary
-from crowdveil.em.saddle_points import jittered_mostly_in_one_number
+from crowdveil.em.saddle_points import jittered_table
 from crowdveil.estimators.confusion.model import (
     M_STEPS,
     CrowdEstimator,
     CrowdStatistics,
-    expected_answers_and_participations,
+    expected_worker_answers,
+    full_report_sums,
     log_participation_prior,
-    sums_over_listed_and_null_reports,
 )
 from crowdveil.estimators.confusion.parameters import CrowdParameters, participation_prior
-from crowdveil.estimators.confusion.variational import dirichlet_divergence, expected_log_of_dirichlet_shares
+from crowdveil.estimators.confusion.variational import dirichlet_divergence, expected_log_dirichlet
 
 SMALLEST = 1e-300
 
@@ -49,7 +49,7 @@ class MaceParameters(CrowdParameters):
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mace(CrowdEstimator):
+class Mace(CrowdEstimator[MaceParameters]):
     """Variational EM from the (deconvolved) majority vote; deterministic, so restarts are not needed.
 
     The ability of a worker is E[theta] + E[1 - theta] / K: P(right answer) of a worker who spams evenly.
@@ -93,12 +93,11 @@ class Mace(CrowdEstimator):
             )
         )
 
-    def m_step(self, statistics: CrowdStatistics, parameters: CrowdParameters) -> MaceParameters:
+    def m_step(self, statistics: CrowdStatistics, parameters: MaceParameters) -> MaceParameters:
         """Return the posteriors of theta and xi from expected answers, and participations."""
-        assert isinstance(parameters, MaceParameters)
-        reports = sums_over_listed_and_null_reports(statistics, parameters)
+        reports = full_report_sums(statistics, parameters)
         for _ in range(M_STEPS if parameters.pool.noise else 1):
-            answers, participation = expected_answers_and_participations(reports, parameters)
+            answers, participation = expected_worker_answers(reports, parameters)
             right = np.einsum("wxx->wx", answers)
             known = right * probability_known_given_right(parameters)
             spam = answers.sum(axis=1) - known
@@ -116,9 +115,8 @@ class Mace(CrowdEstimator):
             )
         return parameters
 
-    def worker_table(self, statistics: CrowdStatistics, parameters: CrowdParameters) -> WorkerTable:
+    def worker_table(self, statistics: CrowdStatistics, parameters: MaceParameters) -> WorkerTable:
         """Return abilities and posterior mean confusion matrices."""
-        assert isinstance(parameters, MaceParameters)
         labels = parameters.pool.labels
         knows = parameters.knowing[:, 1] / parameters.knowing.sum(axis=1)
         strategy = parameters.strategy / parameters.strategy.sum(axis=1, keepdims=True)
@@ -130,26 +128,21 @@ class Mace(CrowdEstimator):
             participation=parameters.participation if parameters.pool.protected else None,
         )
 
-    def log_prior(self, parameters: CrowdParameters) -> float:
+    def log_prior(self, parameters: MaceParameters) -> float:
         """Return minus the divergence of the posteriors of theta and xi from their priors, and the Beta log-density."""
-        assert isinstance(parameters, MaceParameters)
         prior = np.full(parameters.strategy.shape[1], self.strategy)
         divergence = dirichlet_divergence(parameters.knowing, np.array(self.competence))
         divergence += dirichlet_divergence(parameters.strategy, prior)
         return log_participation_prior(parameters) - divergence
 
-    def jittered_to_leave_saddle_point(
-        self, parameters: CrowdParameters, direction: float, seed: int
-    ) -> MaceParameters:
+    def jitter_parameters(self, parameters: MaceParameters, direction: float, seed: int) -> MaceParameters:
         """Return the parameters with slightly changed counts."""
-        assert isinstance(parameters, MaceParameters)
-        knowing = jittered_mostly_in_one_number(parameters.knowing, direction, seed)
+        knowing = jittered_table(parameters.knowing, direction, seed)
         return replace(with_geometric_mean_confusion(replace(parameters, knowing=knowing)), score_tables=None)
 
-    def from_state(self, initial: CrowdParameters, state: FitState) -> MaceParameters:
+    def from_state(self, initial: MaceParameters, state: FitState) -> MaceParameters:
         """Return the parameters of the state; new workers keep the prior."""
         known = CrowdEstimator.from_state(self, initial, state)
-        assert isinstance(known, MaceParameters)
         return with_geometric_mean_confusion(known)
 
 
@@ -162,8 +155,8 @@ def with_geometric_mean_confusion(parameters: MaceParameters) -> MaceParameters:
 
 def geometric_mean_parameters(parameters: MaceParameters) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return theta~, shape (workers,), and (1 - theta)~ xi~, indexed [worker, label]."""
-    spam, knowing = expected_log_of_dirichlet_shares(parameters.knowing).T
-    return np.exp(knowing), np.exp(spam[:, None] + expected_log_of_dirichlet_shares(parameters.strategy))
+    spam, knowing = expected_log_dirichlet(parameters.knowing).T
+    return np.exp(knowing), np.exp(spam[:, None] + expected_log_dirichlet(parameters.strategy))
 
 
 def probability_known_given_right(parameters: MaceParameters) -> NDArray[np.float64]:

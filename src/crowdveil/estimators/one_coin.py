@@ -18,15 +18,15 @@ from crowdveil.em.estimate import WorkerTable
 from crowdveil.em.estimator import Estimator
 from crowdveil.em.fit_state import FitState, StateField
 from crowdveil.em.gold import one_hot_gold
-from crowdveil.em.kernels.table_and_report_reductions import map_row_chunks
+from crowdveil.em.kernels.reductions import map_row_chunks
 from crowdveil.em.model import Coordinates, EStep, FitResult, GoldBlock, Summary
-from crowdveil.em.saddle_points import jittered_mostly_in_one_number
+from crowdveil.em.saddle_points import jittered_table
 from crowdveil.estimators.confusion.credible_intervals import (
     AbilityTangent,
     CompleteDataSummary,
     confusion_intervals,
+    plain_ability_information,
     with_intervals,
-    worker_ability_information_of_plain_answers,
 )
 from crowdveil.estimators.confusion.model import (
     ConfusionEstimator,
@@ -37,9 +37,9 @@ from crowdveil.estimators.confusion.model import (
 from crowdveil.estimators.confusion.parameters import (
     TINY,
     CrowdParameters,
-    candidate_mean_abilities_with_expected,
-    log_density_of_mean_and_worker_abilities,
-    most_likely_crowd_ability_index,
+    ability_log_density,
+    candidate_mean_abilities,
+    most_likely_index,
 )
 
 
@@ -51,27 +51,20 @@ class CoinParameters:
         summary, pool: counts of the reports, and the answer frequencies estimated from them.
         class_prior: P(truth), shape (labels,).
         ability: P(answer right), shape (workers,); None before the first step, whose posterior is the share of votes.
-        votes: cached log-likelihoods of votes.
+        votes: cached `vote_log_likelihoods`.
     """
 
     summary: Summary
     pool: AnswerFrequencies
     class_prior: NDArray[np.float64]
     ability: NDArray[np.float64] | None
-    votes: "VoteLogLikelihoods | None" = None
+    votes: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
 
     @property
-    def probability_of_each_wrong_label(self) -> NDArray[np.float64]:
+    def wrong_label_probability(self) -> NDArray[np.float64]:
         """P(a given wrong answer), shape (workers,)."""
         assert self.ability is not None
         return np.maximum((1 - self.ability) / (self.summary.labels - 1), TINY)
-
-
-class VoteLogLikelihoods(NamedTuple):
-    """log P(a given wrong answer), and the log-likelihood ratio of a right answer to it; shapes (workers,)."""
-
-    wrong: NDArray[np.float64]
-    weight: NDArray[np.float64]
 
 
 class CoinStatistics(NamedTuple):
@@ -114,12 +107,10 @@ class CoinModel(Estimator[CoinParameters, CoinStatistics]):
         """Return the parameters with abilities of these log-odds."""
         return replace(parameters, ability=np.maximum(expit(coordinates[0]), TINY))
 
-    def jittered_to_leave_saddle_point(self, parameters: CoinParameters, direction: float, seed: int) -> CoinParameters:
+    def jitter_parameters(self, parameters: CoinParameters, direction: float, seed: int) -> CoinParameters:
         """Return the parameters with slightly changed abilities."""
         assert parameters.ability is not None
-        return replace(
-            parameters, ability=jittered_mostly_in_one_number(parameters.ability, direction, seed), votes=None
-        )
+        return replace(parameters, ability=jittered_table(parameters.ability, direction, seed), votes=None)
 
     def precompute(self, parameters: CoinParameters) -> CoinParameters:
         """Return the parameters with their votes."""
@@ -152,7 +143,7 @@ class CoinModel(Estimator[CoinParameters, CoinStatistics]):
             prior_mean = self.anchor_ability * np.eye(labels) + (1 - self.anchor_ability) * parameters.pool.label_shares
             ability = np.full(workers, float(np.diag(prior_mean) @ parameters.class_prior))
             return WorkerTable(ability, "ability", confusion=np.repeat(prior_mean[None], workers, axis=0))
-        table = np.repeat(parameters.probability_of_each_wrong_label, labels**2).reshape(-1, labels, labels)
+        table = np.repeat(parameters.wrong_label_probability, labels**2).reshape(-1, labels, labels)
         table[:, np.arange(labels), np.arange(labels)] = parameters.ability[:, None]
         return WorkerTable(parameters.ability, "ability", confusion=table)
 
@@ -169,9 +160,7 @@ class CoinModel(Estimator[CoinParameters, CoinStatistics]):
         pseudo = labels * self.smoothing + labels * self.shrinkage * mean_ability
         share = (right + pseudo) / (number + labels**2 * self.smoothing + labels * self.shrinkage)
         every = np.repeat(share[:, None], labels, axis=1)
-        data = worker_ability_information_of_plain_answers(
-            AbilityTangent(every, np.ones_like(every), None), summary, blocks, posterior
-        )
+        data = plain_ability_information(AbilityTangent(every, np.ones_like(every), None), summary, blocks, posterior)
         complete = right / share**2 + (number - right) / (1 - share) ** 2
         answers_per_information = np.divide(number, complete, out=np.zeros(len(data)), where=complete > 0)
         return with_intervals(
@@ -195,9 +184,7 @@ class CoinModel(Estimator[CoinParameters, CoinStatistics]):
         if parameters.ability is None:
             return 0.0
         labels = parameters.summary.labels
-        cells = labels * np.log(parameters.ability) + labels * (labels - 1) * np.log(
-            parameters.probability_of_each_wrong_label
-        )
+        cells = labels * np.log(parameters.ability) + labels * (labels - 1) * np.log(parameters.wrong_label_probability)
         earlier, rest = parameters.summary.history, np.maximum(1 - parameters.ability, TINY)
         if earlier is None:
             return self.smoothing * float(cells.sum())
@@ -205,11 +192,14 @@ class CoinModel(Estimator[CoinParameters, CoinStatistics]):
         return self.smoothing * float(cells.sum()) + float(known)
 
 
-def vote_log_likelihoods(parameters: CoinParameters) -> VoteLogLikelihoods:
-    """Return the log-likelihoods of a report of each worker; abilities must not be None."""
+def vote_log_likelihoods(parameters: CoinParameters) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return log P(a given wrong answer), and the log-likelihood ratio of a right answer to it; shapes (workers,).
+
+    Abilities must not be None.
+    """
     assert parameters.ability is not None
-    wrong = np.log(parameters.probability_of_each_wrong_label)
-    return VoteLogLikelihoods(wrong, np.log(parameters.ability) - wrong)
+    wrong = np.log(parameters.wrong_label_probability)
+    return wrong, np.log(parameters.ability) - wrong
 
 
 @final
@@ -264,17 +254,15 @@ class OneCoin(ConfusionEstimator):
     def updated_dirichlet_prior(self, parameters: CrowdParameters) -> NDArray[np.float64]:
         """Return the Dirichlet prior with the most likely mean ability, given the workers' abilities."""
         dirichlet_priors = self._candidate_priors(parameters.pool)
-        right, wrong = right_and_wrong_pseudo_counts(dirichlet_priors)
-        best = most_likely_crowd_ability_index(
+        right, wrong = coin_pseudo_counts(dirichlet_priors)
+        best = most_likely_index(
             self.anchor_ability, abilities_with_reports(parameters), right[:, None], wrong[:, None]
         )
         return np.asarray(dirichlet_priors[best])
 
     def _candidate_priors(self, pool: AnswerFrequencies) -> NDArray[np.float64]:
         """Return the Dirichlet priors of all candidate mean abilities, [candidate, truth, label]."""
-        return np.array(
-            [self.dirichlet_prior(pool, mean) for mean in candidate_mean_abilities_with_expected(self.anchor_ability)]
-        )
+        return np.array([self.dirichlet_prior(pool, mean) for mean in candidate_mean_abilities(self.anchor_ability)])
 
     def log_confusion_prior(self, parameters: CrowdParameters) -> float:
         """Return the Beta log-densities of abilities, and behind a channel that of their mean."""
@@ -282,12 +270,10 @@ class OneCoin(ConfusionEstimator):
             return log_dirichlet_density(parameters)
         away = np.abs(self._candidate_priors(parameters.pool) - parameters.dirichlet_prior)
         current = int(away.sum(axis=(1, 2)).argmin())
-        mean_ability = candidate_mean_abilities_with_expected(self.anchor_ability)[current]
-        right, wrong = right_and_wrong_pseudo_counts(parameters.dirichlet_prior)
+        mean_ability = candidate_mean_abilities(self.anchor_ability)[current]
+        right, wrong = coin_pseudo_counts(parameters.dirichlet_prior)
         return float(
-            log_density_of_mean_and_worker_abilities(
-                mean_ability, self.anchor_ability, abilities_with_reports(parameters), right, wrong
-            )
+            ability_log_density(mean_ability, self.anchor_ability, abilities_with_reports(parameters), right, wrong)
         )
 
     def credible_intervals(
@@ -315,7 +301,7 @@ def one_ability_confusion_matrices(
     return np.asarray(rest[:, None, None] + (ability - rest)[:, None, None] * np.eye(labels))
 
 
-def right_and_wrong_pseudo_counts(
+def coin_pseudo_counts(
     dirichlet_prior: NDArray[np.float64],
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the right and the wrong pseudo-counts of a Dirichlet prior [..., truth, label]."""

@@ -20,11 +20,11 @@ from crowdveil.estimators.confusion.credible_intervals import confusion_interval
 from crowdveil.estimators.confusion.model import (
     CrowdEstimator,
     CrowdStatistics,
-    class_prior_damped_to_answer_shares,
-    log_density_of_damped_class_prior,
+    class_prior_log_density,
+    damped_class_prior,
+    full_report_sums,
     log_participation_prior,
-    participation_posterior_mean_per_worker,
-    sums_over_listed_and_null_reports,
+    participation_posterior_mean,
 )
 from crowdveil.estimators.confusion.parameters import TINY, CrowdParameters, Mixture, participation_prior
 from crowdveil.estimators.one_coin import OneCoin
@@ -97,7 +97,7 @@ MAX_CONCENTRATION = 16.0
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OrdinalDawidSkene(CrowdEstimator):
+class OrdinalDawidSkene(CrowdEstimator[CrowdParameters]):
     """Dawid-Skene for ordered labels; confusion matrices are mixtures of worker types with learned shares.
 
     `log_likelihoods` is the mean-field lower bound of the log-likelihood, priors included; it never falls.
@@ -199,7 +199,7 @@ class OrdinalDawidSkene(CrowdEstimator):
     def m_step(self, statistics: CrowdStatistics, parameters: CrowdParameters) -> CrowdParameters:
         """Return new responsibilities, mixture shares, participations and class prior."""
         assert parameters.mixture is not None
-        reports = sums_over_listed_and_null_reports(statistics, parameters)
+        reports = full_report_sums(statistics, parameters)
         scores = log_likelihood_by_type(reports, parameters, parameters.mixture) + np.log(parameters.mixture.shares)
         scores += log_likelihood_of_history(parameters, parameters.mixture)
         own = np.exp(scores - scores.max(axis=1, keepdims=True))
@@ -209,10 +209,10 @@ class OrdinalDawidSkene(CrowdEstimator):
         participation = parameters.participation
         if parameters.pool.protected:
             answered = expected_non_null_reports(reports, parameters, mixture)
-            participation = participation_posterior_mean_per_worker(answered, reports.sum(axis=(1, 2)), parameters)
+            participation = participation_posterior_mean(answered, reports.sum(axis=(1, 2)), parameters)
         prior = parameters.class_prior
         if parameters.summary.prior is None and not parameters.prior_hold_steps:
-            prior = class_prior_damped_to_answer_shares(statistics.by_truth.sum(axis=0), self.damping, parameters)
+            prior = damped_class_prior(statistics.by_truth.sum(axis=0), self.damping, parameters)
         return replace(
             parameters,
             mixture=mixture,
@@ -251,12 +251,9 @@ class OrdinalDawidSkene(CrowdEstimator):
         mixture = parameters.mixture
         assert mixture is not None
         mixture_terms = (
-            self.shrinkage * float(mixture.expected @ np.log(mixture.shares))
-            - mixture.responsibility_divergence_from_shares()
+            self.shrinkage * float(mixture.expected @ np.log(mixture.shares)) - mixture.responsibility_divergence()
         )
-        learned = (
-            0.0 if parameters.summary.prior is not None else log_density_of_damped_class_prior(self.damping, parameters)
-        )
+        learned = 0.0 if parameters.summary.prior is not None else class_prior_log_density(self.damping, parameters)
         known = float(np.sum(mixture.responsibility * log_likelihood_of_history(parameters, mixture)))
         return mixture_terms + log_participation_prior(parameters) + learned + known
 

@@ -76,7 +76,7 @@ class WeightedMean(Estimator[MeanParameters, MeanStatistics]):
 
     def e_step(self, block: GoldBlock, parameters: MeanParameters) -> EStep[MeanStatistics]:
         """Return the truths of equation (1), shape (tasks,), and the squares that equation (2) averages."""
-        step = block.coded.weighted_means_and_residual_sums(parameters.quality, ROUNDING, block.gold, block.before)
+        step = block.coded.reduce_weighted_means(parameters.quality, ROUNDING, block.gold, block.before)
         return EStep(MeanStatistics(step.squares), step.truth, change=step.change)
 
     def m_step(self, statistics: MeanStatistics, parameters: MeanParameters) -> MeanParameters:

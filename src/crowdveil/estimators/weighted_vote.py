@@ -64,7 +64,7 @@ class WeightedVote(Estimator[VoteParameters, VoteStatistics]):
     def m_step(self, statistics: VoteStatistics, parameters: VoteParameters) -> VoteParameters:
         """Return the weights of equation (3)."""
         summary = parameters.summary
-        share = share_of_right_reports_per_worker(statistics.agreement, summary.per_worker, summary.labels)
+        share = right_report_shares(statistics.agreement, summary.per_worker, summary.labels)
         clamped = np.clip(share, 2 * self.clamp / summary.labels, 1 - self.clamp)
         return VoteParameters(summary, log_odds_weight(clamped, summary.labels))
 
@@ -73,9 +73,7 @@ class WeightedVote(Estimator[VoteParameters, VoteStatistics]):
         return WorkerTable(self.m_step(statistics, parameters).weight, "weight")
 
 
-def share_of_right_reports_per_worker(
-    sums: NDArray[np.float64], reports: NDArray[np.int64], labels: int
-) -> NDArray[np.float64]:
+def right_report_shares(sums: NDArray[np.float64], reports: NDArray[np.int64], labels: int) -> NDArray[np.float64]:
     """Return the share of right reports of each worker, in [0, 1]; 1 / labels for a worker without reports.
 
     Args:

@@ -21,7 +21,7 @@ from crowdveil.hints import advice, command_advice
 
 Writer = Callable[[BinaryIO], None]
 RENAME = "Choose another name."
-ELSEWHERE = "Give the output another place, or move that file away."
+ELSEWHERE = "Write the output elsewhere, or move that file away."
 PRIVATE_FILE, PRIVATE_FOLDER, USUAL_FOLDER = 0o600, 0o700, 0o777
 """Permission bits of private files, private folders and other folders (before the umask)."""
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
@@ -64,7 +64,7 @@ class Outputs:
         """Paths of the files to write."""
         return [self.folder / name for name in self.names]
 
-    def check_and_list_replaced_files(self, *, inputs: Iterable[str | PathLike[str] | None] = ()) -> list[Path]:
+    def check_replaced_files(self, *, inputs: Iterable[str | PathLike[str] | None] = ()) -> list[Path]:
         """Return the existing files that a commit would replace or remove; none of them is changed.
 
         Args:
@@ -78,7 +78,7 @@ class Outputs:
         with folder_errors(self.folder):
             refuse_unwritable(self.folder)
             if self.private:
-                _refuse_linked_or_accessible_folder(self.folder)
+                _refuse_unsafe_folder(self.folder)
             record = read_record(self.folder)
             existing = [path for path in self._paths_to_write_or_remove(record) if os.path.lexists(path)]
             _refuse_folders(existing)
@@ -109,7 +109,7 @@ class Outputs:
         """Refuse to replace a file that is not an unchanged output of this kind."""
         if self.recognize is not None:
             if not self.recognize(path):
-                raise _refusal(f"only a {self.kind} is replaced by a {self.kind}", path)
+                raise _refusal(f"a {self.kind} may only replace a {self.kind}", path)
             return
         entries = [entry for entry in record if self.folder / entry.name == path]
         if path.is_symlink() or not entries:
@@ -120,7 +120,7 @@ class Outputs:
                 value_in_rule=True,
             )
         if self.kind not in {entry.kind for entry in entries}:
-            raise _refusal(f"only an output of the kind {self.kind} is replaced, not {entries[0].kind}", path)
+            raise _refusal(f"only an output of the kind {self.kind} may be replaced, not {entries[0].kind}", path)
         if not any(entry.is_file_unchanged(path) for entry in entries):
             raise _refusal("a file that was changed after it was written is not replaced", path)
 
@@ -135,7 +135,7 @@ def write_atomically(
     """Write one file atomically; `contents` are bytes, text, or a function that writes to a stream.
 
     Raises:
-        SettingsError: as `Outputs.check_and_list_replaced_files`.
+        SettingsError: as `Outputs.check_replaced_files`.
     """
     outputs = Outputs(folder=Path(path).parent, names=(Path(path).name,), kind=kind, recognize=recognize)
     write_outputs(outputs, {Path(path).name: contents})
@@ -145,7 +145,7 @@ def write_files(directory: str | PathLike[str], files: Mapping[str, bytes | str 
     """Write several files into a folder: all are staged before the first is renamed.
 
     Raises:
-        SettingsError: as `Outputs.check_and_list_replaced_files`.
+        SettingsError: as `Outputs.check_replaced_files`.
     """
     write_outputs(Outputs(folder=Path(directory), names=tuple(files), kind=kind), files)
 
@@ -154,7 +154,7 @@ def write_outputs(outputs: Outputs, files: Mapping[str, bytes | str | Writer]) -
     """Write the files of `outputs` from their contents by name.
 
     Raises:
-        SettingsError: as `Outputs.check_and_list_replaced_files`.
+        SettingsError: as `Outputs.check_replaced_files`.
     """
     with staged_outputs(outputs) as temporary:
         for name in outputs.names:
@@ -167,16 +167,16 @@ def staged_outputs(outputs: Outputs) -> Iterator[Path]:
     """Yield a staging folder; at the end, commit its files in the order of `outputs.names`.
 
     Raises:
-        SettingsError: as `Outputs.check_and_list_replaced_files`, which runs before staging and before the commit.
+        SettingsError: as `Outputs.check_replaced_files`, which runs before staging and before the commit.
     """
     folder = outputs.folder
-    outputs.check_and_list_replaced_files()
+    outputs.check_replaced_files()
     with folder_errors(folder), _created_folder(folder, private=outputs.private), temporary_folder(folder) as temporary:
         yield temporary
         origin = (outputs.kind, outputs.reports_sha256, outputs.reading, outputs.gold, outputs.notes, outputs.inputs)
         entries = [OutputEntry.of(temporary / name, *origin) for name in outputs.names]
         with folder_lock(folder):
-            _commit(outputs, temporary, outputs.check_and_list_replaced_files(), entries)
+            _commit(outputs, temporary, outputs.check_replaced_files(), entries)
 
 
 @contextmanager
@@ -195,21 +195,19 @@ def _created_folder(folder: Path, *, private: bool) -> Iterator[None]:
 
 
 @contextmanager
-def folder_errors(folder: Path, *, role: str = "the output folder", option: str = "") -> Iterator[None]:
+def folder_errors(folder: Path, *, role: str = "the output folder") -> Iterator[None]:
     """Convert an OSError about this folder into a SettingsError; other errors pass unchanged.
 
     Args:
         folder: folder that is written.
         role: subject of the error.
-        option: option that names another folder; empty if there are several.
     """
     try:
         yield
     except OSError as error:
         if not _error_names_folder(error, folder):
             raise
-        another = f" with {option}" if option else ""
-        hint = f"{error.strerror or error}. Choose another folder{another}, or make room."
+        hint = f"{error.strerror or error}. Choose another folder, or make room."
         raise SettingsError(f"{role} must be writable", value=str(folder), hint=hint) from error
 
 
@@ -266,7 +264,7 @@ def refuse_unwritable(folder: Path) -> None:
             raise OSError(number, os.strerror(number))
 
 
-def _refuse_linked_or_accessible_folder(folder: Path) -> None:
+def _refuse_unsafe_folder(folder: Path) -> None:
     """Refuse a folder for private files that is a link, or that other users may enter."""
     if folder.is_symlink():
         raise SettingsError(

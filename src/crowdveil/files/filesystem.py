@@ -43,7 +43,7 @@ def _open_regular_descriptor(path: str, flags: int) -> int:
     descriptor = os.open(path, flags | NON_BLOCKING)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise OSError(f"{path} is no regular file")
+        raise OSError(f"{path} is not a regular file")
     return descriptor
 
 
@@ -63,10 +63,10 @@ def refuse_change_while_read(stream: IO[bytes], source: str) -> Iterator[None]:
         os.close(descriptor)
     if stat.S_ISREG(before.st_mode) and (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns):
         raise ReportsError(
-            "a file must stay as it is while it is read",
+            "a file must not change while it is read",
             source=source,
             examples=f"{before.st_size:,} bytes at the start, {after.st_size:,} at the end",
-            hint="Read it again. Write a new version beside it, then rename that: readers see one or the other.",
+            hint="Read it again. To update a file safely, write a new version next to it, then rename that.",
         )
 
 

@@ -110,7 +110,7 @@ def record_text(entries: Iterable[OutputEntry], *, unfinished: bool = False) -> 
     return json.dumps(record | ({UNFINISHED: True} if unfinished else {}), ensure_ascii=False, indent=1) + "\n"
 
 
-def refuse_if_interrupted_command_left_parts(folder: Path) -> None:
+def refuse_partial_output(folder: Path) -> None:
     """Refuse a folder that an interrupted command left with a part of its files.
 
     Raises:

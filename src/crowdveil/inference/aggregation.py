@@ -7,7 +7,6 @@ from typing import Any, Literal, TypeVar, Unpack, overload
 import pyarrow as pa
 
 from crowdveil.answers.assignment import Assignment
-from crowdveil.answers.evidence import Evidence
 from crowdveil.answers.frame_answers import ColumnKeywords
 from crowdveil.answers.reports import Reports
 from crowdveil.arguments import require_bool
@@ -18,7 +17,7 @@ from crowdveil.em.model import Progress
 from crowdveil.hints import advising_own_arguments
 from crowdveil.inference.answers import MethodChoice, evidence_of_answers
 from crowdveil.inference.infer import infer
-from crowdveil.inference.methods import default_method, warning_if_fit_is_slow
+from crowdveil.inference.methods import default_method, slow_fit_warning
 
 Frame = TypeVar("Frame")
 """Kind of frame of the answers."""
@@ -106,17 +105,12 @@ def aggregate(
     require_bool("with_workers", with_workers)
     evidence = evidence_of_answers(answers, method, channel, assignment, options, truths, weight)
     if truths is None:
-        _warn_of_long_fit(evidence, method)
+        name = default_method(evidence) if method is None else method if isinstance(method, str) else method.name
+        if (slow := slow_fit_warning(evidence.reports, name)) is not None:
+            warnings.warn(slow, UserWarning, stacklevel=2)
     given: Any = {"gold": gold, "prior": prior, "history": history}
     found = infer(evidence, method, **given, progress=progress, engine=engine, memory=memory)
     for note in found.notes:
         warnings.warn(note, UserWarning, stacklevel=2)
     tasks = found.estimate.to_frame(answers)
     return (tasks, found.estimate.to_frame(answers, "workers")) if with_workers else tasks
-
-
-def _warn_of_long_fit(evidence: Evidence, method: MethodChoice) -> None:
-    """Warn before a fit that takes more than about ten seconds."""
-    name = default_method(evidence) if method is None else method if isinstance(method, str) else method.name
-    if (note := warning_if_fit_is_slow(evidence.reports, name)) is not None:
-        warnings.warn(note, UserWarning, stacklevel=3)

@@ -78,10 +78,10 @@ class Worth:
         return min(self.over_plain.errors, self.over_random.errors) < -ERRORS
 
     def __str__(self) -> str:
-        return f"{self.over_plain} {self.measured}, and {self.over_random} over halves drawn at random"
+        return f"gain {self.over_plain} {self.measured}; {self.over_random} against halves drawn at random"
 
 
-def refuse_confidence_unless_plain_answers(evidence: Evidence, **given: Any) -> None:
+def require_plain_answers(evidence: Evidence, **given: Any) -> None:
     """Refuse confidences beside protected reports, truths with labels of their own, a history or a saved fit.
 
     Args:
@@ -92,14 +92,14 @@ def refuse_confidence_unless_plain_answers(evidence: Evidence, **given: Any) -> 
         return
     if evidence.channel is not None or evidence.collection is not None:
         raise SettingsError(
-            "confidences go with plain answers: beside protected reports no guarantee covers them",
+            "confidences need plain answers: no guarantee covers confidences of protected reports",
             value="protected reports",
             hint=advice("Leave {weight} out."),
         )
     others = {"truths": evidence.truths or None} | given
     for name, value in others.items():
         if value is not None:
-            rule = "truths with labels of their own, a history and a saved fit do not go with confidences"
+            rule = "truths with labels of their own, a history and a saved fit cannot be combined with confidences"
             raise SettingsError(rule, value=name, hint=advice("Leave it or {weight} out."))
 
 
@@ -107,16 +107,16 @@ def refuse_method_without_confidence(estimator: AnyEstimator, evidence: Evidence
     """Refuse another method than that of halves of workers, if there are confidences."""
     if evidence.confidences is not None and not isinstance(estimator, HierarchicalDawidSkene):
         raise SettingsError(
-            f"confidences are used by {HierarchicalDawidSkene.name}, for labels, only",
+            f"only {HierarchicalDawidSkene.name} uses confidences, and only for labels",
             value=estimator.name,
             hint=advice("Leave {weight} out, or leave the method out if these are labels."),
         )
 
 
-def refuse_saved_fit_with_confidence(evidence: Evidence) -> None:
+def refuse_saved_confidences(evidence: Evidence) -> None:
     """Refuse to save a fit beside confidences, which it does not hold."""
     if evidence.confidences is not None:
-        rule = "a fit beside confidences is not saved: it does not hold them"
+        rule = "a fit with confidences cannot be saved: a saved fit does not hold them"
         raise SettingsError(rule, value="a saved fit", hint=advice("Leave it or {weight} out."))
 
 
@@ -138,7 +138,9 @@ def fit_with_informing_confidence(plain: Fit, evidence: Evidence, inputs: dict[s
     worths = _worths(plain.estimator, reports, sure, inputs)
     measured = "; ".join(map(str, worths))
     if not worths[-1].informs:
-        return _with_note(plain, f"The confidence of answers is not used, as it is not shown to inform: {measured}.")
+        return _with_note(
+            plain, (f"The confidence of answers is not used, because it was not shown to help: {measured}.")
+        )
     halves = replace(evidence, observed=as_two_workers(reports, sure), confidences=None)
     found = fit(plain.estimator, halves, inputs)
     note = f"The confidence of answers is used for the truths, not for the quality of workers: {measured}."
@@ -238,8 +240,8 @@ def _worth_on_gold(fits: list[Estimate], at: NDArray[np.int64], truths: NDArray[
     return Worth(
         over_plain=Gain.of_gains_on_tasks(halves - plain, task),
         over_random=Gain.of_gains_on_tasks(halves - random, task),
-        measured=f"a task on {len(at):,} known truths, of which the share {right[1]:.3f} is found with it, "
-        f"{right[0]:.3f} without it, {constant:.3f} by the best constant",
+        measured=f"a task on {len(at):,} known truths (share of right truths {right[1]:.3f} with it, "
+        f"{right[0]:.3f} without it, {constant:.3f} for the best constant)",
     )
 
 
@@ -271,7 +273,7 @@ def _worth_on_withheld_answers(
     return Worth(
         over_plain=Gain.of_gains_on_tasks(logs[1] - logs[0], block.task),
         over_random=Gain.of_gains_on_tasks(logs[1] - logs[2], block.task),
-        measured="an answer in the prediction of withheld answers",
+        measured="an answer, in the prediction of withheld answers",
     )
 
 

@@ -7,9 +7,9 @@ from typing import Any
 from crowdveil.answers.assignment import Assignment
 from crowdveil.answers.evidence import Evidence
 from crowdveil.answers.facts.label_notes import (
+    no_answer_warnings,
     refuse_numbers_outside,
     spelling_notes,
-    warnings_of_labels_meaning_no_answer,
 )
 from crowdveil.answers.frame_answers import PERTURBED, ColumnKeywords, read_answers_and_confidences
 from crowdveil.answers.read_options import Kind
@@ -50,7 +50,7 @@ def evidence_of_answers(
             hint = "Give the frame, or leave weight out."
             raise SettingsError("confidences are a column of a frame of answers", value=weight, hint=hint)
     else:
-        reports, confidences, notes = _read_answers_hinting_at_channel_labels(
+        reports, confidences, notes = _read_channel_answers(
             channel, answers, _options_with_channel_or_kind(given, method, channel), weight
         )
         notes = (*_notes_of_perturbed_frame(answers, channel), *notes)
@@ -59,7 +59,7 @@ def evidence_of_answers(
     if isinstance(scale, Scale):
         refuse_numbers_outside(reports, scale)
     if channel is None and "alphabet" not in given:
-        notes += spelling_notes(reports) + warnings_of_labels_meaning_no_answer(reports)
+        notes += spelling_notes(reports) + no_answer_warnings(reports)
     return Evidence(
         observed=reports,
         channel=channel,
@@ -81,7 +81,7 @@ def _notes_of_perturbed_frame(answers: Any, channel: Channel | ChannelTable | No
     return (f"These are reports of {mechanism}, read as if they were answers: give channel=mechanism.channel().",)
 
 
-def _read_answers_hinting_at_channel_labels(
+def _read_channel_answers(
     channel: Channel | ChannelTable | None, answers: Any, options: ColumnKeywords, weight: str | None
 ) -> tuple[Reports, Reports | None, tuple[str, ...]]:
     """Return answers, confidences and notes; where they do not have the labels of the channel, the hint says so."""

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.answers.reports import Block, Reports
-from crowdveil.em.kernels.dispatch import parallel_map, thread_count_by_variable_or_load, use_compiled
+from crowdveil.em.kernels.dispatch import parallel_map, thread_count, use_compiled
 
 MAX_TASKS, MAX_NUMBERS, CHUNK_NUMBERS = 100_000, 1 << 24, 1 << 20
 """Largest numbers of tasks, the first ones, of confusion matrices' cells of all their answers, and of those that are
@@ -47,7 +47,7 @@ class Dependence:
     standard_error: float
 
     @property
-    def lower_bound_of_copied_share(self) -> float:
+    def copied_lower_bound(self) -> float:
         """Lower end of the 95 % interval of `copied` (two standard errors), in [0, 1]."""
         return min(1.0, max(0.0, self.copied - 2 * self.standard_error))
 
@@ -71,7 +71,7 @@ def measure_dependence(
         tables=tables,
         prior=np.maximum(class_prior, TINY),
     )
-    with parallel_map(thread_count_by_variable_or_load() if compiled else 1) as each:
+    with parallel_map(thread_count() if compiled else 1) as each:
         sums = list(each(add_up, (block.slice_tasks(slice(last - block.first)) for block in blocks)))
     pairs, agree, predicted = np.concatenate(sums).T
     excess, room = agree - predicted, pairs - predicted

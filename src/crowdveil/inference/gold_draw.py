@@ -7,7 +7,6 @@ Gold whose seed is not known is compared with all tasks by means.
 
 import hashlib
 import math
-import secrets
 from collections.abc import Iterable, Mapping
 from statistics import NormalDist
 from typing import Any
@@ -24,11 +23,6 @@ SHOWN = 3
 
 LEVEL = 0.001
 """Probability that a random sample is called none."""
-
-
-def new_seed() -> int:
-    """Return a random seed below `MAX_SEED`, from the operating system."""
-    return secrets.randbelow(MAX_SEED)
 
 
 def seeded_order_of_tasks(tasks: Iterable[Any], seed: int) -> NDArray[np.int64]:
@@ -49,7 +43,7 @@ def tasks_in_draw_order(tasks: Identifiers, reports: NDArray[np.integer], seed: 
     return [names[place] for place in seeded_order_of_tasks(names, seed).tolist()]
 
 
-def require_gold_is_start_of_draw(gold: Mapping[str, Any], order: list[str], seed: int) -> None:
+def require_draw_start(gold: Mapping[str, Any], order: list[str], seed: int) -> None:
     """Check that the gold tasks with reports are the first ones of the order of their seed.
 
     Raises:
@@ -67,7 +61,7 @@ def require_gold_is_start_of_draw(gold: Mapping[str, Any], order: list[str], see
         )
 
 
-def warnings_if_gold_not_random(estimate: Estimate, at: NDArray[np.int64]) -> tuple[str, ...]:
+def nonrandom_gold_warnings(estimate: Estimate, at: NDArray[np.int64]) -> tuple[str, ...]:
     """Return a warning if gold tasks are visibly no random sample of the tasks with reports; empty if none is seen.
 
     Compared are the mean number of reports, the mean confidence and the mean probability of each label, by a normal
@@ -92,8 +86,10 @@ def warnings_if_gold_not_random(estimate: Estimate, at: NDArray[np.int64]) -> tu
         return ()
     shown = "; ".join(f"mean {name} {gold:.2f}, of all tasks {every:.2f}" for name, gold, every in found[:3])
     return (
-        f"The gold tasks are no random sample of the tasks ({shown}): what they teach may not hold for the others. "
-        "Draw them at random.",
+        (
+            f"The gold tasks are not a random sample of the tasks ({shown}), so they may say little about the "
+            "others. Draw them at random."
+        ),
     )
 
 

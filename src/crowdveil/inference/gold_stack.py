@@ -20,19 +20,19 @@ from crowdveil.answers.reports import Reports
 from crowdveil.em.estimate import Estimate
 from crowdveil.em.estimator import Estimator
 from crowdveil.em.gold import align_gold, one_hot_gold
-from crowdveil.em.kernels.table_and_report_reductions import CHUNK_NUMBERS
+from crowdveil.em.kernels.reductions import CHUNK_NUMBERS
 from crowdveil.estimators import ESTIMATORS
 from crowdveil.estimators.hierarchical_dawid_skene import HierarchicalDawidSkene
-from crowdveil.inference.gold_draw import warnings_if_gold_not_random
+from crowdveil.inference.gold_draw import nonrandom_gold_warnings
 from crowdveil.inference.stacking import (
     FLOOR,
     Regression,
-    clause_on_further_gold_needed,
-    cross_validation_and_gain_text,
-    features_with_weights_by_label,
+    cross_validate_gold,
     fit_regression,
+    further_gold_clause,
+    label_features,
+    log_loss_warning,
     mixture_weights,
-    warning_if_gold_worsens_log_loss,
 )
 
 MIN_GOLD, FOLDS = 20, 5
@@ -103,7 +103,8 @@ def estimate_stacked_with_gold(
     fold = np.random.default_rng(0).permutation(len(at)) % FOLDS
     without = fits_without_gold(estimator, reports, inputs) if without is None else without
     plain = without.result
-    own = _without_vote_share(estimator)
+    # The votes are a member of their own.
+    own = replace(estimator, vote_share=0.0) if isinstance(estimator, HierarchicalDawidSkene) else estimator
     guided = estimate if own == estimator else own.fit(reports, **inputs)
     held, steps = _held_out_gold_posterior(own, reports, inputs, at, fold)
     others = [*without.others.values(), plain.posterior]
@@ -111,16 +112,16 @@ def estimate_stacked_with_gold(
     crossed, mixture = _cross_fitted_mixture(rows, truths, fold)
     posterior = _combined(mixture, [guided.posterior, *others], np.asarray(estimate.reports_per_task))
     codes = gold.truths_of_tasks(0, len(posterior))
-    check, gain = cross_validation_and_gain_text(crossed, truths, plain.posterior[at])
+    check, gain = cross_validate_gold(crossed, truths, plain.posterior[at])
     line = _stack_weights_line((estimator.name, *without.others), mixture, len(at)) + gain
     if EBCC not in without.others:
-        line += f"; {EBCC} is left out of so many reports, workers or labels"
-    unlike = warnings_if_gold_not_random(plain, at)
+        line += f"; {EBCC} is left out: there are too many reports, workers or labels"
+    unlike = nonrandom_gold_warnings(plain, at)
     check = replace(check, random=False if unlike else None)
     return Stacked(
         replace(estimate, posterior=one_hot_gold(posterior, codes), cross_validation=check),
         line,
-        (*unlike, *warning_if_gold_worsens_log_loss(crossed, plain.posterior[at], truths)),
+        (*unlike, *log_loss_warning(crossed, plain.posterior[at], truths)),
         without.steps + steps,
     )
 
@@ -140,11 +141,6 @@ def fits_without_gold(estimator: Estimator[Any, Any], reports: Reports, inputs: 
         fits[method.name] = method.fit(reports, **own)
     steps = plain.steps + sum(one.steps for one in fits.values())
     return WithoutGold(plain, {name: one.posterior for name, one in fits.items()}, steps)
-
-
-def _without_vote_share(estimator: Estimator[Any, Any]) -> Estimator[Any, Any]:
-    """Return the estimator without its share of the votes, which are a member of their own."""
-    return replace(estimator, vote_share=0.0) if isinstance(estimator, HierarchicalDawidSkene) else estimator
 
 
 def _held_out_gold_posterior(
@@ -172,7 +168,7 @@ def _held_out_gold_posterior(
 
 def _member_log_posteriors_and_biases(posteriors: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return features [task, label, feature]: log posteriors of the members, [task, label, member], and biases."""
-    biases = features_with_weights_by_label(np.ones((len(posteriors), 1)), posteriors.shape[1])
+    biases = label_features(np.ones((len(posteriors), 1)), posteriors.shape[1])
     return np.concatenate([np.log(np.maximum(posteriors, FLOOR)), biases], axis=2)
 
 
@@ -235,6 +231,7 @@ def _stack_weights_line(names: tuple[str, ...], mixture: Mixture, known: int) ->
     weights = stacked @ [fit.weights[: len(names)] for fit in mixture.fits[:2]]
     shown = ", ".join(f"{name} {weight:.2f}" for name, weight in zip(names, weights, strict=True))
     return (
-        f"{known:,} tasks weigh {shown}; {100 * mixture.weights[2]:.0f} % of the result is that without gold; "
-        f"{clause_on_further_gold_needed(mixture.fits[0].effective, known)}"
+        f"{known:,} gold tasks set the weights: {shown}; {100 * mixture.weights[2]:.0f} % of the result is "
+        "that without gold; "
+        f"{further_gold_clause(mixture.fits[0].effective, known)}"
     )

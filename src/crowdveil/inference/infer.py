@@ -17,7 +17,7 @@ from crowdveil.answers.assignment import Assignment
 from crowdveil.answers.evidence import Evidence, SummedReports
 from crowdveil.answers.facts.collection import Collection
 from crowdveil.answers.facts.inputs import Input
-from crowdveil.answers.facts.notes import NUMBERED_WORKERS, has_code
+from crowdveil.answers.facts.notes import NUMBERED_WORKERS, Note
 from crowdveil.answers.facts.prior import Prior
 from crowdveil.answers.frame_answers import ColumnKeywords
 from crowdveil.answers.identifiers import index_of, no_common_task_error
@@ -37,9 +37,9 @@ from crowdveil.estimators import ESTIMATORS
 from crowdveil.hints import advice, command_advice
 from crowdveil.inference.answer_confidence import (
     fit_with_informing_confidence,
-    refuse_confidence_unless_plain_answers,
     refuse_method_without_confidence,
-    refuse_saved_fit_with_confidence,
+    refuse_saved_confidences,
+    require_plain_answers,
 )
 from crowdveil.inference.answers import MethodChoice, evidence_of_answers
 from crowdveil.inference.given import (
@@ -52,7 +52,7 @@ from crowdveil.inference.given import (
     as_worker_history,
     errors_naming_gold_source,
 )
-from crowdveil.inference.gold_draw import require_gold_is_start_of_draw, tasks_in_draw_order
+from crowdveil.inference.gold_draw import require_draw_start, tasks_in_draw_order
 from crowdveil.inference.methods import (
     AnyEstimator,
     Method,
@@ -70,7 +70,7 @@ if TYPE_CHECKING:
     import pandas
     import polars
 
-HISTORY_OR_FIT = "a history does not go with a saved fit"
+HISTORY_OR_FIT = "a history cannot be combined with a saved fit"
 ONE_OF_BOTH = "A saved fit holds what is known of the workers: give one of the two."
 
 
@@ -172,7 +172,7 @@ class Inference:
             raise SettingsError("only a fit to reports is saved", value=self.estimate.method, hint="Leave it out.")
         if self.history_note is not None:
             raise SettingsError(HISTORY_OR_FIT, value="a history", hint=ONE_OF_BOTH)
-        refuse_saved_fit_with_confidence(self.evidence)
+        refuse_saved_confidences(self.evidence)
         return SavedFit.of_estimate(
             self.estimator,
             self.evidence.reports,
@@ -250,7 +250,7 @@ def infer(
     known, public = as_known_truths(gold, public=public_gold), as_prior(prior)
     earlier = as_worker_history(history.estimate if isinstance(history, Inference) else history)
     given = _Given(known, public, earlier, as_start(start_from), engine, memory, progress)
-    refuse_confidence_unless_plain_answers(evidence, history=earlier, start_from=start_from)
+    require_plain_answers(evidence, history=earlier, start_from=start_from)
     with errors_naming_gold_source(known):
         if evidence.sums is not None:
             return _infer_from_sums(evidence, evidence.sums, method, given)
@@ -337,7 +337,7 @@ def _infer_panel(evidence: Evidence, method: MethodChoice | Method, given: _Give
     chosen = method if method not in (None, Method()) else None
     for value in (chosen, given.prior, given.history, given.start, given.engine, given.memory):
         if value is not None:
-            rule = "method, prior, history, saved fits, engine and memory do not go with truths"
+            rule = "method, prior, history, saved fits, engine and memory cannot be combined with truths"
             raise SettingsError(rule, value=value, hint="Leave it out, or leave truths out.")
     known = None if given.gold is None else replace(given.gold, truths=evidence.in_label_spelling(given.gold.truths))
     truths = None if known is None else known.truths
@@ -404,7 +404,7 @@ def _with_gold_draw_checked(estimate: Estimate, gold: KnownTruths | None) -> Est
         return estimate
     try:
         order = tasks_in_draw_order(estimate.tasks, np.asarray(estimate.reports_per_task), gold.seed)
-        require_gold_is_start_of_draw({str(task): truth for task, truth in gold.truths.items()}, order, gold.seed)
+        require_draw_start({str(task): truth for task, truth in gold.truths.items()}, order, gold.seed)
     except ReportsError:
         return replace(estimate, cross_validation=replace(check, random=False))
     return replace(estimate, cross_validation=replace(check, random=True))
@@ -414,13 +414,13 @@ def _require_history_of_report_workers(history: History, start: Start | None, ev
     """Refuse a history of other workers, and a saved fit, which has learned them."""
     if start is not None:
         raise SettingsError(HISTORY_OR_FIT, value=history.source, hint=ONE_OF_BOTH)
-    if any(has_code(note, NUMBERED_WORKERS) for note in evidence.notes):
+    if any(isinstance(note, Note) and note.code == NUMBERED_WORKERS for note in evidence.notes):
         raise ReportsError(
             "workers who were named by an address cannot have a history: their numbers hold within one import",
             source=history.source,
-            hint="Read both exports together, or give the workers names of their own in the labelling tool.",
+            hint="Read both exports together, or give each worker a name instead of an address in the labelling tool.",
         )
-    if history.workers.earlier_answers_by_worker_order(evidence.reports.workers) is None:
+    if history.workers.aligned_answers(evidence.reports.workers) is None:
         raise ReportsError(
             "no worker of the reports has a history there",
             source=history.source,
@@ -470,26 +470,26 @@ def _notes_of_history(history: History, evidence: Evidence) -> list[str]:
     numbered = sorted(name for name in shared if NUMBERED_NAME.fullmatch(name))
     if numbered:
         notes.append(
-            f"Names such as {numbered[0]} are given by an import to workers with an address, in order of appearance: "
-            "those of two imports are different people."
+            f"Names such as {numbered[0]} are given by an import to workers with an address, in order of "
+            "appearance. The same name in two imports means different people."
         )
     earlier = len(index_of(evidence.reports.tasks, history.tasks))
     if earlier:
         notes.append(
-            f"{earlier:,} of {len(evidence.reports.tasks):,} tasks are among those of the history: answers that it has "
-            "seen count twice."
+            f"{earlier:,} of {len(evidence.reports.tasks):,} tasks are among those of the history: answers in "
+            "both count twice."
         )
     return notes
 
 
 def _history_note(history: History, estimate: Estimate) -> str:
     """Return the number of workers with a history, and of the answers that it is worth."""
-    earlier = history.workers.earlier_answers_by_worker_order(estimate.worker_names)
+    earlier = history.workers.aligned_answers(estimate.worker_names)
     assert earlier is not None
     known, workers = int((earlier.number > 0).sum()), len(earlier.number)
-    are = verb_of(known, "is", "are", whole=workers)
+    have = verb_of(known, "has", "have", whole=workers)
     return (
-        f"{known:,} of {number_of(workers, 'worker')} {are} known by {history.workers.quality_name}, worth "
+        f"{known:,} of {number_of(workers, 'worker')} {have} a history of {history.workers.quality_name}, worth "
         f"{earlier.number.sum() / known:.1f} earlier answers each (at most {MAX_ANSWERS:g})"
     )
 

@@ -74,7 +74,7 @@ def channel_method(alphabet: Alphabet) -> str:
     return NUMBERS_METHOD if isinstance(alphabet, Scale) else LABEL_METHOD
 
 
-def estimator_of_method_or_default(method: Method, evidence: Evidence) -> AnyEstimator:
+def choose_estimator(method: Method, evidence: Evidence) -> AnyEstimator:
     """Return the estimator; by default one that suits the reports and reads their channel.
 
     Raises:
@@ -110,11 +110,11 @@ def estimator_of_method_or_default(method: Method, evidence: Evidence) -> AnyEst
 
 
 def estimator_of_choice(method: "str | AnyEstimator | Method | None", evidence: Evidence) -> AnyEstimator:
-    """Return a given estimator, or that of a name or `Method`; errors as `estimator_of_method_or_default`."""
+    """Return a given estimator, or that of a name or `Method`; errors as `choose_estimator`."""
     if isinstance(method, Estimator):
         return method
     chosen = method if isinstance(method, Method) else Method(name=method)
-    return estimator_of_method_or_default(chosen, evidence)
+    return choose_estimator(chosen, evidence)
 
 
 def refuse_method_of_sums(method: "str | AnyEstimator | Method | None") -> None:
@@ -146,7 +146,7 @@ def noise_model_sentence(evidence: Evidence, estimator: AnyEstimator) -> str:
     if channel is None:
         return f"none: {evidence.no_channel_reason}"
     facts = evidence.collection
-    unpromised = channel.has_no_privacy or (facts is not None and facts.voided)
+    unpromised = channel.voids_privacy or (facts is not None and facts.voided)
     through = channel.mechanism if unpromised else f"{channel.mechanism} ({channel.guarantee})"
     if estimator.capabilities.reads_channel:
         asked = "" if evidence.assignment is None else f", on {len(evidence.assignment):,} assigned cells"
@@ -154,7 +154,7 @@ def noise_model_sentence(evidence: Evidence, estimator: AnyEstimator) -> str:
     return f"none: {estimator.name} reads no channel; the reports went through {through}"
 
 
-def warning_if_fit_is_slow(reports: Reports, method: str) -> str | None:
+def slow_fit_warning(reports: Reports, method: str) -> str | None:
     """Return a warning if a fit by this method takes more than about ten seconds; else None."""
     least, power = SLOW_WORK.get(method, (math.inf, 0))
     if len(reports) * reports.labels**power < least:

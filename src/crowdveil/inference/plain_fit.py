@@ -21,8 +21,8 @@ MIN_COMPARED_TASKS, DIFFERENT_SHARE = 50, 0.1
 """Number of tasks with reports, and share of their truths unlike the votes, from which a warning is given."""
 
 COPIES = (
-    "{:,} of {:,} workers answer alike, more than independent work explains: what they have in common counts once. "
-    "`crowdveil review` names them."
+    "{:,} of {:,} workers answer more alike than independent work explains: their shared answers count "
+    "once. `crowdveil review` names them."
 )
 DEPENDENT_CORRELATION = 0.35
 """Least error correlation where answers agree more than the model predicts: the best on ten sets by calibration error;
@@ -63,7 +63,7 @@ def fit(estimator: Estimator[Any, Any], evidence: Evidence, inputs: dict[str, An
     """Return the fit of an estimator to reports; `inputs` are the other arguments of `Estimator.fit`, errors too."""
     estimate = estimator.fit(evidence.reports, **inputs)
     dependence, steps = dependence_beyond_fitted_model(estimator, evidence, estimate), 0
-    careful = with_larger_correlation_if_dependent(estimator, dependence)
+    careful = with_larger_correlation(estimator, dependence)
     if careful != estimator:
         estimator, steps = careful, estimate.steps
         estimate = careful.fit(evidence.reports, **inputs)
@@ -90,19 +90,13 @@ def dependence_beyond_fitted_model(
     return measure_dependence(evidence.reports, confusion, class_prior)
 
 
-def with_larger_correlation_if_dependent(
-    estimator: Estimator[Any, Any], dependence: Dependence | None
-) -> Estimator[Any, Any]:
+def with_larger_correlation(estimator: Estimator[Any, Any], dependence: Dependence | None) -> Estimator[Any, Any]:
     """Return the estimator with a larger error correlation if answers are dependent, unless one was set."""
     if dependence is None or not isinstance(estimator, HierarchicalDawidSkene):
         return estimator
     if estimator.error_correlation != HierarchicalDawidSkene().error_correlation:
         return estimator
-    least = (
-        max(DEPENDENT_CORRELATION, dependence.lower_bound_of_copied_share)
-        if dependence.lower_bound_of_copied_share > 0
-        else 0.0
-    )
+    least = max(DEPENDENT_CORRELATION, dependence.copied_lower_bound) if dependence.copied_lower_bound > 0 else 0.0
     return replace(estimator, error_correlation=max(estimator.error_correlation, least))
 
 
@@ -111,8 +105,8 @@ def assumption_behind_confidence(estimator: Estimator[Any, Any], dependence: Dep
     if not isinstance(estimator, HierarchicalDawidSkene):
         return None
     note = (
-        f"errors of two answers to a task have an assumed correlation of {estimator.error_correlation:g}; the true "
-        "one is unknown without gold"
+        "the errors of two answers to a task are assumed to have a correlation of "
+        f"{estimator.error_correlation:g}; only known truths (gold) can measure it"
     )
     if dependence is None:
         return note
@@ -121,7 +115,7 @@ def assumption_behind_confidence(estimator: Estimator[Any, Any], dependence: Dep
     return (
         f"{note}. {_percent(dependence.observed)} of pairs of answers agree, the model predicts "
         f"{_percent(dependence.predicted)}{copies if dependence.copied >= SHOWN_COPIES else ''}"
-        f"{', which lowers the confidence' if dependence.lower_bound_of_copied_share > 0 else ''}; "
+        f"{', which lowers the confidence' if dependence.copied_lower_bound > 0 else ''}; "
         "most shared mistakes do not show"
     )
 
@@ -143,7 +137,7 @@ def warning_if_unlike_votes(evidence: Evidence, estimate: Estimate) -> str | Non
     stop = min(len(reports.tasks), COMPARED_TASKS)
     block, workers = reports.rows.block(0, stop), len(reports.workers)
     coded = encoded_block_for_kernels(block, workers, reports.labels, compiled=use_compiled(len(reports)))
-    votes = coded.weight_by_task_and_symbol(np.ones(workers))
+    votes = coded.symbol_weights(np.ones(workers))
     known = np.zeros(stop, dtype=bool) if estimate.gold is None else estimate.gold[:stop]
     voted = (row_maxima(votes) > 0) & ~known
     if np.count_nonzero(voted) < MIN_COMPARED_TASKS:
@@ -153,6 +147,6 @@ def warning_if_unlike_votes(evidence: Evidence, estimate: Estimate) -> str | Non
     if share < DIFFERENT_SHARE:
         return None
     return (
-        f"{share:.0%} of the truths differ from the plurality of the votes: workers differ much, or share mistakes. "
+        f"{share:.0%} of the truths differ from the plurality of the votes: workers differ a lot, or share mistakes. "
         f"The known truths of about 50 tasks{command_advice(' ({score})')} tell which is right."
     )

@@ -2,7 +2,7 @@
 
     P(k | t) ~ exp(sum_f weight[f] features[t, k, f]),   weight[f] ~ N(mean[f], deviation[f]^2)
 
-Features with weights of their own for every label are `features_with_weights_by_label`, class biases those of a column
+Features with weights of their own for every label are `label_features`, class biases those of a column
 of ones.
 """
 
@@ -42,7 +42,7 @@ class Regression:
         return softmax(features @ self.weights)[0]
 
 
-def features_with_weights_by_label(features: NDArray[np.float64], labels: int) -> NDArray[np.float64]:
+def label_features(features: NDArray[np.float64], labels: int) -> NDArray[np.float64]:
     """Return features [task, feature] as [task, label, label * feature]: each label has its own weights."""
     expanded = np.einsum("tf,kl->tklf", features, np.eye(labels))
     return expanded.reshape(len(features), labels, -1)
@@ -75,19 +75,19 @@ def mixture_weights(
     return np.asarray(softmax(np.log(prior)[None] + LEARNING_RATE * np.array([gains]))[0][0])
 
 
-def clause_on_further_gold_needed(effective: float, known: int) -> str:
+def further_gold_clause(effective: float, known: int) -> str:
     """Return how many gold tasks beyond `known` determine `effective` weights, and which, as a clause."""
     more = max(0, ceil(effective / (2 * ENOUGH)) - known)
     further = f"about {more:,} more, drawn at random (`crowdveil data draw-gold`)," if more else "no more"
     return f"{further} would bring the weights within {ENOUGH:g} nats of their best"
 
 
-def cross_validation_and_gain_text(
+def cross_validate_gold(
     crossed: NDArray[np.float64], truths: NDArray[np.int64], plain: NDArray[np.float64]
 ) -> tuple[CrossValidation, str]:
     """Return the cross-validation of gold tasks, and its error and log-loss in words (without gold in brackets).
 
-    Arguments as in `warning_if_gold_worsens_log_loss`.
+    Arguments as in `log_loss_warning`.
     """
     right = [one.argmax(axis=1) == truths for one in (crossed, plain)]
     loss = [float(log_losses(one, truths).mean()) for one in (crossed, plain)]
@@ -96,7 +96,7 @@ def cross_validation_and_gain_text(
     return check, f"; the gain in accuracy has a standard error of {error:.3f}; log-loss {loss[0]:.3f} ({loss[1]:.3f})"
 
 
-def warning_if_gold_worsens_log_loss(
+def log_loss_warning(
     crossed: NDArray[np.float64], plain: NDArray[np.float64], truths: NDArray[np.int64]
 ) -> tuple[str, ...]:
     """Return a warning if gold makes the log-loss of gold worse by more than a standard error; empty if it does not.

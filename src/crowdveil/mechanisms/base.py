@@ -54,12 +54,12 @@ class Mechanism(KnownArguments, metaclass=MechanismType):
     epsilon: float
     participation: Participation
 
-    def _refuse_if_alphabet_or_epsilon_refused(self) -> None:
-        """Refuse what `_require_valid_alphabet_and_participation` refuses, and an epsilon out of range."""
-        self._require_valid_alphabet_and_participation()
+    def _require_valid_parameters(self) -> None:
+        """Refuse what `_require_valid_alphabet` refuses, and an epsilon out of range."""
+        self._require_valid_alphabet()
         require_epsilon(self.epsilon)
 
-    def _require_valid_alphabet_and_participation(self) -> None:
+    def _require_valid_alphabet(self) -> None:
         """Refuse another type of alphabet, and an unknown participation."""
         hint = "Labels are Categories(('no', 'yes')), numbers Scale(0, 10)."
         require_instance("alphabet", self.alphabet, (Categories, Scale), what="Categories or a Scale", hint=hint)
@@ -103,7 +103,7 @@ class Mechanism(KnownArguments, metaclass=MechanismType):
     def channel(self) -> Channel | None:
         """Return the channel of each cell; None if the cells of one worker are not perturbed independently."""
 
-    def marginal_channel_of_one_cell(self) -> Channel | None:
+    def marginal_channel(self) -> Channel | None:
         """Return the marginal channel of one cell; None if the report does not consist of cells."""
         return self.channel()
 
@@ -167,7 +167,7 @@ class SharedSecretMechanism(Mechanism):
     answers: int | None
 
     @abstractmethod
-    def marginal_channel_of_one_cell(self) -> Channel:
+    def marginal_channel(self) -> Channel:
         """Return the exact marginal channel of one cell, for likelihoods that ignore the dependence.
 
         It is no certificate: its epsilon holds for a worker who sends a single cell.
@@ -207,7 +207,9 @@ class SharedSecretMechanism(Mechanism):
         most = self.answers or MAX_ANSWERS
         if not 1 <= cells <= most:
             raise SettingsError(
-                f"a worker sends 1..{most} cells", value=cells, hint="Raise the most cells of a worker."
+                f"a worker sends 1 to {most:,} cells",
+                value=cells,
+                hint="Raise the largest number of cells of a worker.",
             )
         cell = self._cell_guarantee(cells)
         if cells == 1:
@@ -218,7 +220,7 @@ class SharedSecretMechanism(Mechanism):
 
     def _cell_guarantee(self, cells_per_worker: int | None) -> Guarantee:
         if cells_per_worker == 1:
-            epsilon = self.marginal_channel_of_one_cell().epsilon
+            epsilon = self.marginal_channel().epsilon
         else:
             bound = self._upper_bound_of_cell_loss()
             epsilon = bound if cells_per_worker is None else min(bound, self._loss_of_one_of_cells(cells_per_worker))

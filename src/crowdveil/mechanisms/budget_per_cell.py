@@ -4,7 +4,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import TypeVar
 
-from crowdveil.channels.rounding import float_rounded_up, lower_of_binary_and_decimal, sum_rounded_up
+from crowdveil.channels.rounding import float_rounded_up, lower_exact_value, sum_rounded_up
 from crowdveil.errors import SettingsError
 from crowdveil.mechanisms.base import ChannelMechanism
 
@@ -31,13 +31,13 @@ def mechanism_within_budget(
         SettingsError: the budget is not positive and finite, there are no cells, or `build` refuses the epsilon.
     """
     if not 0 < budget < float("inf"):
-        raise SettingsError("a budget per worker is positive", value=budget, hint="Example: 5.")
+        raise SettingsError("a budget per worker must be positive", value=budget, hint="Example: 5.")
     if cells < 1:
         raise SettingsError("a worker has at least one cell", value=cells)
     epsilon = float_rounded_up(Fraction(budget) / cells)
     epsilon = epsilon if most is None else min(epsilon, most)
     while True:
         mechanism = build(epsilon)
-        if Fraction(sum_rounded_up([(mechanism.channel().epsilon, cells)])) <= lower_of_binary_and_decimal(budget):
+        if Fraction(sum_rounded_up([(mechanism.channel().epsilon, cells)])) <= lower_exact_value(budget):
             return mechanism
         epsilon *= SHRINK

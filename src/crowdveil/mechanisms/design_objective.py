@@ -46,8 +46,8 @@ class DesignObjective:
     participation: Participation = "protected"
 
     def __post_init__(self) -> None:
-        prior = _checked_and_normalized_distribution("prior", self.prior, 1)
-        model = _checked_and_normalized_distribution("worker model", np.array(self.worker_model, ndmin=3), 3)
+        prior = _normalized_distribution("prior", self.prior, 1)
+        model = _normalized_distribution("worker model", np.array(self.worker_model, ndmin=3), 3)
         if model.shape[1:] != (len(prior), self.alphabet.size):
             raise SettingsError(
                 f"the worker model must have shape ({len(prior)}, {self.alphabet.size}): truths, labels",
@@ -80,7 +80,7 @@ class DesignObjective:
         """P(answer), shape (labels,), over all truths and worker types."""
         return (self.prior @ self.worker_model).mean(axis=0)
 
-    def objective_term_of_each_column(self, columns: NDArray[np.float64]) -> NDArray[np.float64]:
+    def column_objective_terms(self, columns: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return each report symbol's term of the objective of a reported cell, shape (reports,).
 
         The terms of a whole channel sum to its objective. A term is homogeneous in its column.
@@ -102,7 +102,7 @@ class DesignObjective:
 
         With public participation an unanswered cell gives no information.
         """
-        reported = float(self.objective_term_of_each_column(table).sum())
+        reported = float(self.column_objective_terms(table).sum())
         return reported if self.participation == "protected" else self.participation_rate * reported
 
 
@@ -118,7 +118,7 @@ def _information_by_report(prior: NDArray[np.float64], likelihood: NDArray[np.fl
     return total * (prior @ ((1 + excess) * log - excess))
 
 
-def _checked_and_normalized_distribution(name: str, numbers: NDArray[np.float64], axes: int) -> NDArray[np.float64]:
+def _normalized_distribution(name: str, numbers: NDArray[np.float64], axes: int) -> NDArray[np.float64]:
     """Return a normalised read-only copy; sums over the last axis must be within `SUM_TOLERANCE` of 1."""
     table = np.array(numbers, dtype=float)
     if table.ndim != axes or not table.size:

@@ -50,7 +50,7 @@ class Designed(ChannelMechanism):
     rows: Rows = field(repr=False)
 
     def __post_init__(self) -> None:
-        self._require_valid_alphabet_and_participation()
+        self._require_valid_alphabet()
         channel = self.channel()
         if channel.denominator != DENOMINATOR:
             raise SettingsError(

@@ -51,7 +51,7 @@ class Laplace(ChannelMechanism):
     null_value: NullValue = "uniform"
 
     def __post_init__(self) -> None:
-        self._refuse_if_alphabet_or_epsilon_refused()
+        self._require_valid_parameters()
         if not self.alphabet.ordered:
             raise SettingsError(
                 "laplace needs numbers or ordered labels",

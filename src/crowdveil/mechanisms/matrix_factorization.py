@@ -1,7 +1,7 @@
 """Matrix factorization, corrected: a noisy vector of integers per worker, with exact epsilon.
 
 Sun et al. 2018, section V, send the minimiser of a perturbed loss, which does not protect participation (see
-`matrix_factorization_published`). Here the worker sends the sufficient statistic b = sum_j v_j (a_j - c), which has
+`published.matrix_factorization`). Here the worker sends the sufficient statistic b = sum_j v_j (a_j - c), which has
 bounded sensitivity, with discrete Laplace noise. All numbers are integers: answers in half steps of the scale from its
 midpoint c. The public profile v_j of a task is a unit vector. Proof:
 docs/explanation/mechanisms/matrix-factorization.md.
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from crowdveil.channels.alphabet import Alphabet, Scale
 from crowdveil.channels.guarantee import Guarantee, Participation
+from crowdveil.channels.profile_totals import ProfileTotals
 from crowdveil.channels.rounding import float_rounded_up
 from crowdveil.errors import SettingsError
 from crowdveil.mechanisms.base import Mechanism
@@ -29,29 +30,6 @@ from crowdveil.randomness import Seeded, Source
 
 MARGIN = Fraction(1, 10**12)
 """Relative reduction of the noise's epsilon for decimals such as 0.1, so that rounded-up sums stay below 0.1 n."""
-
-
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class ProfileTotals:
-    """Sum of all workers' reports, in the units of the answers.
-
-    Attributes:
-        numerators: sum of a_j - c over all answers to the tasks of a bucket, noisy, shape (dimensions,).
-        counts: number of these answers, noisy, shape (dimensions,).
-        numerator_deviation, count_deviation: standard deviation of the noise in each number.
-        buckets: bucket of each task, shape (tasks,).
-        low, high: range of the answers; its midpoint is c.
-        workers: number of reports in the sum.
-    """
-
-    numerators: NDArray[np.float64]
-    counts: NDArray[np.float64]
-    numerator_deviation: float
-    count_deviation: float
-    buckets: NDArray[np.int64]
-    low: float
-    high: float
-    workers: int
 
 
 @final
@@ -80,7 +58,7 @@ class MatrixFactorization(Mechanism):
     participation: Participation = "protected"
 
     def __post_init__(self) -> None:
-        self._refuse_if_alphabet_or_epsilon_refused()
+        self._require_valid_parameters()
         require_numeric_and_protected(self.name, self.alphabet, self.participation)
         if self.dimensions is not None and self.dimensions < 1:
             raise SettingsError("dimensions must be at least 1", value=self.dimensions)

@@ -94,7 +94,7 @@ class QuantizedResponse(ChannelMechanism):
     blocks: Blocks = ()
 
     def __post_init__(self) -> None:
-        self._refuse_if_alphabet_or_epsilon_refused()
+        self._require_valid_parameters()
         if bool(self.cuts) == bool(self.blocks):
             raise SettingsError("give either cuts or blocks", value=(self.cuts, self.blocks))
         if self.cuts:
@@ -192,9 +192,7 @@ def _best_cuts(objective: DesignObjective, ratio: float, order: NDArray[np.integ
     size, null = len(order), objective.participation == "protected"
     gain = _gain_of_each_contiguous_block(objective, ratio, order)
     none = (
-        float(
-            objective.objective_term_of_each_column(_ones_with_ratio_at_slice(size + 1, slice(size, None), ratio)).sum()
-        )
+        float(objective.column_objective_terms(_ones_with_ratio_at_slice(size + 1, slice(size, None), ratio)).sum())
         if null
         else 0.0
     )
@@ -222,7 +220,7 @@ def _gain_of_each_contiguous_block(
     for first in range(size):
         columns = np.ones((inputs, size - first))
         columns[order[first:]] += (ratio - 1) * np.triu(np.ones((size - first, size - first)))
-        gain[first, first + 1 :] = objective.objective_term_of_each_column(columns)
+        gain[first, first + 1 :] = objective.column_objective_terms(columns)
     return gain
 
 

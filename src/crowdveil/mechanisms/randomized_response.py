@@ -37,7 +37,7 @@ class RandomizedResponse(ChannelMechanism):
     participation: Participation = "protected"
 
     def __post_init__(self) -> None:
-        self._refuse_if_alphabet_or_epsilon_refused()
+        self._require_valid_parameters()
 
     def channel(self) -> Channel:
         """Return the exact channel; inputs and outputs are the same symbols."""
@@ -84,7 +84,7 @@ class OneLayer(ChannelMechanism):
     participation: Participation = "protected"
 
     def __post_init__(self) -> None:
-        self._refuse_if_alphabet_or_epsilon_refused()
+        self._require_valid_parameters()
 
     @classmethod
     def from_flip_probability(

@@ -55,8 +55,8 @@ class SharedFlipDistribution:
 
     def cell_loss(self) -> float:
         """Return max |ln ratio| over reports and pairs of answers that differ in one cell, in nats."""
-        first = self.log_probability_of_one_report(0) - self.log_probability_of_one_report(1)
-        last = self.log_probability_of_one_report(self.cells - 1) - self.log_probability_of_one_report(self.cells)
+        first = self.log_report_probability(0) - self.log_report_probability(1)
+        last = self.log_report_probability(self.cells - 1) - self.log_report_probability(self.cells)
         return max(abs(first), abs(last))
 
     def worker_privacy_loss(self) -> float:
@@ -64,12 +64,12 @@ class SharedFlipDistribution:
         rises_at = bisect_left(
             range(self.cells),
             0.0,
-            key=lambda h: self.log_probability_of_one_report(h + 1) - self.log_probability_of_one_report(h),
+            key=lambda h: self.log_report_probability(h + 1) - self.log_report_probability(h),
         )
-        top = max(self.log_probability_of_one_report(0), self.log_probability_of_one_report(self.cells))
-        return top - self.log_probability_of_one_report(rises_at)
+        top = max(self.log_report_probability(0), self.log_report_probability(self.cells))
+        return top - self.log_report_probability(rises_at)
 
-    def log_probability_of_one_report(self, differing: int) -> float:
+    def log_report_probability(self, differing: int) -> float:
         """Return ln g(h), the log-probability of one report that differs from the answers in h = `differing` cells."""
         return self._log_mean_likelihood_of_flips(differing) - differing * math.log(self.symbols - 1)
 
@@ -77,14 +77,14 @@ class SharedFlipDistribution:
         """Return ln E[p^flips (1-p)^(cells - flips)], by Gauss-Legendre panels that widen away from the peak."""
         kept = self.cells - flips
         peak = min(max(flips / self.cells, self.low), self.high)
-        edges = self._integration_panel_ends_around_peak(peak, flips, kept)
+        edges = self._integration_panel_ends(peak, flips, kept)
         half = np.diff(edges)[:, None] / 2
         points = edges[:-1, None] + half * (1 + NODES)
         height = float(_log_integrand(np.array([peak]), flips, kept)[0])
         area = float((half * WEIGHTS * np.exp(_log_integrand(points, flips, kept) - height)).sum())
         return height + math.log(area / (self.high - self.low))
 
-    def _integration_panel_ends_around_peak(self, peak: float, flips: int, kept: int) -> NDArray[np.float64]:
+    def _integration_panel_ends(self, peak: float, flips: int, kept: int) -> NDArray[np.float64]:
         """Return the ends of the panels; over the first panel the integrand falls by a factor of about e."""
         left, right = (flips / peak if flips else 0.0), (kept / (1 - peak) if kept else 0.0)
         curvature = left * left / max(flips, 1) + right * right / max(kept, 1)
@@ -134,7 +134,7 @@ class TwoLayer(SharedSecretMechanism):
     epsilon: float = field(init=False)
 
     def __post_init__(self) -> None:
-        self._require_valid_alphabet_and_participation()
+        self._require_valid_alphabet()
         require_number("low", self.low)
         require_number("high", self.high)
         if not (self.low >= 0 and self.high <= 1 and self.high - self.low >= MIN_WIDTH):
@@ -260,7 +260,7 @@ class TwoLayer(SharedSecretMechanism):
             shared += ", and it may be 0 or 1: set the number of answers per worker, or choose 0 < low and high < 1"
         return shared
 
-    def marginal_channel_of_one_cell(self) -> Channel:
+    def marginal_channel(self) -> Channel:
         """Return the exact marginal channel of one cell, over 2^96; no certificate (see the base class)."""
         first, last = self._smallest_and_largest_weight
         width, symbols = last - first + 1, self.symbols

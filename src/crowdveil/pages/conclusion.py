@@ -24,7 +24,7 @@ from crowdveil.channels.rounding import format_bound
 from crowdveil.design.mechanism_from_settings import Expectation
 from crowdveil.display.counts import number_of
 from crowdveil.display.quotes import quoted
-from crowdveil.em.estimate import Estimate
+from crowdveil.em.estimate import Estimate, error_percent
 from crowdveil.mechanisms import Designed, RandomizedResponse
 from crowdveil.pages.truth_facts import (
     expected_error_without_gold,
@@ -32,14 +32,14 @@ from crowdveil.pages.truth_facts import (
     known_interval_widths,
     tasks_without_gold_text,
 )
-from crowdveil.planning import Campaign
+from crowdveil.planning import PlannedCampaign
 from crowdveil.planning.bayes_error import SEARCH_CROWDS
 from crowdveil.planning.expected_campaign import expected_campaign, mechanism_on_plan_scale
 from crowdveil.planning.plan import WORTH_ASKING
 from crowdveil.planning.prediction import predict_from_bayes_errors
 from crowdveil.planning.worker_budget import LARGEST_CELL_EPSILON, RANKING_EXCESS
 from crowdveil.privacy.statement import PrivacyStatement
-from crowdveil.quality.prediction_powered import wilson_interval_of_binary_sample
+from crowdveil.quality.prediction_powered import binary_wilson_interval
 from crowdveil.quality.review.unclear_workers import sentence_on_unclear_workers
 
 Verdict = Literal["use", "care", "not enough", "unknown"]
@@ -54,7 +54,7 @@ SHARES = "A truth is one answer to a task, not the share of the people who gave 
 GUIDED = "These figures follow from the model. {} with a known truth guided it and {} left out of them."
 UNCHECKED = "Known truths are cross-validated with the default method, from 20 tasks on."
 MORE_WRONG = "More gold tasks are wrong than the model expects: the advice follows the gold tasks."
-AS_GOOD = "The constant is as good: the answers tell little that one label for every task does not."
+AS_GOOD = "One label for every task is as good: the answers add little to it."
 ALL_GOLD = "The truth of every task was known: nothing was inferred."
 INSTEAD = "Infer again with a method that has them, or compare tasks whose truth you know."
 NO_PROBABILITIES = f"The method gives no probabilities, so the error of the truths is unknown. {INSTEAD}"
@@ -76,7 +76,7 @@ class Conclusion(NamedTuple):
     sentences: tuple[str, ...]
 
 
-def conclude(estimate: Estimate, statement: PrivacyStatement, evidence: Evidence | None = None) -> Conclusion:
+def assess_truths(estimate: Estimate, statement: PrivacyStatement, evidence: Evidence | None = None) -> Conclusion:
     """Return the conclusion; epsilon stands in it only with a checked guarantee.
 
     With evidence, the conclusion on truths that cannot be used says what would be enough.
@@ -98,7 +98,7 @@ def conclude(estimate: Estimate, statement: PrivacyStatement, evidence: Evidence
     of = "" if estimate.gold is None else f" of the {tasks_without_gold_text(estimate)}"
     compared = f"{error_percent(own)}{of} are expected to be wrong, against {against}"
     unclear = sentence_on_unclear_workers(estimate, evidence)
-    verdict, first = _verdict_on_few_reports(rest, source, compared) or _verdict_by_share_of_constant_error(
+    verdict, first = _verdict_on_few_reports(rest, source, compared) or _relative_error_verdict(
         ratio, rest, source, compared, evidence, unclear=unclear is not None
     )
     notes = [AS_GOOD] * (small and as_good) + [MORE_WRONG] * (least > max(own, SMALL_ERROR))
@@ -121,7 +121,7 @@ def conclude(estimate: Estimate, statement: PrivacyStatement, evidence: Evidence
 
 def verdict(estimate: Estimate, evidence: Evidence) -> Verdict:
     """Return the verdict on truths, which does not depend on the statement of privacy."""
-    return conclude(estimate, PrivacyStatement(status="none"), evidence).verdict
+    return assess_truths(estimate, PrivacyStatement(status="none"), evidence).verdict
 
 
 def _conclude_numbers(estimate: Estimate, source: str, evidence: Evidence | None) -> Conclusion:
@@ -144,7 +144,7 @@ def _conclude_numbers(estimate: Estimate, source: str, evidence: Evidence | None
     )
     # An interval as wide as the scale says nothing, however far the numbers are apart.
     share = max(ratio / 2, 2 * width / _scale_range_or_infinity(evidence))
-    verdict, first = _verdict_on_few_reports(rest, source, compared) or _verdict_by_share_of_constant_error(
+    verdict, first = _verdict_on_few_reports(rest, source, compared) or _relative_error_verdict(
         share, rest, source, compared, evidence
     )
     open_tasks = _sentence_on_tasks_without_truth(
@@ -161,7 +161,7 @@ def _lower_end_of_gold_error(estimate: Estimate) -> float:
     check = estimate.cross_validation
     if check is None or check.random is False:
         return 0.0
-    return wilson_interval_of_binary_sample(
+    return binary_wilson_interval(
         np.repeat([1.0, 0.0], [check.tasks - check.right, check.right]), len(estimate.tasks)
     ).low
 
@@ -185,7 +185,7 @@ def _privacy_clause(statement: PrivacyStatement) -> str:
     return f"{answer} (participation {statement.per_answer.participation})"
 
 
-def _verdict_by_share_of_constant_error(
+def _relative_error_verdict(
     share_of_constant_error: float,
     rest: Estimate,
     source: str,
@@ -236,7 +236,7 @@ def _tasks_without_reports_sentence(estimate: Estimate) -> tuple[str, ...]:
     """Return a sentence on the tasks without a report whose truth is the model's guess; none if there are none."""
     count = int((has_truth(estimate) & (np.asarray(estimate.reports_per_task) == 0)).sum())
     have = "1 task has no reports: its truth is" if count == 1 else f"{count:,} tasks have no reports: their truths are"
-    return (f"{have} only what is most probable for any task.",) if count else ()
+    return (f"{have} only the most probable truth of any task.",) if count else ()
 
 
 def _low_confidence_sentence(confidence: NDArray[np.float64]) -> str:
@@ -248,16 +248,11 @@ def _low_confidence_sentence(confidence: NDArray[np.float64]) -> str:
     return f"{have} a confidence below 90 %: ask for more answers on the doubtful tasks first."
 
 
-def error_percent(share: float) -> str:
-    """Return an error as a percentage, with the digits of `Baseline`; a small one is not written as 0 %."""
-    return "< 0.1 %" if share < 0.001 else f"{100 * round(float(share), 3):.1f} %"
-
-
 FACTORS = (1.5, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0, 100.0)
 """Factors on workers and on epsilon that are tried."""
 AS_ASSUMED = (
-    "Workers as `crowdveil plan` assumes them would have been enough: the workers, or the question, are harder than "
-    "that. Compare some tasks whose truth you know."
+    "Workers as `crowdveil plan` assumes them would have been enough. These workers are less accurate, "
+    "or the question is harder. Compare some tasks whose truth you know."
 )
 
 
@@ -285,10 +280,10 @@ def sufficiency_sentence(evidence: Evidence | None, share: float) -> str:
     found = [*_more_workers(campaign, channel, share), *_more_epsilon(campaign, evidence.channel, share)]
     if not found:
         return f"Even {FACTORS[-1]:g} times as many workers would not be enough."
-    return f"With workers as `crowdveil plan` assumes them, enough would be: {', or '.join(found)}."
+    return f"With workers as `crowdveil plan` assumes them, this would be enough: {', or '.join(found)}."
 
 
-def _planned_campaign(evidence: Evidence, alphabet: Alphabet, channel: Channel | None) -> Campaign:
+def _planned_campaign(evidence: Evidence, alphabet: Alphabet, channel: Channel | None) -> PlannedCampaign:
     """Return the collection as the planner sees it: its size, its assignment, and the share of cells with an answer."""
     reports, assignment = evidence.reports, evidence.assignment
     tasks, workers = len(reports.tasks), len(reports.workers)
@@ -314,20 +309,20 @@ def _answered_share(reported: float, channel: Channel | None) -> float:
     return float(np.clip((reported - none) / (answer - none), 0.0, 1.0)) if answer > none else 1.0
 
 
-def _reaches_share(campaign: Campaign, channel: Channel | None, share: float) -> bool:
+def _reaches_share(campaign: PlannedCampaign, channel: Channel | None, share: float) -> bool:
     found = predict_from_bayes_errors(campaign, channel, RANKING_EXCESS, crowds=SEARCH_CROWDS)
     return found.error <= share * campaign.crowd.constant_error
 
 
-def _more_workers(campaign: Campaign, channel: Channel | None, share: float) -> Iterator[str]:
+def _more_workers(campaign: PlannedCampaign, channel: Channel | None, share: float) -> Iterator[str]:
     for factor in FACTORS:
-        more = campaign.with_other_number_of_workers(math.ceil(factor * campaign.workers))
+        more = campaign.with_worker_count(math.ceil(factor * campaign.workers))
         if _reaches_share(more, channel, share):
-            yield f"about {more.workers:,} workers in place of {campaign.workers:,}"
+            yield f"about {more.workers:,} workers instead of {campaign.workers:,}"
             return
 
 
-def _more_epsilon(campaign: Campaign, channel: Channel | None, share: float) -> Iterator[str]:
+def _more_epsilon(campaign: PlannedCampaign, channel: Channel | None, share: float) -> Iterator[str]:
     """Yield the epsilon of a single answer at which randomized response is enough, if any is."""
     present = math.inf if channel is None else channel.guarantee.epsilon
     if channel is None or not (0 < present < LARGEST_CELL_EPSILON):
@@ -338,5 +333,5 @@ def _more_epsilon(campaign: Campaign, channel: Channel | None, share: float) -> 
         )
         if _reaches_share(campaign, mechanism.channel(), share):
             scope = f"per answer (participation {channel.participation})"
-            yield f"epsilon {format_bound(epsilon, 2)} {scope} in place of {format_bound(present, 4)}"
+            yield f"epsilon {format_bound(epsilon, 2)} {scope} instead of {format_bound(present, 4)}"
             return

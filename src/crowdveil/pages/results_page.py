@@ -22,9 +22,9 @@ from crowdveil.channels.channel import MAX_DRAWN, Channel
 from crowdveil.display.html import Html, policy_source
 from crowdveil.display.quotes import quoted
 from crowdveil.display.svg_pictures import bar_chart, count_bars, interval_chart, share_histogram
-from crowdveil.em.estimate import Estimate, error_text
-from crowdveil.pages.conclusion import ALL_GOLD, Conclusion, conclude, error_percent
-from crowdveil.pages.sentences_on_crowd_review import sentences_on_agreement_tasks_workers
+from crowdveil.em.estimate import Estimate, error_percent, error_text
+from crowdveil.pages.conclusion import ALL_GOLD, Conclusion, assess_truths
+from crowdveil.pages.review_sentences import crowd_review_sentences
 from crowdveil.pages.truth_facts import (
     expected_error_without_gold,
     has_truth,
@@ -33,7 +33,7 @@ from crowdveil.pages.truth_facts import (
     tasks_without_gold_text,
     truth_texts,
 )
-from crowdveil.privacy.largest_posterior import picture_rows_of_largest_posteriors, sentences_on_adversary_certainty
+from crowdveil.privacy.largest_posterior import largest_posterior_rows, sentences_on_adversary_certainty
 from crowdveil.privacy.statement import PrivacyStatement, statement_sentences
 from crowdveil.storage.results.result_files import Results
 
@@ -113,10 +113,6 @@ class QuestionResults(NamedTuple):
         alphabet = self.evidence.reports.alphabet if channel is None else channel.alphabet
         return alphabet if isinstance(alphabet, Scale) else None
 
-    def verdict_on_use_of_truths(self) -> Conclusion:
-        """Return whether the truths can be used."""
-        return conclude(self.results.estimate, self.statement, self.evidence)
-
 
 class ResultsPage(NamedTuple):
     """Page of results as HTML, and the conclusion of each question."""
@@ -135,7 +131,7 @@ def results_page(
         statement: statement of privacy of all reports; by default that of the first question.
         text: title of the page and facts; by default the text of the first question.
     """
-    conclusions = [one.verdict_on_use_of_truths() for one in answered]
+    conclusions = [assess_truths(one.results.estimate, one.statement, one.evidence) for one in answered]
     whole, text = statement or answered[0].statement, text or answered[0].text
     return ResultsPage(_render_results_page(answered, conclusions, whole, text), conclusions)
 
@@ -167,7 +163,7 @@ def _render_results_page(
         statement=statement,
         sentences=statement_sentences(statement),
         privacy_class=_css_class_of_privacy_line(statement),
-        whole_person=_certainty_about_all_answers_sentence(statement),
+        whole_person=_all_answers_sentence(statement),
         posterior_picture=_adversary_certainty_picture(statement),
         shown=SHOWN,
         several=several,
@@ -192,13 +188,13 @@ def _question_section(one: QuestionResults, conclusion: Conclusion, number: int 
         "statement": one.statement,
         "conclusion": conclusion,
         "warnings": one.results.notes,
-        "summary": _expected_error_and_constant_sentences(estimate) if inferred else ALL_GOLD,
+        "summary": _expected_error_sentences(estimate) if inferred else ALL_GOLD,
         "pictures": list(_captioned_pictures(estimate, suffix, one.scale)) if inferred else [],
         "channel_picture": None if channel is None else channel_table(f"channel{suffix}", channel),
         "rows": list(_task_rows(estimate, text, campaign_task_order(list(map(str, estimate.tasks)), text)[:MAX_TASKS])),
         "doubtful": list(_task_rows(rest, text, _most_doubtful_tasks(rest))) if _tasks_differ_in_doubt(rest) else [],
         "doubt": _sentence_on_most_doubtful_tasks(rest) if inferred else ALL_GOLD,
-        "review": sentences_on_agreement_tasks_workers(estimate, one.evidence, with_workers=text.with_workers),
+        "review": crowd_review_sentences(estimate, one.evidence, with_workers=text.with_workers),
         "workers": list(_worker_rows(estimate)) if text.with_workers else [],
         "worker_picture": _worker_picture(estimate, suffix) if text.with_workers else None,
     }
@@ -226,7 +222,7 @@ def _css_class_of_privacy_line(statement: PrivacyStatement) -> str:
     return "" if person is not None and person.largest_guess_probability <= MEANINGFUL else "neutral"
 
 
-def _certainty_about_all_answers_sentence(statement: PrivacyStatement) -> str:
+def _all_answers_sentence(statement: PrivacyStatement) -> str:
     """Return how sure anyone can be of all answers of a person; empty without a guarantee."""
     if statement.per_answer is None or statement.per_worker is None:
         return ""
@@ -237,8 +233,8 @@ def _adversary_certainty_picture(statement: PrivacyStatement) -> Html | None:
     """Return what an adversary can learn about one answer and about a whole person; None without a guarantee."""
     if statement.per_answer is None:
         return None
-    rows = picture_rows_of_largest_posteriors(statement.per_answer, statement.per_worker)
-    return bar_chart("posterior", "How sure an adversary can be, from 50 % before", rows)
+    rows = largest_posterior_rows(statement.per_answer, statement.per_worker)
+    return bar_chart("posterior", "How sure an adversary can be, starting from 50 %", rows)
 
 
 def percent(share: float | None) -> str:
@@ -259,10 +255,10 @@ def code_as_html(sentence: str) -> Markup:
     return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", kept))
 
 
-def _expected_error_and_constant_sentences(estimate: Estimate) -> str:
+def _expected_error_sentences(estimate: Estimate) -> str:
     """Return expected error and best constant in one or two sentences."""
     base, own_error, rest = estimate.baseline, expected_error_without_gold(estimate), estimate.without_gold
-    gold = "" if estimate.gold is None else f" These figures are of the {tasks_without_gold_text(estimate)}."
+    gold = "" if estimate.gold is None else f" These figures cover the {tasks_without_gold_text(estimate)}."
     if not estimate.categorical:
         widths = known_interval_widths(rest)
         width = f" The median width of the 90 % intervals is {np.median(widths):.3g}." if widths.size else ""

@@ -1,9 +1,9 @@
 """Planning of campaigns: expected error, choice of mechanism and epsilon, and number of workers."""
 
 from crowdveil.planning.bayes_error import bayes_errors
-from crowdveil.planning.campaign import Campaign
+from crowdveil.planning.campaign import PlannedCampaign
 from crowdveil.planning.candidates import CANDIDATE_NAMES, candidates
-from crowdveil.planning.plan import EPSILONS, MAX_WORKERS, Plan, plan
+from crowdveil.planning.plan import EPSILONS, MAX_WORKERS, Plan, plan_campaign
 from crowdveil.planning.plan_sentences import finding_sentences
 from crowdveil.planning.population import LabelCrowd, NumberCrowd, beta_abilities, coarsen_prior, coarsen_scale
 from crowdveil.planning.prediction import Prediction, predict_campaign_error, with_crowd_of_pilot
@@ -14,11 +14,11 @@ __all__ = [
     "CANDIDATE_NAMES",
     "EPSILONS",
     "MAX_WORKERS",
-    "Campaign",
     "LabelCrowd",
     "NumberCrowd",
     "Pilot",
     "Plan",
+    "PlannedCampaign",
     "Prediction",
     "bayes_errors",
     "beta_abilities",
@@ -26,7 +26,7 @@ __all__ = [
     "coarsen_prior",
     "coarsen_scale",
     "finding_sentences",
-    "plan",
+    "plan_campaign",
     "plan_of_worker_budgets",
     "predict_campaign_error",
     "with_crowd_of_pilot",

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from crowdveil.answers.assignment import Assignment
 from crowdveil.answers.reports import Reports
 from crowdveil.channels.channel import Channel
-from crowdveil.planning.campaign import Campaign
+from crowdveil.planning.campaign import PlannedCampaign
 from crowdveil.planning.population import AssumedCrowd, NumberCrowd
 from crowdveil.randomness import seeded
 
@@ -59,7 +59,7 @@ def _report_probabilities_by_truth(
     return np.asarray(whole / whole.sum(axis=2, keepdims=True))
 
 
-def log_report_tables_by_class_and_mean(
+def log_report_tables(
     crowd: AssumedCrowd, rate: float, channel: Channel | None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return log P(report | truth) for each class, and averaged over classes; indexed [class, truth, symbol]."""
@@ -68,7 +68,7 @@ def log_report_tables_by_class_and_mean(
     return np.log(np.maximum(table, TINY)), np.log(np.maximum(average, TINY))
 
 
-def log_likelihood_of_report_counts(counts: NDArray[np.int64], log_table: NDArray[np.float64]) -> NDArray[np.float64]:
+def count_log_likelihood(counts: NDArray[np.int64], log_table: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return log-likelihoods, indexed [task, truth].
 
     Args:
@@ -80,7 +80,7 @@ def log_likelihood_of_report_counts(counts: NDArray[np.int64], log_table: NDArra
 
 
 def known_classes_error(
-    campaign: Campaign,
+    campaign: PlannedCampaign,
     channel: Channel | None,
     reports: Reports,
     worker_class: NDArray[np.int64],
@@ -97,7 +97,7 @@ def known_classes_error(
         assignment: cells that report; None for all.
     """
     crowd, tasks = campaign.crowd, len(reports.tasks)
-    log_table, _ = log_report_tables_by_class_and_mean(crowd, campaign.answered_share_of_worker_cells, channel)
+    log_table, _ = log_report_tables(crowd, campaign.answered_cell_share, channel)
     shape = len(log_table), tasks, log_table.shape[2] - 1
     rows = worker_class[reports.worker] * tasks + reports.task
     listed = np.bincount(rows * shape[2] + reports.value, minlength=math.prod(shape)).reshape(shape)
@@ -107,9 +107,7 @@ def known_classes_error(
         pairs = worker_class[assignment.worker] * tasks + assignment.task
         cells = np.bincount(pairs, minlength=shape[0] * tasks).reshape(shape[:2])
     counts = np.concatenate((listed, cells[:, :, None] - listed.sum(axis=2, keepdims=True)), axis=2)
-    return float(
-        crowd.losses(crowd.log_truth_prior + log_likelihood_of_report_counts(counts, log_table), truths).mean()
-    )
+    return float(crowd.losses(crowd.log_truth_prior + count_log_likelihood(counts, log_table), truths).mean())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -131,7 +129,7 @@ class BayesErrors:
     losses: NDArray[np.float64]
 
 
-def bayes_errors(campaign: Campaign, channel: Channel | None, *, crowds: int = CROWDS) -> BayesErrors:
+def bayes_errors(campaign: PlannedCampaign, channel: Channel | None, *, crowds: int = CROWDS) -> BayesErrors:
     """Return the Bayes errors of a campaign, by Monte Carlo.
 
     Args:
@@ -141,18 +139,18 @@ def bayes_errors(campaign: Campaign, channel: Channel | None, *, crowds: int = C
     """
     crowd, generator = campaign.crowd, seeded(1).generator
     by_answer = report_given_answer(crowd.alphabet.size, channel)
-    by_class, average = log_report_tables_by_class_and_mean(crowd, campaign.answered_share_of_worker_cells, channel)
+    by_class, average = log_report_tables(crowd, campaign.answered_cell_share, channel)
     crowds = min(crowds, MAX_NUMBER_CROWDS) if isinstance(crowd, NumberCrowd) else crowds
     truths, scores = [], []
     for _ in range(crowds):
         truths.append(crowd.draw_truths(generator, TASKS_PER_CROWD))
         class_sizes = crowd.workers_in_each_class(generator, campaign.reporters_per_task)
         table = _report_probabilities_by_truth(
-            crowd.answer_probabilities(truths[-1]), campaign.answered_share_of_worker_cells, by_answer
+            crowd.answer_probabilities(truths[-1]), campaign.answered_cell_share, by_answer
         )
         counts = generator.multinomial(class_sizes[:, None], table)
-        linked = log_likelihood_of_report_counts(counts, by_class)
-        unlinked = log_likelihood_of_report_counts(counts.sum(axis=0, keepdims=True), average)
+        linked = count_log_likelihood(counts, by_class)
+        unlinked = count_log_likelihood(counts.sum(axis=0, keepdims=True), average)
         scores.append((linked + crowd.log_truth_prior, unlinked + crowd.log_truth_prior))
     every = np.concatenate(truths)
     known, unknown = (

@@ -31,7 +31,7 @@ save time with little change; fewer error classes would cost accuracy."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Campaign:
+class PlannedCampaign:
     """Campaign to be planned.
 
     With `assigned_per_task`, each task is publicly assigned to that many workers, and only assigned cells are reported.
@@ -84,7 +84,7 @@ class Campaign:
         """Names of the estimators for these answers."""
         if isinstance(self.crowd, NumberCrowd):
             return estimators_with(plannable=True, kind="numeric")
-        fixed = {} if self.crowd.has_more_than_two_ordered_labels else {"needs_ordered_labels": False}
+        fixed = {} if self.crowd.has_ordered_labels else {"needs_ordered_labels": False}
         return estimators_with(plannable=True, kind="categorical", **fixed)
 
     @property
@@ -116,7 +116,7 @@ class Campaign:
         )
 
     @property
-    def answered_share_of_worker_cells(self) -> float:
+    def answered_cell_share(self) -> float:
         """Share of a worker's cells that are answered."""
         return min(1.0, self.objective.participation_rate * self.workers_per_task_reporter)
 
@@ -125,26 +125,24 @@ class Campaign:
         """Cells of a worker that cost privacy: all if participation is protected, else the expected answers."""
         if self.participation == "protected":
             return self.cells_per_worker
-        return max(1, math.ceil(self.cells_per_worker * self.answered_share_of_worker_cells - 1e-9))
+        return max(1, math.ceil(self.cells_per_worker * self.answered_cell_share - 1e-9))
 
     @cached_property
-    def design_objective_of_own_cell(self) -> DesignObjective:
+    def own_cell_objective(self) -> DesignObjective:
         """Return the objective for one cell, with the answer rate within a worker's own cells."""
-        return replace(self.objective, participation_rate=self.answered_share_of_worker_cells)
+        return replace(self.objective, participation_rate=self.answered_cell_share)
 
     @property
     def estimator_of_simulated_fits(self) -> Estimator[Any, Any]:
         """Return the estimator of simulated fits."""
-        return self.simulated_fit_estimator_for_error(0.0)
+        return self.simulation_estimator(0.0)
 
-    def simulated_fit_estimator_for_error(self, error: float) -> Estimator[Any, Any]:
+    def simulation_estimator(self, error: float) -> Estimator[Any, Any]:
         """Return the estimator of simulated fits, with a tolerance for an expected error."""
         if isinstance(self.crowd, NumberCrowd):
             fine = error < FINE_GRID_ERROR * self.crowd.alphabet.step
             return Gaussian(
-                participations=tuple(
-                    min(1.0, self.answered_share_of_worker_cells * factor) for factor in PARTICIPATION_CLASSES
-                ),
+                participations=tuple(min(1.0, self.answered_cell_share * factor) for factor in PARTICIPATION_CLASSES),
                 max_steps=MAX_STEPS,
                 tolerance=max(TOLERANCE_NUMBERS * self.crowd.alphabet.step, TOLERANCE_PER_ERROR * error),
                 points_per_step=GRID_POINTS_PER_STEP * (1 + fine),
@@ -163,12 +161,10 @@ class Campaign:
         """Return the mutual information of truth and report in one cell, in nats; without a channel, of the answer."""
         if channel is None:
             channel = Channel.identity(self.crowd.alphabet, "public")
-            return replace(self.design_objective_of_own_cell, participation="public").objective_of_channel(
-                channel.probabilities
-            )
-        return self.design_objective_of_own_cell.objective_of_channel(channel.probabilities)
+            return replace(self.own_cell_objective, participation="public").objective_of_channel(channel.probabilities)
+        return self.own_cell_objective.objective_of_channel(channel.probabilities)
 
-    def with_other_number_of_workers(self, workers: int) -> "Campaign":
+    def with_worker_count(self, workers: int) -> "PlannedCampaign":
         """Return the campaign with another number of workers, and the same share of them assigned to each task.
 
         The share is rounded down, so that no worker has more tasks than before.
@@ -178,13 +174,13 @@ class Campaign:
             assigned = max(assigned * workers // self.workers, -(-workers // self.tasks))
         return replace(self, workers=workers, assigned_per_task=assigned)
 
-    def public_unassigned_campaign(self) -> "Campaign | None":
+    def public_unassigned_campaign(self) -> "PlannedCampaign | None":
         """Return the campaign with public participation and no assignment; None if it is public already."""
         if self.participation == "public":
             return None
         return replace(self, objective=replace(self.objective, participation="public"), assigned_per_task=None)
 
-    def with_as_many_assigned_as_answered(self) -> "Campaign | None":
+    def with_assigned_as_answered(self) -> "PlannedCampaign | None":
         """Return the campaign with as many assigned tasks per worker as the worker would answer.
 
         None if participation is public, tasks are assigned already, or workers answer all tasks anyway.

@@ -7,7 +7,7 @@ from crowdveil.channels.channel import Channel
 from crowdveil.design.channel_design import design_channel
 from crowdveil.estimators.ordinal_dawid_skene import OrdinalDawidSkene
 from crowdveil.mechanisms import ChannelMechanism, Designed, QuantizedResponse, RandomizedResponse
-from crowdveil.planning.campaign import Campaign
+from crowdveil.planning.campaign import PlannedCampaign
 from crowdveil.planning.population import LabelCrowd
 from crowdveil.privacy.accounting import account
 from crowdveil.privacy.loss_distribution import channel_profile, composed_epsilon
@@ -45,27 +45,23 @@ class Candidate:
     """Candidate at one epsilon: its name, campaign with its estimator, and mechanism."""
 
     name: str
-    campaign: Campaign
+    campaign: PlannedCampaign
     mechanism: ChannelMechanism
 
     @property
     def equivalence_key(self) -> object:
         """Return a key that is equal for candidates with the same predictions."""
-        return self.campaign.method, channel_key_without_symbol_names(self.mechanism.channel())
+        return self.campaign.method, channel_key(self.mechanism.channel())
 
 
-def with_ordinal_method_if_ordinal(campaign: Campaign) -> Campaign | None:
+def with_ordinal_method(campaign: PlannedCampaign) -> PlannedCampaign | None:
     """Return the campaign with `ordinal-dawid-skene`; None if labels are not ordinal, or a method is given."""
-    if (
-        campaign.method is None
-        and isinstance(campaign.crowd, LabelCrowd)
-        and campaign.crowd.has_more_than_two_ordered_labels
-    ):
+    if campaign.method is None and isinstance(campaign.crowd, LabelCrowd) and campaign.crowd.has_ordered_labels:
         return replace(campaign, method=OrdinalDawidSkene.name)
     return None
 
 
-def candidates(campaign: Campaign, epsilon: float, *, without_designed: bool = False) -> list[Candidate]:
+def candidates(campaign: PlannedCampaign, epsilon: float, *, without_designed: bool = False) -> list[Candidate]:
     """Return the candidates that apply to a campaign at one epsilon, in the order of `CANDIDATE_NAMES`.
 
     Args:
@@ -76,7 +72,7 @@ def candidates(campaign: Campaign, epsilon: float, *, without_designed: bool = F
     Raises:
         SettingsError: the epsilon is not accepted.
     """
-    objective = campaign.design_objective_of_own_cell
+    objective = campaign.own_cell_objective
     mechanisms: dict[str, ChannelMechanism] = {
         RandomizedResponse.name: RandomizedResponse(
             alphabet=objective.alphabet, epsilon=epsilon, participation=objective.participation
@@ -88,19 +84,19 @@ def candidates(campaign: Campaign, epsilon: float, *, without_designed: bool = F
         mechanisms[Designed.name] = Designed.from_channel(design_channel(objective, epsilon, null_apart=True))
     return [
         Candidate(name=name + suffix, campaign=variant, mechanism=mechanism)
-        for suffix, variant in (("", campaign), (ORDINAL_SUFFIX, with_ordinal_method_if_ordinal(campaign)))
+        for suffix, variant in (("", campaign), (ORDINAL_SUFFIX, with_ordinal_method(campaign)))
         for name, mechanism in mechanisms.items()
         if variant is not None
     ]
 
 
-def channel_key_without_symbol_names(channel: Channel) -> frozenset[tuple[int, ...]]:
+def channel_key(channel: Channel) -> frozenset[tuple[int, ...]]:
     """Return the columns of a channel; equal for channels that differ in names and order of symbols only."""
     return frozenset(zip(*channel.rows, strict=True))
 
 
 def worker_cost(
-    campaign: Campaign, mechanism: ChannelMechanism, *, cells: int | None = None, delta: float | None = None
+    campaign: PlannedCampaign, mechanism: ChannelMechanism, *, cells: int | None = None, delta: float | None = None
 ) -> Cost:
     """Return the cost of a mechanism for each worker of a campaign.
 

@@ -11,7 +11,7 @@ from crowdveil.design.mechanism_from_settings import USUAL_ABILITY, Expectation
 from crowdveil.errors import SettingsError
 from crowdveil.hints import advice
 from crowdveil.mechanisms import ChannelMechanism, Designed, DesignObjective, Laplace
-from crowdveil.planning.campaign import Campaign
+from crowdveil.planning.campaign import PlannedCampaign
 from crowdveil.planning.population import LabelCrowd, NumberCrowd, beta_abilities, coarsen_prior, coarsen_scale
 from crowdveil.planning.prediction import with_crowd_of_pilot
 from crowdveil.planning.shared_mistakes import Pilot
@@ -30,7 +30,7 @@ def expected_campaign(
     assigned_per_task: int | None = None,
     method: str | None = None,
     pilot: Pilot | None = None,
-) -> Campaign:
+) -> PlannedCampaign:
     """Return the campaign to be planned; a long scale is replaced by a coarser one.
 
     With a pilot, workers have its ability, and truths its labels unless a prior is expected.
@@ -41,10 +41,10 @@ def expected_campaign(
     """
     if pilot is not None:
         if expected.ability is not None:
-            raise SettingsError("the ability is that of the pilot", value=expected.ability, hint="Leave it out.")
+            raise SettingsError("the pilot determines the ability", value=expected.ability, hint="Leave it out.")
         expected = replace(expected, ability=pilot.ability)
     objective, crowd = _expected_crowd(alphabet, expected, participation)
-    campaign = Campaign(
+    campaign = PlannedCampaign(
         objective=objective,
         crowd=crowd,
         tasks=tasks,
@@ -66,7 +66,7 @@ def expected_objective(alphabet: Alphabet, expected: Expectation, participation:
             raise SettingsError(
                 "workers on a scale are described by sigmas, not by ability",
                 value=expected.ability,
-                hint=advice("Give {sigmas} in place of {ability}.", "Give sigmas."),
+                hint=advice("Give {sigmas} instead of {ability}.", "Give sigmas."),
             )
         expected = replace(expected, sigmas=_sigmas_or_scaled_defaults(alphabet, expected))
     return expected.objective(alphabet, participation)

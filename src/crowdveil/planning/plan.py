@@ -17,7 +17,7 @@ from crowdveil.display.svg_pictures import line_chart
 from crowdveil.errors import SettingsError
 from crowdveil.mechanisms import ChannelMechanism
 from crowdveil.planning.bayes_error import SEARCH_CROWDS, report_given_truth
-from crowdveil.planning.campaign import Campaign
+from crowdveil.planning.campaign import PlannedCampaign
 from crowdveil.planning.candidates import CANDIDATE_NAMES, Candidate, Cost, candidates, worker_cost
 from crowdveil.planning.population import LabelCrowd, NumberCrowd
 from crowdveil.planning.prediction import (
@@ -90,7 +90,7 @@ class PlanRow:
         return self.candidate.mechanism
 
     @property
-    def campaign(self) -> Campaign:
+    def campaign(self) -> PlannedCampaign:
         """Campaign with the estimator of the candidate."""
         return self.candidate.campaign
 
@@ -108,7 +108,7 @@ class Alternative:
     """
 
     change: Change
-    campaign: Campaign
+    campaign: PlannedCampaign
     candidate: str
     mechanism: ChannelMechanism | None
     prediction: Prediction
@@ -138,7 +138,7 @@ class Plan(ArrowRows):
         alternatives: other changes that meet the target, each at its smallest epsilon.
     """
 
-    campaign: Campaign
+    campaign: PlannedCampaign
     target: float | None
     constant_error: float
     unprotected: Prediction
@@ -166,12 +166,12 @@ class Plan(ArrowRows):
         return min(self.results, key=lambda result: result.prediction.error)
 
     @property
-    def constant_unprotected_and_target_errors(self) -> list[tuple[str, float]]:
+    def reference_errors(self) -> list[tuple[str, float]]:
         """Name and error of the best constant, of unprotected answers, and of the target."""
         target = [] if self.target is None else [("target", self.target)]
         return [("best constant", self.constant_error), ("unprotected", self.unprotected.error), *target]
 
-    def rows_by_candidate_or_assignment(self) -> dict[str, list[PlanRow]]:
+    def grouped_rows(self) -> dict[str, list[PlanRow]]:
         """Return the results by candidate or, of a plan by budgets, by assignment and participation."""
         found: dict[str, list[PlanRow]] = {}
         for one in self.results:
@@ -222,10 +222,10 @@ class Plan(ArrowRows):
         axis = "epsilon per worker" if self.by_budget else "epsilon per answer"
         by_name = [
             (name, [(one.budget_or_epsilon, one.prediction.error) for one in rows])
-            for name, rows in self.rows_by_candidate_or_assignment().items()
+            for name, rows in self.grouped_rows().items()
         ]
         nearest = sorted(by_name, key=lambda item: min(error for _, error in item[1]))[:MAX_LINES]
-        return line_chart(f"Expected error by {axis}", "epsilon", nearest, self.constant_unprotected_and_target_errors)
+        return line_chart(f"Expected error by {axis}", "epsilon", nearest, self.reference_errors)
 
     def _recommendation_and_planned_size(self) -> list[str]:
         """Return what to use, and the size that was planned."""
@@ -254,8 +254,8 @@ class _SimulationCounter:
             self.progress(self.done, max(self.done, self.expected))
 
 
-def plan(
-    campaign: Campaign, *, target: float, epsilons: Sequence[float] = EPSILONS, progress: Progress | None = None
+def plan_campaign(
+    campaign: PlannedCampaign, *, target: float, epsilons: Sequence[float] = EPSILONS, progress: Progress | None = None
 ) -> Plan:
     """Return the expected errors of all candidates, a recommendation, and alternatives where the target is missed.
 
@@ -269,14 +269,14 @@ def plan(
         SettingsError: a target that is not positive, no epsilon, or one that is not accepted.
     """
     if not 0 < target < math.inf:
-        raise SettingsError("the target error must be positive", value=target, hint="No inference is free of error.")
+        raise SettingsError("the target error must be positive", value=target, hint="Every inference has some error.")
     if not epsilons:
         raise SettingsError("a plan needs at least one epsilon", value=tuple(epsilons))
     ascending = tuple(sorted(set(epsilons)))
     by_epsilon = {epsilon: candidates(campaign, epsilon) for epsilon in ascending}
     distinct = sum(len({one.equivalence_key for one in group}) for group in by_epsilon.values())
     counter = _SimulationCounter(default_simulation_count(campaign) * (distinct + 1 + EXTRA_SIMULATIONS), progress)
-    plain, unprotected = _best_method_for_unprotected_answers(campaign, by_epsilon[ascending[0]], counter)
+    plain, unprotected = _best_unprotected_method(campaign, by_epsilon[ascending[0]], counter)
     results, recommended = _cheapest_row_after_confirmation(
         campaign, _predict_all_briefly_above_target(campaign, by_epsilon, target, counter), target, counter
     )
@@ -292,16 +292,14 @@ def plan(
         workers_needed=_workers_needed(campaign, results, missed, target, counter),
         workers_needed_unprotected=None
         if unprotected.error <= target
-        else more_workers(
-            plain, "unprotected", None, unprotected.consensus_position_between_bayes_errors, target, check=counter
-        ),
-        alternatives=tuple(_public_or_assigned_alternatives_meeting_target(campaign, missed, target, counter)),
+        else more_workers(plain, "unprotected", None, unprotected.consensus_position, target, check=counter),
+        alternatives=tuple(_alternatives(campaign, missed, target, counter)),
     )
 
 
-def _best_method_for_unprotected_answers(
-    campaign: Campaign, group: list[Candidate], counter: OnSimulation
-) -> tuple[Campaign, Prediction]:
+def _best_unprotected_method(
+    campaign: PlannedCampaign, group: list[Candidate], counter: OnSimulation
+) -> tuple[PlannedCampaign, Prediction]:
     """Return the campaign with the best estimator for unprotected answers, and its prediction."""
     methods = {one.campaign.method: replace(campaign, method=one.campaign.method) for one in group}
     found = [(one, predict_campaign_error(one, None, on_simulation=counter)) for one in methods.values()]
@@ -309,7 +307,7 @@ def _best_method_for_unprotected_answers(
 
 
 def _predict_all_briefly_above_target(
-    campaign: Campaign, by_epsilon: dict[float, list[Candidate]], target: float, counter: OnSimulation
+    campaign: PlannedCampaign, by_epsilon: dict[float, list[Candidate]], target: float, counter: OnSimulation
 ) -> list[PlanRow]:
     """Return predictions of all candidates; one simulation each above an epsilon whose interval meets the target."""
     results: list[PlanRow] = []
@@ -320,7 +318,11 @@ def _predict_all_briefly_above_target(
 
 
 def predict_group(
-    campaign: Campaign, epsilon: float, group: list[Candidate], target: float, counter: OnSimulation | None = None
+    campaign: PlannedCampaign,
+    epsilon: float,
+    group: list[Candidate],
+    target: float,
+    counter: OnSimulation | None = None,
 ) -> list[PlanRow]:
     """Return predictions of the candidates at one epsilon; equivalent ones are simulated once.
 
@@ -348,18 +350,13 @@ def predict_group(
     return results
 
 
-def _row_of_smallest_epsilon(results: list[PlanRow]) -> PlanRow | None:
-    """Return the result with the smallest epsilon, then fewest bytes, and error; None if there is none."""
-
-    def order(one: PlanRow) -> tuple[float, ...]:
-        name = CANDIDATE_NAMES.index(one.name)
-        return one.epsilon, one.cost.bytes, one.prediction.error, name
-
-    return min(results, key=order, default=None)
+def _cost_order(one: PlanRow) -> tuple[float, ...]:
+    """Return the order of results: smallest epsilon, then fewest bytes, and error."""
+    return one.epsilon, one.cost.bytes, one.prediction.error, CANDIDATE_NAMES.index(one.name)
 
 
 def _cheapest_row_after_confirmation(
-    campaign: Campaign, results: list[PlanRow], target: float, counter: OnSimulation
+    campaign: PlannedCampaign, results: list[PlanRow], target: float, counter: OnSimulation
 ) -> tuple[list[PlanRow], PlanRow | None]:
     """Return the cheapest result that meets the target, after it was confirmed by a larger simulation.
 
@@ -367,7 +364,7 @@ def _cheapest_row_after_confirmation(
     """
     confirmed: set[tuple[float, str]] = set()
     while True:
-        chosen = _row_of_smallest_epsilon([result for result in results if result.prediction.error <= target])
+        chosen = min((one for one in results if one.prediction.error <= target), key=_cost_order, default=None)
         if chosen is None or (chosen.epsilon, chosen.name) in confirmed:
             return results, chosen
         whole = chosen.prediction.simulated_tasks in (campaign.tasks, campaign.cells_per_worker)
@@ -384,7 +381,7 @@ def _cheapest_row_after_confirmation(
 
 
 def _workers_needed(
-    campaign: Campaign,
+    campaign: PlannedCampaign,
     results: list[PlanRow],
     missed: tuple[float, ...],
     target: float,
@@ -413,17 +410,17 @@ def _workers_needed(
     return needed
 
 
-def _arguments_of_worker_search(result: PlanRow) -> tuple[Campaign, str, ChannelMechanism, float]:
-    return result.campaign, result.name, result.mechanism, result.prediction.consensus_position_between_bayes_errors
+def _arguments_of_worker_search(result: PlanRow) -> tuple[PlannedCampaign, str, ChannelMechanism, float]:
+    return result.campaign, result.name, result.mechanism, result.prediction.consensus_position
 
 
-def _public_or_assigned_alternatives_meeting_target(
-    campaign: Campaign, missed_epsilons: tuple[float, ...], target: float, counter: OnSimulation
+def _alternatives(
+    campaign: PlannedCampaign, missed_epsilons: tuple[float, ...], target: float, counter: OnSimulation
 ) -> list[Alternative]:
     """Return public participation and assignment, if they meet the target at a missed epsilon."""
-    changes: dict[Change, Campaign | None] = {
+    changes: dict[Change, PlannedCampaign | None] = {
         "public": campaign.public_unassigned_campaign(),
-        "assignment": campaign.with_as_many_assigned_as_answered(),
+        "assignment": campaign.with_assigned_as_answered(),
     }
     found = [
         smallest_epsilon(name, one, target, missed_epsilons, counter)
@@ -434,7 +431,7 @@ def _public_or_assigned_alternatives_meeting_target(
 
 
 def more_workers(
-    campaign: Campaign,
+    campaign: PlannedCampaign,
     candidate: str,
     mechanism: ChannelMechanism | None,
     relative_excess: float,
@@ -460,7 +457,7 @@ def more_workers(
         workers = _fewest_workers_by_bayes_errors(campaign, channel, target, excess, fewest, below)
         if workers is None:
             return None
-        changed = campaign.with_other_number_of_workers(workers)
+        changed = campaign.with_worker_count(workers)
         simulate = check is not None and _is_simulation_affordable(changed, channel)
         found = (
             predict_campaign_error(changed, mechanism, seeds=2, on_simulation=check)
@@ -473,14 +470,14 @@ def more_workers(
             )
         fewest, excess = (
             int(SEARCH_GROWTH * workers),
-            max(found.consensus_position_between_bayes_errors, excess * 1.25, 0.1),
+            max(found.consensus_position, excess * 1.25, 0.1),
         )
     return None
 
 
 def smallest_epsilon(
     change: Change,
-    campaign: Campaign,
+    campaign: PlannedCampaign,
     target: float,
     epsilons: tuple[float, ...],
     on_simulation: OnSimulation | None = None,
@@ -507,13 +504,13 @@ def smallest_epsilon(
 
 
 def _fewest_workers_by_bayes_errors(
-    campaign: Campaign, channel: Channel | None, target: float, relative_excess: float, fewest: int, below: int
+    campaign: PlannedCampaign, channel: Channel | None, target: float, relative_excess: float, fewest: int, below: int
 ) -> int | None:
     """Return the smallest round number between the limits that meets the target by Bayes errors, by bisection."""
     sizes = [workers for workers in _numbers_of_two_significant_digits() if fewest < workers < below]
 
     def meets(workers: int) -> bool:
-        changed = campaign.with_other_number_of_workers(workers)
+        changed = campaign.with_worker_count(workers)
         return predict_from_bayes_errors(changed, channel, relative_excess, crowds=SEARCH_CROWDS).error <= target
 
     if not (sizes and meets(sizes[-1])):
@@ -527,9 +524,9 @@ def _numbers_of_two_significant_digits() -> list[int]:
     return [*range(1, 10), *(d * 10**n for n in range(6) for d in digits if d * 10**n <= MAX_WORKERS)]
 
 
-def _is_simulation_affordable(campaign: Campaign, channel: Channel | None) -> bool:
+def _is_simulation_affordable(campaign: PlannedCampaign, channel: Channel | None) -> bool:
     """Return whether a simulation of `MIN_TASKS` tasks has few enough reports."""
     most = MAX_CHECK_REPORTS_NUMBERS if isinstance(campaign.crowd, NumberCrowd) else MAX_CHECK_REPORTS_LABELS
-    table = report_given_truth(campaign.crowd.answer_probabilities(), campaign.answered_share_of_worker_cells, channel)
+    table = report_given_truth(campaign.crowd.answer_probabilities(), campaign.answered_cell_share, channel)
     report_rate = 1 - float(np.tensordot(campaign.crowd.worker_shares, table[:, :, -1], axes=1).mean())
     return MIN_TASKS * campaign.reporters_per_task * report_rate <= most

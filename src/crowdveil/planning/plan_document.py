@@ -4,15 +4,15 @@ from dataclasses import asdict
 from typing import Any
 
 from crowdveil.design.mechanism_from_settings import Expectation, mechanism_parameters_by_name
-from crowdveil.planning.campaign import Campaign
+from crowdveil.planning.campaign import PlannedCampaign
 from crowdveil.planning.plan import Alternative, Plan, PlanRow
 from crowdveil.planning.plan_sentences import (
     expected_error_text,
     finding_sentences,
-    real_crowd_interval_rounded_outwards,
+    real_crowd_interval,
 )
 from crowdveil.planning.population import LabelCrowd, NumberCrowd
-from crowdveil.planning.prediction import Prediction, sentence_on_predictions_for_real_sets
+from crowdveil.planning.prediction import Prediction, real_sets_sentence
 
 
 def plan_data(plan: Plan, expected: Expectation, *, participation_given: bool, rate_given: bool) -> dict[str, Any]:
@@ -43,12 +43,12 @@ def plan_data(plan: Plan, expected: Expectation, *, participation_given: bool, r
         "tasks_per_worker": campaign.cells_per_worker,
         "method": campaign.estimator_of_simulated_fits.name,
         "verdict": finding_sentences(plan),
-        "real_sets": sentence_on_predictions_for_real_sets()
+        "real_sets": real_sets_sentence()
         if campaign.shared_mistakes is None
         else campaign.shared_mistakes.pilot_summary_sentence,
         "recommended": None if plan.recommended is None else _row_data(plan.recommended),
         "constant_error": plan.constant_error,
-        "unprotected": prediction_data_with_printed_texts(plan.unprotected),
+        "unprotected": prediction_data(plan.unprotected),
         "unprotected_method": plan.unprotected_method,
         "candidates": [_row_data(one) for one in plan.results],
         "without_assignment": [_row_data(one) for one in plan.without_assignment],
@@ -68,7 +68,7 @@ def prior_csv(crowd: LabelCrowd | NumberCrowd) -> str:
 
 
 def _assumptions_with_value_and_source(
-    campaign: Campaign, expected: Expectation, participation: str, participation_given: bool, rate_given: bool
+    campaign: PlannedCampaign, expected: Expectation, participation: str, participation_given: bool, rate_given: bool
 ) -> list[dict[str, Any]]:
     """Return the assumptions, each with its value and its source: "given" or "default"."""
     crowd, piloted = campaign.crowd, campaign.shared_mistakes is not None
@@ -102,7 +102,7 @@ def _row_data(row: PlanRow) -> dict[str, Any]:
         "parameters": mechanism_parameters_by_name(row.mechanism),
         "reports": list(row.mechanism.channel().outputs),
         "same_as": row.same_as,
-        **prediction_data_with_printed_texts(row.prediction),
+        **prediction_data(row.prediction),
         "epsilon_per_cell": row.cost.cell_epsilon,
         "epsilon_per_worker": row.cost.worker_epsilon,
         "cells_per_worker": row.cost.cells,
@@ -110,11 +110,11 @@ def _row_data(row: PlanRow) -> dict[str, Any]:
     }
 
 
-def prediction_data_with_printed_texts(prediction: Prediction) -> dict[str, Any]:
+def prediction_data(prediction: Prediction) -> dict[str, Any]:
     """Return a prediction as JSON data, with the error and the interval for real crowds as they are printed."""
     shown = {
         "shown": expected_error_text(prediction),
-        "shown_interval": real_crowd_interval_rounded_outwards(prediction),
+        "shown_interval": real_crowd_interval(prediction),
     }
     return asdict(prediction) | shown
 
@@ -131,5 +131,5 @@ def alternative_data(found: Alternative | None) -> dict[str, Any] | None:
         "method": found.campaign.estimator_of_simulated_fits.name,
         "participation": found.campaign.participation,
         "assigned_per_task": found.campaign.assigned_per_task,
-        **prediction_data_with_printed_texts(found.prediction),
+        **prediction_data(found.prediction),
     }

@@ -21,8 +21,7 @@ from crowdveil.hints import advising_own_arguments
 from crowdveil.inference.given import as_prior
 from crowdveil.planning import Pilot
 from crowdveil.planning.expected_campaign import expected_campaign
-from crowdveil.planning.plan import EPSILONS, WORTH_ASKING, Plan, Progress
-from crowdveil.planning.plan import plan as plan_campaign
+from crowdveil.planning.plan import EPSILONS, WORTH_ASKING, Plan, Progress, plan_campaign
 
 
 @with_known_arguments("plan(Categories(('no', 'yes')), workers=100, tasks=50, participation_rate=0.5, target=0.1)")
@@ -113,7 +112,7 @@ def _require_pilot(pilot: object, gold: object) -> None:
         require_instance("pilot", pilot, Reports, what="Reports", hint=hint)
     if gold is not None and pilot is None:
         hint = "Give the answers to these tasks as pilot."
-        raise SettingsError("gold is that of a pilot", value=type(gold).__name__, hint=hint)
+        raise SettingsError("gold needs a pilot", value=type(gold).__name__, hint=hint)
 
 
 def _require_numbers(sizes: Mapping[str, object], others: Mapping[str, object]) -> None:

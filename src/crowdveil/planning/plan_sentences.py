@@ -5,7 +5,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context
 from crowdveil.channels.guarantee import Guarantee
 from crowdveil.channels.rounding import CERTAIN, format_bound, format_delta, percent_rounded_up
 from crowdveil.hints import advice
-from crowdveil.planning.campaign import Campaign
+from crowdveil.planning.campaign import PlannedCampaign
 from crowdveil.planning.candidates import Cost
 from crowdveil.planning.plan import MAX_WORKERS, Alternative, Plan, PlanRow
 from crowdveil.planning.prediction import Prediction
@@ -34,27 +34,27 @@ def expected_error_text(prediction: Prediction, below: str = "less than") -> str
     return two_digits(prediction.error)
 
 
-def real_crowd_interval_rounded_outwards(prediction: Prediction) -> str:
+def real_crowd_interval(prediction: Prediction) -> str:
     """Return the interval for real crowds, its ends rounded outwards."""
     return f"{two_digits(prediction.real_low, ROUND_FLOOR)} to {two_digits(prediction.real_high, ROUND_CEILING)}"
 
 
 def error_with_interval_text(prediction: Prediction) -> str:
     """Return the predicted error with its interval for real crowds."""
-    return f"{expected_error_text(prediction)} (real crowds {real_crowd_interval_rounded_outwards(prediction)})"
+    return f"{expected_error_text(prediction)} (real crowds {real_crowd_interval(prediction)})"
 
 
 def finding_sentences(plan: Plan) -> list[str]:
     """Return the findings of a plan in sentences, the most important first."""
     if plan.constant_error <= plan.target_or_minus_infinity:
         return [
-            f"No answers are needed: the best public constant has an error of {plan.constant_error:.3g}, "
+            f"No answers are needed: the same answer for every task has an error of {plan.constant_error:.3g}, "
             f"no more than the target {plan.target_or_minus_infinity:g}."
         ]
     if plan.by_budget:
         return [*_chosen_budget_sentences(plan), *_warning_of_weak_guarantee(plan), *_more_workers_sentences(plan)]
     return [
-        *_recommendation_or_unmet_target_sentences(plan),
+        *_recommendation_sentences(plan),
         *_warning_of_weak_guarantee(plan),
         *_pilot_advice(plan),
         *_more_workers_sentences(plan),
@@ -100,14 +100,14 @@ def _chosen_budget_sentences(plan: Plan) -> list[str]:
 
 def _candidate_privacy_and_error_text(row: PlanRow, crowd: str) -> str:
     error = error_with_interval_text(row.prediction)
-    return f"{row.name} at {epsilon_text_per_answer_and_worker(row)} with {crowd}: expected error {error}"
+    return f"{row.name} at {row_epsilon_text(row)} with {crowd}: expected error {error}"
 
 
 def _delta_clause(cost: Cost) -> str:
     return "" if cost.delta is None else f" at delta {format_delta(cost.delta)}"
 
 
-def epsilon_text_per_answer_and_worker(row: PlanRow) -> str:
+def row_epsilon_text(row: PlanRow) -> str:
     """Return epsilon per answer and per worker, the worker's first within a budget, with cells and participation."""
     cost, campaign = row.cost, row.campaign
     if row.budget is not None:
@@ -126,7 +126,7 @@ def epsilon_text_per_answer_and_worker(row: PlanRow) -> str:
     )
 
 
-def _recommendation_or_unmet_target_sentences(plan: Plan) -> list[str]:
+def _recommendation_sentences(plan: Plan) -> list[str]:
     crowd, result = f"{plan.campaign.workers:,} workers", plan.recommended
     if result is not None:
         smaller = "; a smaller epsilon of this plan needs more workers" if plan.workers_needed else ""
@@ -136,24 +136,24 @@ def _recommendation_or_unmet_target_sentences(plan: Plan) -> list[str]:
     impossible = (
         f"The target cannot be met: with {crowd} no mechanism of this plan reaches "
         f"{plan.target_or_minus_infinity:g} at any of its epsilons. "
-        f"The best is {best.name} at {epsilon_text_per_answer_and_worker(best)}: expected error "
+        f"The best is {best.name} at {row_epsilon_text(best)}: expected error "
         f"{error_with_interval_text(best.prediction)}."
     )
-    return [impossible, _sentence_whether_more_epsilon_suffices(plan), *_insufficient_changes(plan)]
+    return [impossible, _more_epsilon_sentence(plan), *_insufficient_changes(plan)]
 
 
 def _insufficient_changes(plan: Plan) -> list[str]:
     """Return a sentence on the changes of the campaign that miss the target too, if any."""
     tried = {
         "public": (plan.campaign.public_unassigned_campaign(), "public participation"),
-        "assignment": (plan.campaign.with_as_many_assigned_as_answered(), "assigning tasks"),
+        "assignment": (plan.campaign.with_assigned_as_answered(), "assigning tasks"),
     }
     found = {alternative.change for alternative in plan.alternatives}
     missed = [name for change, (campaign, name) in tried.items() if campaign is not None and change not in found]
     return [f"Not enough by itself at these epsilons: {', '.join(missed)}."] if missed else []
 
 
-def _sentence_whether_more_epsilon_suffices(plan: Plan) -> str:
+def _more_epsilon_sentence(plan: Plan) -> str:
     error = (
         f"the unprotected answers of {plan.campaign.workers:,} workers have an error of "
         f"{expected_error_text(plan.unprotected)}"
@@ -175,7 +175,9 @@ def _pilot_advice(plan: Plan) -> list[str]:
     mistakes, miss = plan.campaign.shared_mistakes, "Real crowds may miss the target"
     if mistakes is None:
         return [f"{miss}: ask for answers to about 50 random tasks with known truths, and plan again with this pilot."]
-    return [f"{miss}." if mistakes.pilot.known else f"{miss}: find out the truths of the pilot, and plan again."]
+    return [
+        f"{miss}." if mistakes.pilot.known else (f"{miss}: have experts label the tasks of the pilot, and plan again.")
+    ]
 
 
 def _more_workers_sentences(plan: Plan) -> list[str]:
@@ -200,14 +202,14 @@ def _alternative_sentence(found: Alternative) -> str:
     at = f"{found.candidate} at epsilon {format_bound(found.mechanism.epsilon)} per answer"
     meets = f"{at} meets the target, {error_with_interval_text(found.prediction)}"
     if found.change == "public":
-        return f"Public participation: if it need not be private who answers which task, {meets}."
-    return f"Assignment: {_assigned_workers_or_groups_clause(found.campaign)}, {meets}."
+        return f"Public participation: if everyone may know who answers which task, {meets}."
+    return f"Assignment: {_assignment_clause(found.campaign)}, {meets}."
 
 
-def _assigned_workers_or_groups_clause(campaign: Campaign) -> str:
+def _assignment_clause(campaign: PlannedCampaign) -> str:
     each = (
         f"{campaign.reporters_per_task:,} workers, {campaign.cells_per_worker:,} tasks to each, who answer "
-        f"{campaign.answered_share_of_worker_cells:.0%} of them"
+        f"{campaign.answered_cell_share:.0%} of them"
     )
     if not campaign.fits_worker_groups_separately:
         return f"if every task is publicly assigned to {each}"

@@ -14,7 +14,7 @@ from scipy.special import betaincinv, softmax
 
 from crowdveil.answers.reports import Reports
 from crowdveil.channels.alphabet import Categories, Scale
-from crowdveil.design.channel_design import normal_worker_model, one_coin_answer_given_truth
+from crowdveil.design.channel_design import normal_worker_model, one_coin_confusion
 from crowdveil.errors import SettingsError
 from crowdveil.estimators.gaussian.discretization import quantiles
 from crowdveil.inference.scores.metrics import ErrorName
@@ -146,13 +146,13 @@ class LabelCrowd:
         return 1 - float(self.prior.max())
 
     @property
-    def has_more_than_two_ordered_labels(self) -> bool:
+    def has_ordered_labels(self) -> bool:
         """Whether the labels have an order that affects mistakes."""
         return self.alphabet.ordered and self.alphabet.size > 2
 
     def simulate(self, *, workers: int, tasks: int, rate: float, source: Seeded) -> Crowd:
         """Return a simulated crowd in which each cell is answered with probability `rate`."""
-        if self.has_more_than_two_ordered_labels:
+        if self.has_ordered_labels:
             return self._simulate_ordinal(workers, tasks, rate, source)
         return categorical_crowd(
             workers=workers,
@@ -194,7 +194,7 @@ class LabelCrowd:
 
     @cached_property
     def _answer_probabilities(self) -> NDArray[np.float64]:
-        model = ordinal_answer_given_truth if self.has_more_than_two_ordered_labels else one_coin_answer_given_truth
+        model = ordinal_answer_given_truth if self.has_ordered_labels else one_coin_confusion
         return np.stack([model(self.alphabet.size, ability) for ability in self.qualities.tolist()])
 
     def losses(self, scores: NDArray[np.float64], truths: NDArray[Any]) -> NDArray[np.float64]:
@@ -210,7 +210,7 @@ class LabelCrowd:
         """Return the posterior probability of a wrong label, shape (tasks,): the same mean as `losses`, less noise."""
         return 1 - softmax(scores, axis=1).max(axis=1)
 
-    def variance_of_loss_with_mean(self, error: float, losses: NDArray[np.float64]) -> float:
+    def loss_variance(self, error: float, losses: NDArray[np.float64]) -> float:
         """Return the variance of one task's loss if the mean loss is `error`."""
         return error * (1 - error)
 
@@ -258,7 +258,7 @@ class NumberCrowd:
         return self.alphabet.step / (2 * max(1, min(POINTS_PER_STEP // 2, MAX_POINTS // self.alphabet.size // 2)))
 
     @cached_property
-    def truth_probability_of_each_point(self) -> NDArray[np.float64]:
+    def truth_probabilities(self) -> NDArray[np.float64]:
         """Return P(truth) on the grid."""
         nearest = self.alphabet.encode(self.grid_of_truths)
         return np.asarray(self.prior[nearest] / np.bincount(nearest, minlength=self.alphabet.size)[nearest])
@@ -266,14 +266,14 @@ class NumberCrowd:
     @property
     def log_truth_prior(self) -> NDArray[np.float64]:
         """Return log P(truth) on the grid."""
-        return np.log(np.maximum(self.truth_probability_of_each_point, np.finfo(float).tiny))
+        return np.log(np.maximum(self.truth_probabilities, np.finfo(float).tiny))
 
     @cached_property
     def constant_error(self) -> float:
         """Return the error of the best public constant, the median of the prior."""
         inside = self._clipped_to_scale(self.grid_of_truths)
-        median = inside[np.searchsorted(np.cumsum(self.truth_probability_of_each_point), 0.5)]
-        return float(self.truth_probability_of_each_point @ np.abs(inside - median))
+        median = inside[np.searchsorted(np.cumsum(self.truth_probabilities), 0.5)]
+        return float(self.truth_probabilities @ np.abs(inside - median))
 
     def simulate(self, *, workers: int, tasks: int, rate: float, source: Seeded) -> Crowd:
         """Return a simulated crowd in which each cell is answered with probability `rate`."""
@@ -296,9 +296,7 @@ class NumberCrowd:
 
     def draw_truths(self, generator: np.random.Generator, count: int) -> NDArray[np.float64]:
         """Return random truths between grid points, shape (count,)."""
-        drawn = self.grid_of_truths[
-            generator.choice(len(self.grid_of_truths), count, p=self.truth_probability_of_each_point)
-        ]
+        drawn = self.grid_of_truths[generator.choice(len(self.grid_of_truths), count, p=self.truth_probabilities)]
         return np.asarray(drawn + self.spacing * generator.uniform(-0.5, 0.5, count))
 
     def truths_of(self, crowd: Crowd) -> NDArray[np.float64]:
@@ -327,7 +325,7 @@ class NumberCrowd:
         """Return `losses`: expected losses under a posterior on a grid would be too small."""
         return self.losses(scores, truths)
 
-    def variance_of_loss_with_mean(self, error: float, losses: NDArray[np.float64]) -> float:
+    def loss_variance(self, error: float, losses: NDArray[np.float64]) -> float:
         """Return the variance of one task's loss if the mean loss is `error`, scaled from given losses."""
         mean = float(losses.mean())
         return error**2 * float(losses.var()) / mean**2 if mean > 0 else 0.0

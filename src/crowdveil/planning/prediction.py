@@ -26,7 +26,7 @@ from crowdveil.errors import SettingsError
 from crowdveil.inference.scores.metrics import score
 from crowdveil.mechanisms import ChannelMechanism
 from crowdveil.planning.bayes_error import CROWDS, BayesErrors, bayes_errors, known_classes_error, report_given_truth
-from crowdveil.planning.campaign import Campaign
+from crowdveil.planning.campaign import PlannedCampaign
 from crowdveil.planning.population import LabelCrowd, NumberCrowd, beta_abilities
 from crowdveil.planning.shared_mistakes import Pilot, SharedMistakes
 from crowdveil.randomness import seeded
@@ -122,13 +122,13 @@ def widen_interval(
     return low * (1 - below), high + above * max(0.0, constant - high)
 
 
-def sentence_on_predictions_for_real_sets(departures: Iterable[Departure] = DEPARTURES) -> str:
+def real_sets_sentence() -> str:
     """Return a sentence on measured against predicted errors of real sets."""
-    sets = tuple(departures)
-    optimistic = sum(2 * one.underestimated > one.conditions for one in sets)
-    above = max(one.above for one in sets)
+    sets = len(DEPARTURES)
+    optimistic = sum(2 * one.underestimated > one.conditions for one in DEPARTURES)
+    above = max(one.above for one in DEPARTURES)
     return (
-        f"Such predictions were optimistic: {optimistic} of {len(sets)} public sets, planned with default settings, "
+        f"Such predictions were optimistic: {optimistic} of {sets} public sets, planned with default settings, "
         f"had larger errors than predicted, by up to {100 * above:.0f} % of the way to the error of the best constant. "
         "Intervals for real crowds are widened accordingly."
     )
@@ -165,7 +165,7 @@ class Prediction:
     simulated_tasks: int
 
     @property
-    def consensus_position_between_bayes_errors(self) -> float:
+    def consensus_position(self) -> float:
         """Position of `consensus_error` between the Bayes errors with known (0) and unknown classes (1)."""
         span = self.unknown_classes - self.known_classes
         return (self.consensus_error - self.known_classes) / span if span > 0 else 0.0
@@ -183,7 +183,7 @@ class _ExcessErrors:
 
 
 def predict_campaign_error(
-    campaign: Campaign,
+    campaign: PlannedCampaign,
     mechanism: ChannelMechanism | None,
     *,
     seeds: int | None = None,
@@ -207,21 +207,19 @@ def predict_campaign_error(
     most, excess, least = (
         seeds or default_simulation_count(campaign),
         list[float](),
-        _least_tasks_of_crowd_kind(campaign),
+        _least_tasks(campaign),
     )
     for seed in range(FIRST_SEED, FIRST_SEED + most):
         several = len(excess) * tasks >= least or bayes.known_classes > target
-        enough = several and (
-            bayes.known_classes > target or _further_run_adds_little_precision(campaign, bayes, excess)
-        )
+        enough = several and (bayes.known_classes > target or _is_precise_enough(campaign, bayes, excess))
         if not (seeds is None and excess and enough):
-            excess.append(_simulated_error_above_known_classes(campaign, mechanism, tasks, seed, bayes.known_classes))
+            excess.append(_simulated_excess_error(campaign, mechanism, tasks, seed, bayes.known_classes))
         if on_simulation is not None:
             on_simulation()
     return _prediction(campaign, channel, bayes, _excess_error_mean_and_variance(excess, tasks, cells, bayes))
 
 
-def with_crowd_of_pilot(campaign: Campaign, pilot: Pilot) -> Campaign:
+def with_crowd_of_pilot(campaign: PlannedCampaign, pilot: Pilot) -> PlannedCampaign:
     """Return the campaign with the crowd of a pilot: its ability, its labels unless a prior is public, its mistakes.
 
     Raises:
@@ -229,7 +227,7 @@ def with_crowd_of_pilot(campaign: Campaign, pilot: Pilot) -> Campaign:
     """
     crowd = campaign.crowd
     if not isinstance(crowd, LabelCrowd) or crowd.alphabet.names != pilot.labels:
-        raise SettingsError("a pilot has the labels of the campaign", value=pilot.labels)
+        raise SettingsError("a pilot must have the labels of the campaign", value=pilot.labels)
     prior = crowd.prior if campaign.prior_public else pilot.shares
     piloted = replace(campaign, crowd=replace(crowd, prior=prior, abilities=beta_abilities(pilot.ability)))
     objective = replace(campaign.objective, participation="public", participation_rate=pilot.answered)
@@ -238,20 +236,20 @@ def with_crowd_of_pilot(campaign: Campaign, pilot: Pilot) -> Campaign:
     return replace(piloted, shared_mistakes=SharedMistakes(pilot=pilot, relative=relative))
 
 
-def default_simulation_count(campaign: Campaign) -> int:
+def default_simulation_count(campaign: PlannedCampaign) -> int:
     """Return the number of simulated campaigns per prediction: fewer for numbers, more for small campaigns."""
     usual = MAX_SEEDS_NUMBERS if isinstance(campaign.crowd, NumberCrowd) else MAX_SEEDS_LABELS
-    return max(usual, -(-_least_tasks_of_crowd_kind(campaign) // campaign.tasks))
+    return max(usual, -(-_least_tasks(campaign) // campaign.tasks))
 
 
-def _least_tasks_of_crowd_kind(campaign: Campaign) -> int:
+def _least_tasks(campaign: PlannedCampaign) -> int:
     if isinstance(campaign.crowd, NumberCrowd):
         return LEAST_TASKS_NUMBERS
     return FEW_TASKS_RUNS * campaign.tasks if campaign.tasks < FEW_TASKS else LEAST_TASKS_LABELS
 
 
 def predict_from_bayes_errors(
-    campaign: Campaign, channel: Channel | None, relative_excess: float, *, crowds: int = CROWDS
+    campaign: PlannedCampaign, channel: Channel | None, relative_excess: float, *, crowds: int = CROWDS
 ) -> Prediction:
     """Return a prediction without simulation, at a position between the Bayes errors (0: known classes)."""
     bayes = bayes_errors(campaign, channel, crowds=crowds)
@@ -260,10 +258,10 @@ def predict_from_bayes_errors(
     return _prediction(campaign, channel, bayes, none)
 
 
-def affordable_number_of_tasks(campaign: Campaign, channel: Channel | None, effort: int = 1) -> int:
+def affordable_number_of_tasks(campaign: PlannedCampaign, channel: Channel | None, effort: int = 1) -> int:
     """Return the number of tasks to simulate: all (of a group), if affordable."""
     crowd = campaign.crowd
-    by_class = report_given_truth(crowd.answer_probabilities(), campaign.answered_share_of_worker_cells, channel)
+    by_class = report_given_truth(crowd.answer_probabilities(), campaign.answered_cell_share, channel)
     table = np.tensordot(crowd.worker_shares, by_class, axes=1)
     reports_per_task = campaign.reporters_per_task * float(np.exp(crowd.log_truth_prior) @ (1 - table[:, -1]))
     most: float = MAX_REPORTS_LABELS
@@ -283,15 +281,19 @@ def _excess_error_mean_and_variance(excess: list[float], tasks: int, cells: floa
     return _ExcessErrors(float(np.mean(excess)), variance, len(excess), tasks, cells)
 
 
-def _further_run_adds_little_precision(campaign: Campaign, bayes: BayesErrors, excess: list[float]) -> bool:
+def _is_precise_enough(campaign: PlannedCampaign, bayes: BayesErrors, excess: list[float]) -> bool:
     """Return whether the mean excess of the runs so far adds little to all other variance; not after two usual runs."""
-    most = NEGLIGIBLE_VARIANCE * _error_variance_without_excess_error(campaign, bayes, bayes.known_classes)
-    usual = campaign.tasks >= _least_tasks_of_crowd_kind(campaign)
+    most = NEGLIGIBLE_VARIANCE * _base_error_variance(campaign, bayes, bayes.known_classes)
+    usual = campaign.tasks >= _least_tasks(campaign)
     return not (usual and len(excess) > 1) and _variance_of_one_excess_error(float(np.mean(excess)), bayes) <= most
 
 
-def _simulated_error_above_known_classes(
-    campaign: Campaign, mechanism: ChannelMechanism | None, tasks: int, seed: int, known_classes_expected_error: float
+def _simulated_excess_error(
+    campaign: PlannedCampaign,
+    mechanism: ChannelMechanism | None,
+    tasks: int,
+    seed: int,
+    known_classes_expected_error: float,
 ) -> float:
     """Return the estimator's error in a simulated campaign, less that with known classes on the same reports.
 
@@ -304,15 +306,13 @@ def _simulated_error_above_known_classes(
     crowd = campaign.crowd
     channel = None if mechanism is None else mechanism.channel()
     workers = _workers_for_simulated_tasks(campaign, tasks)
-    simulated = crowd.simulate(
-        workers=workers, tasks=tasks, rate=campaign.answered_share_of_worker_cells, source=seeded(seed)
-    )
+    simulated = crowd.simulate(workers=workers, tasks=tasks, rate=campaign.answered_cell_share, source=seeded(seed))
     assignment, answers = None, simulated.answers
     if campaign.assigned_per_task is not None and not campaign.fits_worker_groups_separately:
         ids = answers.tasks, answers.workers
         assignment = Assignment.balanced(*ids, campaign.assigned_per_task, seeded(seed + 20_000))
         answers = _assigned_answers(answers, assignment)
-    estimator = campaign.simulated_fit_estimator_for_error(known_classes_expected_error)
+    estimator = campaign.simulation_estimator(known_classes_expected_error)
     reports = answers
     if channel is not None:
         reports = perturb_cells(answers, channel, seeded(seed + 10_000), assignment=assignment)
@@ -325,7 +325,7 @@ def _simulated_error_above_known_classes(
     return score(estimate, simulated.gold).error - bayes
 
 
-def _workers_for_simulated_tasks(campaign: Campaign, tasks: int) -> int:
+def _workers_for_simulated_tasks(campaign: PlannedCampaign, tasks: int) -> int:
     """Return the number of workers for some of the tasks, so that each has as many as in the campaign if possible."""
     if campaign.fits_worker_groups_separately:
         return campaign.reporters_per_task
@@ -340,14 +340,16 @@ def _assigned_answers(answers: Reports, assignment: Assignment) -> Reports:
     return replace(answers, task=answers.task[kept], worker=answers.worker[kept], value=answers.value[kept])
 
 
-def _prediction(campaign: Campaign, channel: Channel | None, bayes: BayesErrors, excess: _ExcessErrors) -> Prediction:
+def _prediction(
+    campaign: PlannedCampaign, channel: Channel | None, bayes: BayesErrors, excess: _ExcessErrors
+) -> Prediction:
     """Return the prediction from Bayes errors and excess errors, with its intervals."""
     simulated_share = min(1.0, excess.cells / campaign.cells_per_worker)
     gap = max(excess.mean, 0.0)
     error = bayes.known_classes + gap * (1 + simulated_share) / 2
     extrapolation = gap * (1 - simulated_share) / math.sqrt(12)
     variance = (
-        _error_variance_without_excess_error(campaign, bayes, error)
+        _base_error_variance(campaign, bayes, error)
         + excess.variance * (min(1.0, excess.tasks / campaign.tasks) + (1 / excess.runs if excess.runs else 0.0))
         + extrapolation**2
     )
@@ -359,9 +361,7 @@ def _prediction(campaign: Campaign, channel: Channel | None, bayes: BayesErrors,
         real_low, real_high = widen_interval(low, max(high, less_than or 0.0), constant, sets)
     else:
         relative = max(error, less_than or 0.0) / constant
-        error, real_low, real_high = campaign.shared_mistakes.expected_error_with_interval_ends(
-            relative, campaign.tasks
-        )
+        error, real_low, real_high = campaign.shared_mistakes.expected_error_interval(relative, campaign.tasks)
         low, high, less_than = real_low, real_high, None
     if not isinstance(campaign.crowd, NumberCrowd):
         real_low, real_high = _widened_to_whole_tasks(real_low, real_high, campaign.tasks)
@@ -381,17 +381,17 @@ def _prediction(campaign: Campaign, channel: Channel | None, bayes: BayesErrors,
     )
 
 
-def _error_variance_without_excess_error(campaign: Campaign, bayes: BayesErrors, error: float) -> float:
+def _base_error_variance(campaign: PlannedCampaign, bayes: BayesErrors, error: float) -> float:
     """Return the variance of a run's error from all causes but the excess error."""
     return (
-        campaign.crowd.variance_of_loss_with_mean(error, bayes.losses) / campaign.tasks
+        campaign.crowd.loss_variance(error, bayes.losses) / campaign.tasks
         + bayes.crowd_variance / campaign.workers_per_task_reporter
         + bayes.sampling_variance
         + (UNMODELLED_SHARE * error) ** 2
     )
 
 
-def _error_interval(error: float, variance: float, campaign: Campaign) -> tuple[float, float]:
+def _error_interval(error: float, variance: float, campaign: PlannedCampaign) -> tuple[float, float]:
     """Return quantiles of a gamma distribution, for labels widened to whole numbers of wrong tasks."""
     if not (error > 0 and variance > 0):
         return error, error
@@ -408,7 +408,7 @@ def _widened_to_whole_tasks(low: float, high: float, tasks: int) -> tuple[float,
 
 
 def _upper_bound_of_unresolved_error(
-    campaign: Campaign, error: float, bayes: BayesErrors, simulated: int
+    campaign: PlannedCampaign, error: float, bayes: BayesErrors, simulated: int
 ) -> float | None:
     """Return an upper bound on an error that is not resolved; None if it is.
 

@@ -105,7 +105,7 @@ class Pilot:
         """
         if not isinstance(answers.alphabet, Categories):
             hint = "Describe the workers of a scale by their standard deviations."
-            raise SettingsError("the answers of a pilot are labels", value=answers.alphabet, hint=hint)
+            raise SettingsError("the answers of a pilot must be labels", value=answers.alphabet, hint=hint)
         if not len(answers):
             raise ReportsError("a pilot needs at least one answer", source="pilot")
         ability, shares = _shared_ability_and_label_shares(answers)
@@ -118,14 +118,14 @@ class Pilot:
             ability=ability,
             shares=shares,
         )
-        return made if gold is None else made._with_wrong_tasks_and_shares_by_gold(answers, gold)
+        return made if gold is None else made._with_gold_mistakes(answers, gold)
 
-    def _with_wrong_tasks_and_shares_by_gold(self, answers: Reports, gold: Mapping[str, object]) -> Self:
+    def _with_gold_mistakes(self, answers: Reports, gold: Mapping[str, object]) -> Self:
         """Return the pilot with its wrong tasks and the shares of labels by gold."""
         own = {name: str(gold[name]) for name in map(str, answers.tasks) if name in gold}
         if not own or not set(own.values()) <= set(self.labels):
             strange = ", ".join(sorted(set(own.values()) - set(self.labels)))
-            rule = "the gold of a pilot has truths of its tasks, each one of the labels"
+            rule = "the gold of a pilot must have truths of its tasks, each one of the labels"
             raise ReportsError(rule, source="gold", examples=strange)
         counts = np.array([list(own.values()).count(label) for label in self.labels])
         wrong = score(DawidSkene().fit(answers), own, error="error_rate").error * len(own)
@@ -167,7 +167,7 @@ class SharedMistakes:
     sets: tuple[ReplayedSet, ...] = SETS
 
     @cached_property
-    def _quantile_draws_of_mistake_parameters(self) -> tuple[NDArray[np.float64], ...]:
+    def _mistake_parameter_draws(self) -> tuple[NDArray[np.float64], ...]:
         """Return share, shift, constant, standard normal deviate and weight of each draw."""
         uniform = _uniform_points(4)
         share = expit(_predictive_quantiles(logit([one.share for one in self.sets]), uniform[0]))
@@ -188,7 +188,7 @@ class SharedMistakes:
     @property
     def pilot_summary_sentence(self) -> str:
         """Sentence on the estimates of the pilot, and the share of tasks on which such crowds share a mistake."""
-        pilot, (share, _, _, _, weight) = self.pilot, self._quantile_draws_of_mistake_parameters
+        pilot, (share, _, _, _, weight) = self.pilot, self._mistake_parameter_draws
         wrong = "no gold" if pilot.wrong is None else f"{pilot.wrong:g} wrong of {pilot.known} with gold"
         low, high = _central_weighted_interval(share, weight, LEVEL)
         return (
@@ -196,9 +196,7 @@ class SharedMistakes:
             f"such a pilot share a mistake on {low:.0%} to {high:.0%} of the tasks."
         )
 
-    def expected_error_with_interval_ends(
-        self, relative: float, tasks: int, level: float = LEVEL
-    ) -> tuple[float, float, float]:
+    def expected_error_interval(self, relative: float, tasks: int, level: float = LEVEL) -> tuple[float, float, float]:
         """Return the expected error of a campaign, and the ends of its interval.
 
         Args:
@@ -206,7 +204,7 @@ class SharedMistakes:
             tasks: of the campaign.
             level: probability of the interval.
         """
-        share, shift, constant, normal, weight = self._quantile_draws_of_mistake_parameters
+        share, shift, constant, normal, weight = self._mistake_parameter_draws
         error = _errors_with_shared_mistakes(relative, share, shift, constant)
         residual = constant**2 * float(np.mean([one.residual**2 for one in self.sets]))
         run = np.clip(error + np.sqrt(error * (1 - error) / tasks + residual) * normal, 0.0, 1.0)

@@ -13,7 +13,7 @@ from crowdveil.channels.guarantee import Participation
 from crowdveil.errors import SettingsError
 from crowdveil.mechanisms.budget_per_cell import SHRINK
 from crowdveil.planning.bayes_error import SEARCH_CROWDS
-from crowdveil.planning.campaign import Campaign
+from crowdveil.planning.campaign import PlannedCampaign
 from crowdveil.planning.candidates import Candidate, candidates, worker_cost
 from crowdveil.planning.plan import Alternative, Plan, PlanRow, Progress, more_workers
 from crowdveil.planning.prediction import predict_campaign_error, predict_from_bayes_errors
@@ -30,7 +30,7 @@ RANKING_EXCESS = 0.5
 
 
 def plan_of_worker_budgets(
-    campaign: Campaign,
+    campaign: PlannedCampaign,
     budgets: Sequence[float] = BUDGETS,
     *,
     target: float | None = None,
@@ -51,7 +51,7 @@ def plan_of_worker_budgets(
     Raises:
         SettingsError: a budget or target that is not positive and finite, or a campaign with an assignment.
     """
-    _require_positive_budgets_and_target(campaign, budgets, target)
+    _require_positive_budgets(campaign, budgets, target)
     ascending = sorted(set(budgets))
     variants = {p: replace(campaign, objective=replace(campaign.objective, participation=p)) for p in participations}
     protected = replace(campaign, objective=replace(campaign.objective, participation="protected"))
@@ -61,12 +61,8 @@ def plan_of_worker_budgets(
     for done, (variant, budget, whole) in enumerate(requests):
         if progress is not None:
             progress(done, len(requests))
-        assigned = (
-            [variant]
-            if whole
-            else [with_most_tasks_per_worker(variant, load) for load in task_loads_per_worker_to_compare(variant)]
-        )
-        found.append(plan_row_with_least_expected_error(assigned, budget, delta))
+        assigned = [variant] if whole else [with_task_load(variant, load) for load in compared_task_loads(variant)]
+        found.append(best_plan_row(assigned, budget, delta))
     count = len(ascending)
     by_participation = [
         _with_smaller_better_budgets(found[at : at + count]) for at in range(0, len(found) - count, count)
@@ -85,11 +81,11 @@ def plan_of_worker_budgets(
     )
 
 
-def _require_positive_budgets_and_target(campaign: Campaign, budgets: Sequence[float], target: float | None) -> None:
+def _require_positive_budgets(campaign: PlannedCampaign, budgets: Sequence[float], target: float | None) -> None:
     if not budgets or not all(0 < budget < math.inf for budget in budgets):
-        raise SettingsError("budgets per worker are positive", value=tuple(budgets), hint="Such as 1, 2, 5 and 10.")
+        raise SettingsError("budgets per worker must be positive", value=tuple(budgets), hint="Such as 1, 2, 5 and 10.")
     if target is not None and not 0 < target < math.inf:
-        raise SettingsError("the target error must be positive", value=target, hint="No inference is free of error.")
+        raise SettingsError("the target error must be positive", value=target, hint="Every inference has some error.")
     if campaign.assigned_per_task is not None:
         raise SettingsError(
             "budgets are planned over all assignments",
@@ -102,14 +98,14 @@ def _more_workers_where_target_missed(chosen: Sequence[PlanRow], target: float) 
     """Return more workers for each budget that misses the target; each keeps its tasks and its epsilon."""
     return {
         one.budget_or_epsilon: more_workers(
-            one.campaign, one.name, one.mechanism, one.prediction.consensus_position_between_bayes_errors, target
+            one.campaign, one.name, one.mechanism, one.prediction.consensus_position, target
         )
         for one in chosen
         if one.prediction.error > target
     }
 
 
-def task_loads_per_worker_to_compare(campaign: Campaign) -> tuple[int, ...]:
+def compared_task_loads(campaign: PlannedCampaign) -> tuple[int, ...]:
     """Return numbers of assigned tasks per worker to be compared: 1, 2, 3, 5, 7, 10, 15, ... and all tasks.
 
     Each task has at least one worker, and each worker at least one task.
@@ -121,23 +117,21 @@ def task_loads_per_worker_to_compare(campaign: Campaign) -> tuple[int, ...]:
     return (*sorted(load for count, load in assigned.items() if count * tasks >= workers), tasks)
 
 
-def with_most_tasks_per_worker(campaign: Campaign, load: int) -> Campaign:
+def with_task_load(campaign: PlannedCampaign, load: int) -> PlannedCampaign:
     """Return the campaign with at most `load` tasks assigned to each worker, all tasks equally often."""
     if load >= campaign.tasks:
         return campaign
     return replace(campaign, assigned_per_task=campaign.workers * load // campaign.tasks)
 
 
-def most_cells_of_a_worker(campaign: Campaign) -> int:
+def largest_cell_count(campaign: PlannedCampaign) -> int:
     """Return the cells of the worker with the most: all tasks, or the assigned ones dealt out evenly."""
     if campaign.assigned_per_task is None:
         return campaign.tasks
     return -(-campaign.tasks * campaign.assigned_per_task // campaign.workers)
 
 
-def plan_row_with_least_expected_error(
-    variants: Sequence[Campaign], budget: float, delta: float | None = None
-) -> PlanRow:
+def best_plan_row(variants: Sequence[PlannedCampaign], budget: float, delta: float | None = None) -> PlanRow:
     """Return the choice with the least expected error among the simulated ones.
 
     Args:
@@ -151,7 +145,7 @@ def plan_row_with_least_expected_error(
     ranked = sorted(_candidates_with_rough_errors(variants, budget, delta), key=lambda pair: pair[0])
     simulated = ranked[: SIMULATED_CHOICES if len(variants) > 1 else 1]
     found = [
-        (predict_campaign_error(one.campaign, one.mechanism), most_cells_of_a_worker(one.campaign), one)
+        (predict_campaign_error(one.campaign, one.mechanism), largest_cell_count(one.campaign), one)
         for _, one in simulated
     ]
     prediction, cells, best = min(found, key=lambda choice: (choice[0].error, choice[1]))
@@ -165,11 +159,11 @@ def plan_row_with_least_expected_error(
 
 
 def _candidates_with_rough_errors(
-    variants: Sequence[Campaign], budget: float, delta: float | None
+    variants: Sequence[PlannedCampaign], budget: float, delta: float | None
 ) -> Iterator[tuple[float, Candidate]]:
     """Yield candidates with a rough error from Bayes errors, equivalent ones once."""
     for variant in variants:
-        seen, cells = set[object](), most_cells_of_a_worker(variant)
+        seen, cells = set[object](), largest_cell_count(variant)
         if delta is None:
             epsilon = min(budget / cells * SHRINK, LARGEST_CELL_EPSILON)
         else:

@@ -109,7 +109,7 @@ def account_channel_table(
         for task_group, count in enumerate(np.bincount(of_task, minlength=choice.shape[1])):
             cells[np.arange(len(workers)), choice[of_worker, task_group]] += count
     else:
-        task, worker = np.divmod(assignment.cells_in_codes_of_lists(tasks, workers), max(len(workers), 1))
+        task, worker = np.divmod(assignment.recoded_cells(tasks, workers), max(len(workers), 1))
         np.add.at(cells, (worker, choice[of_worker[worker], of_task[task]]), 1)
     epsilons = np.array([channel.epsilon for channel in table.channels])
     worst, loss = _worker_with_largest_loss(cells, epsilons)

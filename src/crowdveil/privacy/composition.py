@@ -52,9 +52,7 @@ class Composition(ComposedBounds):
     rounds: int
 
 
-def composed_loss_per_cell_and_worker(
-    mechanism: Mechanism, *, tasks: int, delta: float, rounds: int = 1
-) -> tuple[Composition, ...]:
+def composed_losses(mechanism: Mechanism, *, tasks: int, delta: float, rounds: int = 1) -> tuple[Composition, ...]:
     """Return the loss at `delta` per cell and per worker, over all rounds together.
 
     Args:
@@ -68,7 +66,7 @@ def composed_loss_per_cell_and_worker(
     """
     guarantees, units = (
         mechanism.guarantees_over(tasks, rounds),
-        _independent_parts_of_cell_and_worker(mechanism, tasks, rounds),
+        _independent_parts(mechanism, tasks, rounds),
     )
     return tuple(
         Composition(
@@ -82,7 +80,7 @@ def composed_loss_per_cell_and_worker(
     )
 
 
-def _independent_parts_of_cell_and_worker(mechanism: Mechanism, tasks: int, rounds: int) -> tuple[Cells, Cells]:
+def _independent_parts(mechanism: Mechanism, tasks: int, rounds: int) -> tuple[Cells, Cells]:
     """Return the independent parts of a cell and of a worker, over all rounds."""
     if isinstance(mechanism, ChannelMechanism) and mechanism.channel().ratio is not None:
         profile = channel_profile(mechanism.channel())
@@ -170,7 +168,7 @@ def cells_within(budget: float, epsilon: float, delta: float) -> int:
     """Return the largest number of cells of this epsilon whose loss at `delta` is within a budget; 0 if none is."""
     _require_valid_budget(budget, delta)
     if not 0 < epsilon < math.inf:
-        raise SettingsError("the epsilon is positive", value=epsilon, hint="Such as a budget of 6 and epsilon 2.")
+        raise SettingsError("the epsilon must be positive", value=epsilon, hint="Such as a budget of 6 and epsilon 2.")
     low, high = 0, 1
     while high <= MAX_CELLS and _composed_epsilon_of(epsilon, high, delta) <= budget:
         low, high = high, 2 * high
@@ -187,4 +185,4 @@ def _composed_epsilon_of(epsilon: float, cells: int, delta: float) -> float:
 def _require_valid_budget(budget: float, delta: float) -> None:
     require_delta(delta)
     if not 0 < budget < math.inf:
-        raise SettingsError("a budget per worker is positive", value=budget, hint="Example: 5.")
+        raise SettingsError("a budget per worker must be positive", value=budget, hint="Example: 5.")

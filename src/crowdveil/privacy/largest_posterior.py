@@ -8,7 +8,7 @@ from crowdveil.channels.rounding import CERTAIN, format_delta, percent_rounded_u
 
 EVEN = 0.5
 """Probability of each of two answers before the report."""
-SURER = "Who was surer before can be surer after."
+SURER = "Someone who was surer before can be surer after."
 """What the bound from even odds does not say."""
 
 
@@ -26,21 +26,21 @@ def sentences_on_adversary_certainty(
     after = percent_rounded_up(answer.largest_guess_probability)
     if worker is None:
         return (
-            f"{setting} who held two possible answers of a worker to one task to be equally likely (50 %) can be "
+            f"{setting} who thought two possible answers of a worker to one task equally likely (50 %) can be "
             f"{certainty_text(after)} of either after the report, whatever else is known"
             f"{_average_and_delta_clause(answer)}. {SURER}",
         )
     most = percent_rounded_up(worker.largest_guess_probability)
     certain = "; this promises nothing for the whole person" if most == CERTAIN else ""
     return (
-        f"{setting} who held two sets of all answers of a worker to be equally likely (50 %) can be "
+        f"{setting} who thought two sets of all answers of a worker equally likely (50 %) can be "
         f"{certainty_text(most)} of either after all reports, whatever else is known"
         f"{_average_and_delta_clause(worker)}{certain}. {SURER}",
         f"Between two possible answers to one task: {certainty_text(after)}{_average_and_delta_clause(answer)}.",
     )
 
 
-def picture_rows_of_largest_posteriors(answer: Guarantee, worker: Guarantee | None) -> list[tuple[str, float, str]]:
+def largest_posterior_rows(answer: Guarantee, worker: Guarantee | None) -> list[tuple[str, float, str]]:
     """Return the rows of a picture: name, largest posterior, and its text; the first row is the even odds.
 
     Args:

@@ -36,7 +36,7 @@ class LatticeMeasure:
         """Positions of the masses, shape (points,)."""
         return self.first + np.arange(len(self.masses), dtype=np.float64)
 
-    def log_normalizer_and_tilted_masses(self, tilt: float) -> tuple[float, NDArray[np.float64]]:
+    def tilted_masses(self, tilt: float) -> tuple[float, NDArray[np.float64]]:
         """Return ln M and the tilted masses, which sum to 1; `tilt` is per lattice point."""
         with np.errstate(divide="ignore"):
             logs = np.log(self.masses) + tilt * self.positions
@@ -86,11 +86,11 @@ class TiltedSum:
         return (inside + math.exp(min(self.log_scale + log_peak, 700.0)) * self.error) * (1 + self.relative_error)
 
 
-def log_scale_mean_variance_and_excess(terms: Terms, tilt: float) -> tuple[float, float, float, float]:
+def tilted_moments(terms: Terms, tilt: float) -> tuple[float, float, float, float]:
     """Return ln of the scale, mean and variance of the tilted sum, and the largest excess of a term over its mean."""
     log_scale = mean = variance = excess = 0.0
     for measure, count in terms:
-        log_total, masses = measure.log_normalizer_and_tilted_masses(tilt)
+        log_total, masses = measure.tilted_masses(tilt)
         centre = float(masses @ measure.positions)
         log_scale += count * log_total
         mean += count * centre
@@ -110,7 +110,7 @@ def tilted_sum(terms: Terms, tilt: float, least_points: int = 16) -> TiltedSum:
 
     The window has at least `least_points` points, a power of 2.
     """
-    log_scale, mean, variance, excess = log_scale_mean_variance_and_excess(terms, tilt)
+    log_scale, mean, variance, excess = tilted_moments(terms, tilt)
     points = max(least_points, 1 << math.ceil(math.log2(2 * bernstein_tail_distance(variance, excess) + 4)))
     count = sum(times for _, times in terms)
     product = np.ones(points // 2 + 1, dtype=np.complex128)
@@ -120,7 +120,7 @@ def tilted_sum(terms: Terms, tilt: float, least_points: int = 16) -> TiltedSum:
         np.add.at(
             cyclic,
             np.arange(measure.first, measure.first + len(measure.masses)) % points,
-            measure.log_normalizer_and_tilted_masses(tilt)[1],
+            measure.tilted_masses(tilt)[1],
         )
         product *= _power(np.fft.rfft(cyclic), times)
         reach = max(reach, abs(tilt) * float(np.abs(measure.positions).max()))

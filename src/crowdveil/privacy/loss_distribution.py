@@ -22,7 +22,7 @@ from crowdveil.privacy.lattice_convolution import (
     LatticeMeasure,
     TiltedSum,
     bernstein_tail_distance,
-    log_scale_mean_variance_and_excess,
+    tilted_moments,
     tilted_sum,
 )
 
@@ -178,7 +178,7 @@ def compose_loss_distributions(cells: Cells, delta: float) -> ComposedLoss:
         parts = [(dominating_distribution(profile, step), count) for profile, count in cells]
         terms = [(part.measure, count) for part, count in parts]
         tilt = _chernoff_tilt(terms, delta, step, MAX_TILT / (points + 1))
-        _, _, variance, excess = log_scale_mean_variance_and_excess(terms, tilt)
+        _, _, variance, excess = tilted_moments(terms, tilt)
         if 2 * bernstein_tail_distance(variance, excess) < MAX_WINDOW or points <= MIN_POINTS:
             break
         points //= 2
@@ -195,7 +195,7 @@ def _chernoff_tilt(terms: list[tuple[LatticeMeasure, int]], delta: float, step: 
     low, high = 0.0, largest
     for _ in range(30):
         tilt = (low + high) / 2
-        log_scale, mean, _, _ = log_scale_mean_variance_and_excess(terms, tilt)
+        log_scale, mean, _, _ = tilted_moments(terms, tilt)
         low, high = (tilt, high) if log_scale - tilt * mean - math.log1p(tilt / step) > math.log(delta) else (low, tilt)
     return (low + high) / 2
 

@@ -52,7 +52,7 @@ class BlanketPair:
     first: NDArray[np.float64]
     second: NDArray[np.float64]
 
-    def bytes_equal_for_same_classes(self) -> bytes:
+    def classes_key(self) -> bytes:
         """Return a text that is equal for pairs with the same classes."""
         return np.stack((self.first, self.second, self.omega)).tobytes()
 
@@ -99,7 +99,7 @@ def _pairs_of_different_and_equal_rows(
     for a, first in enumerate(rows):
         for b, second in enumerate(rows):
             pair = _pair_with_equal_ratios_merged(low, first / low, second / low)
-            (equal if a == b else different)[pair.bytes_equal_for_same_classes()] = pair
+            (equal if a == b else different)[pair.classes_key()] = pair
     return list(different.values()), list(equal.values())
 
 
@@ -133,7 +133,7 @@ def _distinct_pairs_of_linked_messages(
                 pair = some[0]
                 for factor in (*some[1:], *rest):
                     pair = pair.product_of_two_cells(factor)
-                found[pair.bytes_equal_for_same_classes()] = pair
+                found[pair.classes_key()] = pair
     return tuple(found.values())
 
 
@@ -192,7 +192,7 @@ def _split_on_lattice_with_same_mean(
     return LatticeMeasure(first, found)
 
 
-def largest_shuffled_epsilon_of_pairs(
+def largest_shuffled_epsilon(
     pairs: Iterable[BlanketPair], reports: int, delta: float, most: float, points: int = POINTS
 ) -> float:
     """Return the largest epsilon of any pair at `delta`, in [0, most], rounded up."""
@@ -222,7 +222,7 @@ def shuffled_cell_guarantee(channel: Channel, *, reports: int, delta: float, lin
         SettingsError: a setting outside its limits, or too many linked reports to certify.
     """
     _require_valid_shuffle_sizes(reports, linked, linked)
-    epsilon = largest_shuffled_epsilon_of_pairs(
+    epsilon = largest_shuffled_epsilon(
         blanket_pairs(channel, linked, 1), reports, require_delta(delta), channel.epsilon
     )
     return Guarantee(epsilon=epsilon, delta=delta, participation=channel.participation)
@@ -275,7 +275,7 @@ def shuffled_profile(channel: Channel, reports: int, linked: int, delta_beyond_r
     """
     pairs = blanket_pairs(channel, linked, linked)
     epsilon = sum_rounded_up([(channel.epsilon, linked)])
-    reach = largest_shuffled_epsilon_of_pairs(pairs, reports, delta_beyond_reach, epsilon)
+    reach = largest_shuffled_epsilon(pairs, reports, delta_beyond_reach, epsilon)
     grid = np.linspace(0, reach, PROFILE_POINTS + 1)
     worst = np.zeros(len(grid))
     for pair in pairs:

@@ -34,13 +34,16 @@ MEANING = (
 UNPROTECTED = "Some answers were sent without protection, so no epsilon holds for every answer."
 MARKED = "The collection is marked as without privacy."
 FROM_DEVICES = (
-    "That somebody opened a link, which whoever watches the connection can see.",
-    "A device that runs another program than the one whose code was checked.",
+    "That somebody opened a link: anyone who watches the connection can see it.",
+    "A device that runs a program other than the one whose code was checked.",
     "A second report of the same worker, for example from another device: its epsilon adds to that of the first.",
 )
 ALWAYS_UNCOVERED = (
     "Time and network address of a report, which the network and the operator of the service can see.",
-    "Answers of other workers: where answers depend on one another, those of others may tell about one's own.",
+    (
+        "Answers of other workers: where answers depend on one another, the answers of others may reveal "
+        "something about one's own."
+    ),
     "Other collections: every further report adds its own epsilon. The same question in another campaign costs the "
     "sum of both epsilons.",
     "What workers say about their answers elsewhere.",
@@ -104,18 +107,20 @@ class PrivacyStatement:
     @property
     def largest_odds_factor_text(self) -> str:
         """Largest factor by which reports change the odds between two answers, rounded up; empty if unknown."""
-        return "" if self.per_answer is None else _odds_text(self.per_answer)
+        if self.per_answer is None:
+            return ""
+        return format_bound(math.nextafter(math.exp(self.per_answer.epsilon), math.inf), ODDS_DIGITS)
 
     @property
     def answer_epsilon_text(self) -> str:
         """Epsilon per answer as text; with levels that of each and its workers, or the range."""
         texts = [format_bound(one.epsilon, 4) for one in self.level_guarantees]
         if not self.level_workers:
-            return self.answer_epsilon_range_of_question
+            return self.question_epsilon_range
         return ", ".join(f"{text} ({count:,} workers)" for text, count in zip(texts, self.level_workers, strict=True))
 
     @property
-    def answer_epsilon_range_of_question(self) -> str:
+    def question_epsilon_range(self) -> str:
         """Epsilon per answer as text: to the question of these reports, or as `epsilon_range_per_answer`."""
         return (
             self.epsilon_range_per_answer if self.of_question is None else _epsilon_range_text((), self.of_question, 1)
@@ -199,7 +204,7 @@ def no_guarantee_reason(channel: Channel | ChannelTable) -> str:
     """Return why a channel has no guarantee; empty with one."""
     if not math.isfinite(channel.guarantee.epsilon):
         return UNPROTECTED
-    return MARKED if channel.has_no_privacy else ""
+    return MARKED if channel.voids_privacy else ""
 
 
 def uncovered_sentences(first: Sequence[str], *, protected: bool, assigned: bool) -> tuple[str, ...]:
@@ -269,11 +274,6 @@ def _answer_and_worker_epsilon_clause(answer: Guarantee, statement: PrivacyState
         )
     worker = format_bound(statement.per_worker.epsilon, 4)
     return f"epsilon {worker} for all answers of one worker (at most {statement.cells:,}), {single}"
-
-
-def _odds_text(guarantee: Guarantee) -> str:
-    """Return the largest factor by which the odds between two answers change, rounded up."""
-    return format_bound(math.nextafter(math.exp(guarantee.epsilon), math.inf), ODDS_DIGITS)
 
 
 def _clause_on_channel_sizes(channel: Channel | None) -> str:

@@ -17,14 +17,17 @@ NAMES: Mapping[Role, str] = {
 }
 """Inputs that may depend on answers, in words."""
 UNRECORDED = "The record of these truths does not say what they depend on. Infer them again."
-UNCOVERED = "The truths also depend on {}, and no guarantee is recorded for what that was made from."
+UNCOVERED = "The truths also depend on {}, and no guarantee is recorded for the data behind that."
 ADDED = (
     "The truths also depend on {}, made from other reports of at most epsilon {} per single answer: this is added, as "
     "the same answer may have been reported in both."
 )
 LARGEST_STATED = 600.0
 """Epsilon above which e to the epsilon is no number that could be stated."""
-PUBLIC_GOLD = "Known truths that guided the fit: who inferred the truths states that they depend on nobody's answers."
+PUBLIC_GOLD = (
+    "Known truths that guided the fit: the person who inferred the truths states that they do not "
+    "depend on anyone's answers."
+)
 
 
 def statement_of_inputs(statement: PrivacyStatement, inputs: Sequence[Input]) -> PrivacyStatement:

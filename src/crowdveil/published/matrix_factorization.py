@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from crowdveil.channels.alphabet import Alphabet, Scale
 from crowdveil.channels.guarantee import Guarantee, Participation
-from crowdveil.channels.rounding import float_rounded_up, format_bound, lower_of_binary_and_decimal
+from crowdveil.channels.rounding import float_rounded_up, format_bound, lower_exact_value
 from crowdveil.errors import NoMinimiserError, SettingsError
 from crowdveil.mechanisms.base import Mechanism
 from crowdveil.mechanisms.matrix_factorization import require_numeric_and_protected
@@ -54,7 +54,7 @@ class MatrixFactorizationPublished(Mechanism):
     participation: Participation = "protected"
 
     def __post_init__(self) -> None:
-        self._refuse_if_alphabet_or_epsilon_refused()
+        self._require_valid_parameters()
         require_numeric_and_protected(self.name, self.alphabet, self.participation)
         if not (self.tasks >= 1 and self.dimensions >= 1):
             raise SettingsError("tasks and dimensions must be at least 1", value=(self.tasks, self.dimensions))
@@ -89,9 +89,7 @@ class MatrixFactorizationPublished(Mechanism):
     def value_epsilon(self) -> float:
         """Epsilon of value against value for known answered tasks, range / |Gamma| * epsilon (part of Theorem 4)."""
         return float_rounded_up(
-            lower_of_binary_and_decimal(self.alphabet.range)
-            / self.alphabet.size
-            * lower_of_binary_and_decimal(self.epsilon)
+            lower_exact_value(self.alphabet.range) / self.alphabet.size * lower_exact_value(self.epsilon)
         )
 
     def channel(self) -> None:

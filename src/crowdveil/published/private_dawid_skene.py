@@ -18,14 +18,14 @@ from crowdveil.em.estimator import Estimator, estimators_with_capabilities_text
 from crowdveil.em.fit_state import FitState, StateField
 from crowdveil.em.gold import one_hot_gold
 from crowdveil.em.model import EStep, GoldBlock, Summary
-from crowdveil.em.saddle_points import jittered_mostly_in_one_number
+from crowdveil.em.saddle_points import jittered_table
 from crowdveil.errors import SettingsError
 from crowdveil.estimators.confusion.parameters import (
-    candidate_mean_abilities_with_expected,
-    log_density_of_mean_and_worker_abilities,
-    most_likely_crowd_ability_index,
+    ability_log_density,
+    candidate_mean_abilities,
+    most_likely_index,
 )
-from crowdveil.estimators.weighted_vote import log_odds_weight, share_of_right_reports_per_worker
+from crowdveil.estimators.weighted_vote import log_odds_weight, right_report_shares
 
 DEFAULT_PROJECTION = 0.001
 """Default lambda: keeps P(report right) away from 0 and 1 if the channel does not."""
@@ -125,7 +125,7 @@ class PrivateDawidSkene(Estimator[DawidSkeneParameters, DawidSkeneStatistics]):
         summary, labels = parameters.summary, parameters.summary.labels
         prior = np.full(labels, 1.0 / labels) if summary.prior is None else summary.prior
         if parameters.right is None:
-            votes = block.coded.weight_by_task_and_symbol(np.ones(summary.workers))
+            votes = block.coded.symbol_weights(np.ones(summary.workers))
             total = votes.sum(axis=1, keepdims=True)
             truths = np.where(total > 0, votes / np.maximum(total, 1.0), prior)
             posterior = one_hot_gold(truths, block.gold)
@@ -136,22 +136,20 @@ class PrivateDawidSkene(Estimator[DawidSkeneParameters, DawidSkeneStatistics]):
         likelihood = step.log_normaliser + float(block.coded.worker_counts @ wrong)
         return EStep(DawidSkeneStatistics(step.agreement, likelihood), step.posterior, change=step.change)
 
-    def jittered_to_leave_saddle_point(
-        self, parameters: DawidSkeneParameters, direction: float, seed: int
-    ) -> DawidSkeneParameters:
+    def jitter_parameters(self, parameters: DawidSkeneParameters, direction: float, seed: int) -> DawidSkeneParameters:
         """Return the parameters with slightly changed P(report right)."""
         assert parameters.right is not None
-        return replace(parameters, right=jittered_mostly_in_one_number(parameters.right, direction, seed))
+        return replace(parameters, right=jittered_table(parameters.right, direction, seed))
 
     def m_step(self, statistics: DawidSkeneStatistics, parameters: DawidSkeneParameters) -> DawidSkeneParameters:
         """Return the projected share of right reports: equation (10), averaged over each worker's own reports."""
         parameters = replace(parameters, right=self._abilities_clipped_to_feasible(statistics, parameters))
         if not self.shrinkage:
             return parameters
-        choices = candidate_mean_abilities_with_expected(EXPECTED_ABILITY)
+        choices = candidate_mean_abilities(EXPECTED_ABILITY)
         informative, right, wrong = self._right_and_wrong_pseudo_reports(parameters, choices)
         assert parameters.right is not None
-        best = most_likely_crowd_ability_index(
+        best = most_likely_index(
             EXPECTED_ABILITY, parameters.right[informative], right[:, informative], wrong[:, informative]
         )
         return replace(parameters, crowd_ability=float(choices[best]))
@@ -163,7 +161,7 @@ class PrivateDawidSkene(Estimator[DawidSkeneParameters, DawidSkeneStatistics]):
         informative, right, wrong = self._right_and_wrong_pseudo_reports(
             parameters, np.array([parameters.crowd_ability])
         )
-        density = log_density_of_mean_and_worker_abilities(
+        density = ability_log_density(
             parameters.crowd_ability,
             EXPECTED_ABILITY,
             parameters.right[informative],
@@ -207,7 +205,7 @@ class PrivateDawidSkene(Estimator[DawidSkeneParameters, DawidSkeneStatistics]):
         self, statistics: DawidSkeneStatistics, parameters: DawidSkeneParameters
     ) -> NDArray[np.float64]:
         summary, accuracy = parameters.summary, parameters.accuracy
-        share = share_of_right_reports_per_worker(statistics.agreement, summary.per_worker, summary.labels)
+        share = right_report_shares(statistics.agreement, summary.per_worker, summary.labels)
         if self.shrinkage:
             informative, extra, wrong = self._right_and_wrong_pseudo_reports(
                 parameters, np.array([parameters.crowd_ability])

@@ -85,7 +85,7 @@ class SunTwoLayer(SharedSecretMechanism):
     participation: Participation = "protected"
 
     def __post_init__(self) -> None:
-        self._refuse_if_alphabet_or_epsilon_refused()
+        self._require_valid_parameters()
         if self.participation != "protected":
             raise SettingsError(
                 f"{self.name} has no public participation: NULL is one of its symbols",
@@ -153,7 +153,7 @@ class SunTwoLayer(SharedSecretMechanism):
         count = "all" if cells is None else cells
         return f"{count} cells of a worker share a budget of at most {format_bound(self.high)}; the claim is its mean"
 
-    def marginal_channel_of_one_cell(self) -> Channel:
+    def marginal_channel(self) -> Channel:
         """Return the exact marginal channel of one cell, over 2^64; no certificate (see the base class)."""
         flip = sum(self.flip_weight_by_budget.tolist())
         keep = DENOMINATOR * BUDGETS - self.alphabet.size * flip

@@ -6,7 +6,7 @@ the best decision falls in expectation by the value of information (Raiffa and S
     G = min_d sum_z p(z) C[z, d] - sum_x min_d sum_z p(z) L(x | z) C[z, d] >= 0,
 which is 0 if no single report changes the decision. The mutual information of truth and report, in nats,
     I = sum_x sum_z p(z) L(x | z) ln(L(x | z) / sum_y p(y) L(x | y)),
-is positive for every informative report. `CrowdState.probability_next_report_is_new` discounts both for answers that
+is positive for every informative report. `CrowdState.new_report_probability` discounts both for answers that
 share causes.
 
 A batch has at most one answer per task, since the gain of a second one depends on the first. Tasks with fewer than
@@ -54,7 +54,7 @@ class CrowdState:
     error_correlation: float = 0.0
 
     @property
-    def probability_next_report_is_new(self) -> NDArray[np.float64]:
+    def new_report_probability(self) -> NDArray[np.float64]:
         """Probability k that a further report on each task is new; otherwise it repeats what is known; shape (tasks,).
 
         With correlation rho of errors, n answers are worth n / (1 + (n - 1) rho) independent ones (see
@@ -65,7 +65,7 @@ class CrowdState:
         return np.asarray((1 - rho) / ((1 + n * rho) * np.maximum(1 + (n - 1) * rho, 1 - rho)))
 
     @property
-    def cost_per_truth_and_decision(self) -> NDArray[np.float64]:
+    def decision_costs(self) -> NDArray[np.float64]:
         """The costs C, indexed [truth, decision]."""
         return 1 - np.eye(self.posterior.shape[1]) if self.costs is None else self.costs
 
@@ -88,16 +88,16 @@ class NextAnswers:
     expected_cost: float
 
 
-def gain_and_information_per_report(
+def report_gains(
     state: CrowdState, tasks: NDArray[np.int64], workers: NDArray[np.int64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the expected gain G and the information I of one report, both indexed [task, worker]."""
     prior = state.posterior[tasks][:, None, :, None]
     joint = prior * state.likelihood[workers]
     repeated = prior * joint.sum(axis=2, keepdims=True)
-    new = state.probability_next_report_is_new[tasks][:, None, None, None]
+    new = state.new_report_probability[tasks][:, None, None, None]
     joint = new * joint + (1 - new) * repeated
-    costs = state.cost_per_truth_and_decision
+    costs = state.decision_costs
     now = (state.posterior[tasks] @ costs).min(axis=1)[:, None]
     after = np.einsum("twzx,zd->twxd", joint, costs).min(axis=3).sum(axis=2)
     ratio = np.divide(joint, repeated, out=np.ones_like(joint), where=joint > 0)
@@ -148,7 +148,7 @@ def next_answers(
         worker=worker,
         expected_gain=gain,
         information=information,
-        expected_cost=float((state.posterior[open_tasks] @ state.cost_per_truth_and_decision).min(axis=1).mean()),
+        expected_cost=float((state.posterior[open_tasks] @ state.decision_costs).min(axis=1).mean()),
     )
 
 
@@ -192,7 +192,7 @@ class _GreedyChoice:
             reports=np.zeros(1),
             likelihood=self.state.likelihood,
         )
-        quality = gain_and_information_per_report(mean, np.zeros(1, dtype=np.int64), np.arange(len(self.room)))[1][0]
+        quality = report_gains(mean, np.zeros(1, dtype=np.int64), np.arange(len(self.room)))[1][0]
         leading = np.argsort(-quality, kind="stable")[:LEADING_WORKERS]
         best = np.concatenate(
             [
@@ -206,10 +206,7 @@ class _GreedyChoice:
         self, tasks: NDArray[np.int64], workers: NDArray[np.int64]
     ) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64]]]:
         step = max(1, CHUNK_NUMBERS // (len(workers) * self.state.likelihood[0].size))
-        return (
-            gain_and_information_per_report(self.state, tasks[at : at + step], workers)
-            for at in range(0, len(tasks), step)
-        )
+        return (report_gains(self.state, tasks[at : at + step], workers) for at in range(0, len(tasks), step))
 
     def _negated_missing_first_reports(self, tasks: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return 0 minus the number of first reports that each task lacks."""

@@ -19,20 +19,20 @@ from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.hints import advice
 from crowdveil.inference.given import KnownTruths, errors_naming_gold_source
 from crowdveil.inference.gold_draw import (
-    require_gold_is_start_of_draw,
+    nonrandom_gold_warnings,
+    require_draw_start,
     tasks_in_draw_order,
-    warnings_if_gold_not_random,
 )
 from crowdveil.inference.infer import Inference
-from crowdveil.inference.panel.fit import warning_if_order_contradicts_gold
+from crowdveil.inference.panel.fit import order_warning
 from crowdveil.quality.prediction_powered import (
     IntervalEstimate,
     SampledValues,
+    binary_wilson_interval,
     interval_of_mean_difference,
     regression_coefficient,
     rogan_gladen,
     share_interval,
-    wilson_interval_of_binary_sample,
 )
 
 MIN_GOLD, MIN_GOLD_ANSWERS = 10, 5
@@ -135,7 +135,7 @@ def conclude_from_drawn_gold(
     estimate, evidence = inference.estimate, inference.evidence
     if not estimate.categorical or not estimate.probabilistic:
         raise SettingsError(
-            "conclusions are about labels, from a method with probabilities",
+            "conclusions need labels and a method with probabilities",
             value=estimate.method,
             hint="Use the default method.",
         )
@@ -146,14 +146,14 @@ def conclude_from_drawn_gold(
     rows, left_out, notes = _prevalences(estimate, known), 0, evidence.notes
     reason = NOT_BEHIND_CHANNEL if evidence.channel is not None else NOT_OF_TRUTHS if evidence.truths else ""
     if not reason:
-        accuracies, left_out = _worker_accuracies_with_enough_gold(evidence.reports, estimate, known)
+        accuracies, left_out = _gold_worker_accuracies(evidence.reports, estimate, known)
         rows += [_accuracy_difference_of_workers(evidence.reports, known, pair) for pair in compare] + accuracies
     elif compare:
         raise SettingsError(reason, value=", ".join(map("/".join, compare)), hint="Leave them out.")
     else:
         notes = (*notes, reason)
     if evidence.truths:
-        notes += warning_if_order_contradicts_gold(evidence.truths, known.posterior[known.tasks], known.truths)
+        notes += order_warning(evidence.truths, known.posterior[known.tasks], known.truths)
     return Conclusions(
         rows=tuple(rows),
         gold=len(known.tasks),
@@ -170,7 +170,7 @@ def _enough_gold_with_reports(reports: Reports, estimate: Estimate, gold: Mappin
     kept = counts[aligned.tasks] > 0
     if int(kept.sum()) < MIN_GOLD:
         raise ReportsError(
-            f"conclusions need {MIN_GOLD} gold tasks with reports or more",
+            f"conclusions need at least {MIN_GOLD} gold tasks with reports",
             source="gold",
             examples=f"{int(kept.sum())} of {len(gold):,}",
             hint="Draw them with draw_gold(...), or `crowdveil data draw-gold`; 50 are a good start.",
@@ -183,9 +183,9 @@ def _how_gold_was_drawn(estimate: Estimate, known: _GoldTasks, gold: KnownTruths
     seed = gold.seed
     if seed is not None:
         order = tasks_in_draw_order(estimate.tasks, np.asarray(estimate.reports_per_task), seed)
-        require_gold_is_start_of_draw({str(task): truth for task, truth in gold.truths.items()}, order, seed)
+        require_draw_start({str(task): truth for task, truth in gold.truths.items()}, order, seed)
         return f"the first tasks of the draw with seed {seed}"
-    visible = (CHOSEN,) if gold.chosen else warnings_if_gold_not_random(estimate, known.tasks)
+    visible = (CHOSEN,) if gold.chosen else nonrandom_gold_warnings(estimate, known.tasks)
     if visible or not stated:
         raise ReportsError(
             "conclusions need gold that was drawn at random from the tasks with reports",
@@ -209,7 +209,7 @@ def _prevalences(estimate: Estimate, known: _GoldTasks) -> list[ConcludedQuantit
     for label, name in enumerate(estimate.alphabet.names):
         values = (known.truths == label).astype(float)
         sampled = SampledValues(values, posterior[known.tasks, label], float(means[label]), items)
-        found, alone = share_interval(sampled), wilson_interval_of_binary_sample(values, items)
+        found, alone = share_interval(sampled), binary_wilson_interval(values, items)
         rows.append(ConcludedQuantity("prevalence", name, "", found, len(values), items, alone, float(checks[label])))
     return rows
 
@@ -222,7 +222,7 @@ class _GoldAnswers(NamedTuple):
     predicted: NDArray[np.float64]
 
 
-def _worker_accuracies_with_enough_gold(
+def _gold_worker_accuracies(
     reports: Reports, estimate: Estimate, known: _GoldTasks
 ) -> tuple[list[ConcludedQuantity], int]:
     """Return the accuracies of workers with enough gold answers, and the number of other workers with answers."""
@@ -247,7 +247,7 @@ def _worker_accuracies_with_enough_gold(
         own = order[ends[worker] : ends[worker + 1]]
         items = int(counts[worker])
         sampled = SampledValues(answers.right[own], answers.predicted[own], totals[worker] / items, items)
-        found, alone = share_interval(sampled, given, pooled), wilson_interval_of_binary_sample(sampled.values, items)
+        found, alone = share_interval(sampled, given, pooled), binary_wilson_interval(sampled.values, items)
         rows.append(ConcludedQuantity("accuracy", str(reports.workers[worker]), "", found, len(own), items, alone))
     return rows, int((counts > 0).sum()) - len(rows)
 
@@ -263,7 +263,7 @@ def _accuracy_difference_of_workers(reports: Reports, known: _GoldTasks, pair: t
     gold = np.intersect1d(both, known.tasks)
     if pair[0] == pair[1] or len(gold) < MIN_GOLD_ANSWERS:
         raise SettingsError(
-            f"two workers are compared on {MIN_GOLD_ANSWERS} gold tasks or more that both have answered",
+            f"a comparison of two workers needs at least {MIN_GOLD_ANSWERS} gold tasks that both have answered",
             value=f"{pair[0]}, {pair[1]}: {len(gold)}",
             hint="Draw more gold tasks, or leave the pair out.",
         )

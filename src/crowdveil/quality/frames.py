@@ -33,7 +33,7 @@ from crowdveil.quality.agreement.measured import (
 )
 from crowdveil.quality.conclusions import conclude_from_drawn_gold
 from crowdveil.quality.gold_tasks import draw_tasks_without_known
-from crowdveil.quality.next_answers import choose_next, require_labels_for_next_answers
+from crowdveil.quality.next_answers import choose_next, require_next_answer
 from crowdveil.quality.review.workers import review_columns, review_workers
 
 
@@ -185,7 +185,7 @@ def next_answers(
         require_whole_number("per_worker", per_worker, least=1)
     names = None if candidates is None else _require_nonempty_candidates(candidates)
     evidence = _evidence_with_warnings(answers, method, channel, assignment, options, truths)
-    require_labels_for_next_answers(evidence, evidence.in_label_spelling(as_gold(gold)))
+    require_next_answer(evidence, evidence.in_label_spelling(as_gold(gold)))
     fitted = infer(evidence, method, gold=gold, history=history)
     bought = choose_next(fitted, names, budget=budget, per_worker=per_worker)
     if not len(bought.chosen.task):
@@ -300,5 +300,5 @@ def _columns_as_frame(answers: Any, reports: Reports, columns: Mapping[str, Iden
     )
     if isinstance(answers, Reports) or original is None:
         return table
-    table, given = original.with_original_identifiers_and_names(table)
+    table, given = original.restore_identifiers(table)
     return as_same_kind(answers, table, given)

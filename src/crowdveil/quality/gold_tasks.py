@@ -1,5 +1,6 @@
 """Tasks whose truth somebody finds out: drawn from reports, and the next ones of a draw."""
 
+import secrets
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +12,7 @@ from crowdveil.answers.identifiers import index_of, no_common_task_error
 from crowdveil.answers.reports import Reports
 from crowdveil.errors import SettingsError
 from crowdveil.inference.given import KnownTruths
-from crowdveil.inference.gold_draw import MAX_SEED, new_seed, tasks_in_draw_order
+from crowdveil.inference.gold_draw import MAX_SEED, tasks_in_draw_order
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,12 +49,12 @@ def draw_tasks_without_known(
     """
     if seed is not None and not 0 <= seed < MAX_SEED:
         raise SettingsError(f"the seed must be between 0 and {MAX_SEED - 1:,}", value=seed)
-    used = new_seed() if seed is None else seed
+    used = secrets.randbelow(MAX_SEED) if seed is None else seed
     order = tasks_in_draw_order(reports.tasks, np.asarray(reports.per_task), used)
     left = [task for task in order if task not in known]
     if number > len(left):
         raise SettingsError(
-            f"number must be at most {len(left):,}: so many tasks have reports and no known truth",
+            f"number must be at most {len(left):,}, the number of tasks with reports and no known truth",
             value=number,
             hint=f"Draw {len(left):,} or fewer.",
         )

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.answers.evidence import Evidence
-from crowdveil.answers.identifiers import index_of, lazy_or_read_only_identifiers
+from crowdveil.answers.identifiers import immutable_identifiers, index_of
 from crowdveil.answers.ingest.column_readers import ReportColumns
 from crowdveil.answers.reports import Reports
 from crowdveil.channels.channel import Channel, retained_share
@@ -19,7 +19,7 @@ from crowdveil.estimators.confusion.truth_tables import ERROR_CORRELATION
 from crowdveil.estimators.hierarchical_dawid_skene import HierarchicalDawidSkene
 from crowdveil.hints import advice
 from crowdveil.inference.infer import Inference
-from crowdveil.inference.panel.fit import refuse_if_gold_cannot_map_answers
+from crowdveil.inference.panel.fit import refuse_unmappable_answers
 from crowdveil.quality.answer_selection import FIRST_REPORTS, CrowdState, NextAnswers, next_answers
 
 EVEN_SHARES = 3
@@ -76,7 +76,7 @@ def choose_next(
     """Return the answers to buy, at most one for each task; tasks with a known truth are left out.
 
     Args:
-        inference: of the reports so far; `require_labels_for_next_answers` has passed them.
+        inference: of the reports so far; `require_next_answer` has passed them.
         workers: names of the workers who can be asked; new ones count as an average worker. None for all of the
             reports.
         budget: number of answers.
@@ -125,11 +125,11 @@ def _tasks_without_gold(estimate: Estimate) -> NDArray[np.int64]:
     return np.flatnonzero(~estimate.gold)
 
 
-def require_labels_for_next_answers(evidence: Evidence, gold: Mapping[Any, Any] | None = None) -> None:
+def require_next_answer(evidence: Evidence, gold: Mapping[Any, Any] | None = None) -> None:
     """Refuse reports after which no answer can be chosen; arguments and errors as `choose_next`."""
     channel_of_further_reports(evidence)
     if evidence.truths:
-        refuse_if_gold_cannot_map_answers(evidence, gold)
+        refuse_unmappable_answers(evidence, gold)
     elif evidence.channel is None and evidence.reports.alphabet is None:
         raise SettingsError(
             "next answers are chosen for labels only, these are numbers",
@@ -148,14 +148,14 @@ def channel_of_further_reports(evidence: Evidence) -> Channel | None:
         raise SettingsError(
             "every worker has reported on every task: there is no further answer to ask",
             value=f"participation {channel.participation}",
-            hint="Ask more workers, in a collection of its own; or assign tasks (crowdveil data assign).",
+            hint="Ask more workers in a separate collection, or assign tasks (crowdveil data assign).",
         )
     if channel is None and evidence.collection is not None:
         raise ReportsError(
             "gains from protected reports need their channel",
             source="reports",
             examples=evidence.no_channel_reason,
-            hint="Keep certificate.json and crowd.json beside the reports.",
+            hint="Keep certificate.json and crowd.json next to the reports.",
         )
     return channel
 
@@ -219,12 +219,12 @@ def _report_likelihoods(
 def _asked_cells_as_reports(evidence: Evidence, names: tuple[str, ...]) -> Reports:
     """Return the cells that were asked, as reports whose workers are `names`."""
     reports, assignment = evidence.reports, evidence.assignment
-    place = index_of(lazy_or_read_only_identifiers(np.array(names)), dict.fromkeys(map(str, reports.workers.tolist())))
+    place = index_of(immutable_identifiers(np.array(names)), dict.fromkeys(map(str, reports.workers.tolist())))
     code = np.array([place.get(str(name), -1) for name in reports.workers.tolist()], dtype=np.int64)
     if assignment is None:
         task, worker = np.asarray(reports.task), np.asarray(reports.worker)
     else:
-        cells = assignment.cells_in_codes_of_lists(np.asarray(reports.tasks), np.asarray(reports.workers))
+        cells = assignment.recoded_cells(np.asarray(reports.tasks), np.asarray(reports.workers))
         task, worker = np.divmod(cells, len(reports.workers))
     if evidence.skipped is not None:
         skipped = _skipped_cells(evidence.skipped, reports)
@@ -239,7 +239,7 @@ def _skipped_cells(skipped: ReportColumns, reports: Reports) -> tuple[NDArray[np
     found = []
     for column, identifiers in ((skipped.task, reports.tasks), (skipped.worker, reports.workers)):
         names = [str(name) for name in column.names.tolist()]
-        place = index_of(lazy_or_read_only_identifiers(np.asarray(identifiers)), dict.fromkeys(names))
+        place = index_of(immutable_identifiers(np.asarray(identifiers)), dict.fromkeys(names))
         found.append(np.array([place.get(name, -1) for name in names], dtype=np.int64)[column.codes])
     known = (found[0] >= 0) & (found[1] >= 0)
     return found[0][known], found[1][known]

@@ -71,14 +71,12 @@ def share_interval(sampled: SampledValues, given: float | None = None, pooled: f
     square = float(((residuals - residuals.mean()) ** 2).sum()) + SQUARE
     plain = share * (1 - share) + SQUARE / n
     spread = min((square + more * variance) / (n - lost + more), plain * n / (n - lost))
-    return _wilson_interval_of_finite_population(share, max(n * plain / spread, 1.0), values, items, n - lost + more)
+    return _finite_wilson_interval(share, max(n * plain / spread, 1.0), values, items, n - lost + more)
 
 
-def wilson_interval_of_binary_sample(values: NDArray[np.float64], items: int) -> IntervalEstimate:
+def binary_wilson_interval(values: NDArray[np.float64], items: int) -> IntervalEstimate:
     """Return the mean of values that are 0 or 1 from the sample alone, by Wilson's interval."""
-    return _wilson_interval_of_finite_population(
-        float(values.mean()), float(len(values)), values, items, len(values) - 1
-    )
+    return _finite_wilson_interval(float(values.mean()), float(len(values)), values, items, len(values) - 1)
 
 
 def interval_of_mean_difference(sampled: SampledValues, given: float) -> IntervalEstimate:
@@ -92,7 +90,7 @@ def interval_of_mean_difference(sampled: SampledValues, given: float) -> Interva
     return IntervalEstimate(min(max(estimate, -1.0), 1.0), max(estimate - half, -1.0), min(estimate + half, 1.0))
 
 
-def _wilson_interval_of_finite_population(
+def _finite_wilson_interval(
     share: float, effective: float, values: NDArray[np.float64], items: int, freedom: float
 ) -> IntervalEstimate:
     """Return Wilson's interval of a share of an effective sample, corrected for a finite number of items."""

@@ -1,6 +1,6 @@
 """Simulation of crowds and of their devices, without a dense (workers, tasks) table."""
 
-from crowdveil.simulate.cell_perturbation import perturb_cells, simulated_assignment_covering_answers
+from crowdveil.simulate.cell_perturbation import perturb_cells, simulated_assignment
 from crowdveil.simulate.crowds import (
     Crowd,
     Draw,
@@ -12,9 +12,9 @@ from crowdveil.simulate.crowds import (
 from crowdveil.simulate.perturbation import (
     MAX_REPORTS,
     Progress,
+    expected_report_count,
     expected_reports_of_answers,
-    perturb,
-    report_count_from_public_information,
+    perturb_reports,
 )
 
 __all__ = [
@@ -23,12 +23,12 @@ __all__ = [
     "Draw",
     "Progress",
     "categorical_crowd",
+    "expected_report_count",
     "expected_reports_of_answers",
     "numeric_crowd",
-    "perturb",
     "perturb_cells",
-    "report_count_from_public_information",
-    "simulated_assignment_covering_answers",
+    "perturb_reports",
+    "simulated_assignment",
     "standard_normal",
     "uniform_abilities",
 ]

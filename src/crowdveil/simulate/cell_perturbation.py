@@ -12,7 +12,7 @@ from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.mechanisms.designed import Designed
 from crowdveil.randomness import Source
-from crowdveil.simulate.perturbation import Progress, perturb
+from crowdveil.simulate.perturbation import Progress, perturb_reports
 
 
 def perturb_cells(
@@ -48,7 +48,7 @@ def perturb_cells(
     return _reports_of_all_cells(answers, table, source, progress)
 
 
-def simulated_assignment_covering_answers(answers: Reports, per_task: int, source: Source) -> Assignment:
+def simulated_assignment(answers: Reports, per_task: int, source: Source) -> Assignment:
     """Return an assignment with every answered cell and random others, `per_task` in all per task. Simulation only.
 
     It fits answers that were collected without an assignment. A real assignment is drawn beforehand
@@ -59,7 +59,10 @@ def simulated_assignment_covering_answers(answers: Reports, per_task: int, sourc
     """
     crowd, most = len(answers.workers), int(answers.per_task.max(initial=0))
     if not most <= per_task <= crowd:
-        raise SettingsError(f"per_task must be in {most}..{crowd} (most answers of a task, workers)", value=per_task)
+        raise SettingsError(
+            f"per_task must be in {most}..{crowd}: from the most answers to a task to the number of workers",
+            value=per_task,
+        )
     cells = []
     ends = np.concatenate(([0], np.cumsum(answers.per_task)))
     for task in range(len(answers.tasks)):
@@ -75,7 +78,7 @@ def _reports_of_assigned_cells(
 ) -> Reports:
     """Return the reports of the assigned cells; an assigned cell without an answer is NULL."""
     crowd = len(answers.workers)
-    cells = assignment.cells_in_codes_of_lists(answers.tasks, answers.workers)
+    cells = assignment.recoded_cells(answers.tasks, answers.workers)
     answered = answers.task.astype(np.int64) * crowd + answers.worker
     outside = ~np.isin(answered, cells)
     if outside.any() or (np.diff(answered) == 0).any():
@@ -123,7 +126,7 @@ def _perturbed_part(part: Reports, table: ChannelTable, channel_index: int, sour
     channel = table.channels[channel_index]
     if channel.is_identity or not (len(part.tasks) and len(part.workers)):
         return part
-    return perturb(part, Designed.from_channel(channel), source)
+    return perturb_reports(part, Designed.from_channel(channel), source)
 
 
 def _codes_in_report_alphabet(sent: Reports, table: ChannelTable) -> NDArray[np.int64]:

@@ -90,17 +90,17 @@ def assign_channels(
             value=channels.source,
             hint="Leave one of them out.",
         )
-    table = None
-    if requested.dealt_cuts:
-        table = _channels_by_group_of_cuts(requested, alphabet, answers)
-    elif channels is not None:
-        table = channel_table_of_settings(channels, requested, alphabet, tasks=len(answers.tasks))
-    if (table is not None or assignment is not None) and mechanism.channel() is None:
+    if (requested.dealt_cuts or channels is not None or assignment is not None) and mechanism.channel() is None:
         raise SettingsError(
             "assigned tasks and channels by name need a mechanism with a channel per cell",
             value=mechanism.name,
             hint="Use randomized-response, quantized-response, designed, one-layer or laplace.",
         )
+    table = None
+    if requested.dealt_cuts:
+        table = _channels_by_group_of_cuts(requested, alphabet, answers)
+    elif channels is not None:
+        table = channel_table_of_settings(channels, requested, alphabet, tasks=len(answers.tasks))
     return ChannelAssignment(mechanism=mechanism, table=table, assignment=assignment)
 
 
@@ -160,6 +160,5 @@ def _channels_by_group_of_cuts(requested: MechanismSettings, alphabet: Alphabet,
 
 def _required_channel(mechanism: Mechanism) -> Channel:
     channel = mechanism.channel()
-    if channel is None:
-        raise SettingsError("channels by cell need a mechanism with a channel per cell", value=mechanism.name)
+    assert channel is not None  # checked by assign_channels
     return channel

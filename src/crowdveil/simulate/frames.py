@@ -5,19 +5,19 @@ from typing import Any, Unpack
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from crowdveil.answers.facts.asked import why_missing_lists_void_privacy
-from crowdveil.answers.frame_answers import PERTURBED, ColumnKeywords, read_answers
+from crowdveil.answers.facts.asked import missing_lists_reason
+from crowdveil.answers.frame_answers import PERTURBED, ColumnKeywords, read_frame_answers
 from crowdveil.answers.frames import OriginalColumns, as_same_kind
 from crowdveil.answers.read_options import IdentifierList
 from crowdveil.answers.reports import Reports
-from crowdveil.answers.write_reports import reports_table_in_task_order
+from crowdveil.answers.write_reports import ordered_reports_table
 from crowdveil.arguments import require_instance
 from crowdveil.channels.alphabet import Scale
 from crowdveil.errors import SettingsError
 from crowdveil.hints import advising_own_arguments
 from crowdveil.mechanisms import Mechanism
 from crowdveil.randomness import Secure, Seeded, Source, secure
-from crowdveil.simulate.perturbation import perturb as perturb_reports
+from crowdveil.simulate.perturbation import perturb_reports
 
 
 @advising_own_arguments
@@ -55,12 +55,12 @@ def perturb(answers: Any, mechanism: Mechanism, source: Source | None = None, **
     given = answers
     if not isinstance(answers, Reports):
         options = {"alphabet": mechanism.alphabet, **options}
-        given = read_answers(answers, options)
+        given = read_frame_answers(answers, options)
     drawn = secure() if source is None else source
     missing = given.asked.missing_lists(mechanism.participation)
     if isinstance(drawn, Secure) and missing:
         hint = f"Give {' and '.join(f'{name}=' for name in missing)}, or source=seeded(n) for a simulation."
-        raise SettingsError(why_missing_lists_void_privacy(missing), value=", ".join(missing), hint=hint)
+        raise SettingsError(missing_lists_reason(missing), value=", ".join(missing), hint=hint)
     reports = perturb_reports(given, mechanism, drawn)
     if isinstance(answers, Reports):
         return reports
@@ -76,7 +76,7 @@ def _reports_as_frame(answers: Any, original: OriginalColumns | None, reports: R
     Tasks and workers have the type of their list where it is given: no type or category follows from answers then.
     """
     assert original is not None
-    columns = [column.cast(column.type.value_type) for column in reports_table_in_task_order(reports).columns]
+    columns = [column.cast(column.type.value_type) for column in ordered_reports_table(reports).columns]
     if isinstance(reports.alphabet, Scale):
         columns[2] = columns[2].cast(pa.float64())
     names, sources = [original.task, original.worker, original.label_name], {}

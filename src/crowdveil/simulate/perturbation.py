@@ -17,7 +17,7 @@ from crowdveil.hints import advice, one_of
 from crowdveil.mechanisms.base import Mechanism
 from crowdveil.randomness import Seeded, Source
 from crowdveil.simulate.bernoulli import successful_cells_by_chunk
-from crowdveil.simulate.sums import answer_codes_of_each_worker
+from crowdveil.simulate.sums import worker_answer_codes
 
 Progress = Callable[[int, int], None]
 """Function of the work done and the whole work: workers on the device path, cells on the vectorised path."""
@@ -26,7 +26,7 @@ MAX_REPORTS = 1 << 28
 """Largest expected number of reports in memory: about 5 GB at 20 bytes each."""
 
 
-def perturb(
+def perturb_reports(
     answers: Reports,
     mechanism: Mechanism,
     source: Source,
@@ -64,7 +64,7 @@ def perturb(
 
 def dense_reports(answers: Reports, mechanism: Mechanism, source: Source) -> Reports:
     """Return the reports of a mechanism that sends numbers: one for every task of every worker."""
-    table = np.array([mechanism.perturb(codes, source) for codes in answer_codes_of_each_worker(answers)])
+    table = np.array([mechanism.perturb(codes, source) for codes in worker_answer_codes(answers)])
     worker, task = np.divmod(np.arange(table.size), table.shape[1])
     return Reports(task, worker, table.ravel(), answers.tasks, answers.workers, None, answers.asked.of_reports)
 
@@ -79,7 +79,7 @@ def expected_reports_of_answers(answers: Reports, channel: Channel) -> float:
     )
 
 
-def report_count_from_public_information(answers: Reports, channel: Channel) -> float:
+def expected_report_count(answers: Reports, channel: Channel) -> float:
     """Return the expected number of non-NULL reports from public information.
 
     If participation is protected, it is that of a crowd without answers; answers add at most one report each.
@@ -160,7 +160,7 @@ def _reports_of_devices(
         np.append(np.arange(mechanism.alphabet.size), -1) if channel is None else _label_code_per_report_symbol(channel)
     )
     parts = []
-    for worker, vector in zip(range(len(answers.workers)), answer_codes_of_each_worker(answers), strict=False):
+    for worker, vector in zip(range(len(answers.workers)), worker_answer_codes(answers), strict=False):
         label = label_of[mechanism.perturb(vector, source)]
         task = np.flatnonzero(label >= 0)
         parts.append(
@@ -208,10 +208,10 @@ def _require_answers_of_mechanism(answers: Reports, mechanism: Mechanism) -> Non
             examples=str(names),
             hint="Read the answers with alphabet=mechanism.alphabet.",
         )
-    require_one_answer_per_cell(answers)
+    require_single_answers(answers)
 
 
-def require_one_answer_per_cell(answers: Reports) -> None:
+def require_single_answers(answers: Reports) -> None:
     """Raise ReportsError if a worker answers a task twice."""
     repeated = (answers.task[1:] == answers.task[:-1]) & (answers.worker[1:] == answers.worker[:-1])
     if repeated.any():
@@ -226,7 +226,7 @@ def require_one_answer_per_cell(answers: Reports) -> None:
 
 
 def _refuse_too_many_reports(answers: Reports, channel: Channel) -> None:
-    expected = report_count_from_public_information(answers, channel)
+    expected = expected_report_count(answers, channel)
     if expected > MAX_REPORTS:
         raise SettingsError(
             f"at most {MAX_REPORTS} reports are simulated in memory",

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from crowdveil.answers.facts.asked import ListName, join_words, require_distinguishable, why_missing_lists_void_privacy
+from crowdveil.answers.facts.asked import ListName, join_words, missing_lists_reason, require_distinguishable
 from crowdveil.answers.reports import Reports
 from crowdveil.channels.certificate import LISTS_MARK, simulation_mark
 from crowdveil.channels.channel import Channel
@@ -15,10 +15,10 @@ from crowdveil.hints import advice
 from crowdveil.mechanisms import MatrixFactorization, Mechanism
 from crowdveil.privacy.accounting import Account, account, account_channel_table
 from crowdveil.randomness import Source, secure, seeded
-from crowdveil.simulate import MAX_REPORTS, perturb, perturb_cells, report_count_from_public_information
+from crowdveil.simulate import MAX_REPORTS, expected_report_count, perturb_cells, perturb_reports
 from crowdveil.simulate.channel_assignment import ChannelAssignment
-from crowdveil.simulate.perturbation import dense_reports, require_one_answer_per_cell
-from crowdveil.simulate.sums import Sums, sum_reports_of_all_devices
+from crowdveil.simulate.perturbation import dense_reports, require_single_answers
+from crowdveil.simulate.sums import Sums, sum_device_reports
 
 Progress = Callable[[int, int], None]
 SIMULATION = "the reports follow from the seed: a simulation carries no privacy"
@@ -49,11 +49,6 @@ class PerturbedCollection:
         return self.setup.mechanism
 
     @property
-    def count_of_sent_reports(self) -> int:
-        """Number of non-NULL reports; for sums, number of workers."""
-        return len(self.sent) if isinstance(self.sent, Reports) else len(self.answers.workers)
-
-    @property
     def lists_taken_from_answers(self) -> tuple[ListName, ...]:
         """Lists that the guarantee needs to be public, and that were taken from the answers."""
         return self.answers.asked.missing_lists(self.mechanism.participation)
@@ -63,7 +58,7 @@ class PerturbedCollection:
         """Reasons why the reports carry no privacy; empty if they do: secure randomness, and all lists public."""
         if self.seed is not None:
             return SIMULATION
-        return why_missing_lists_void_privacy(self.lists_taken_from_answers) if self.lists_taken_from_answers else ""
+        return missing_lists_reason(self.lists_taken_from_answers) if self.lists_taken_from_answers else ""
 
     @property
     def certificate(self) -> dict[str, Any] | None:
@@ -116,10 +111,10 @@ def perturb_collection(
     """
     missing = answers.asked.missing_lists(setup.mechanism.participation)
     if seed is None and not lists_from_answers:
-        _refuse_if_lists_taken_from_answers(missing)
-    require_one_answer_per_cell(answers)
-    _refuse_confusable_or_uncertifiable_names(answers, setup)
-    if expected_rows_of_reports_file(answers, setup) > MAX_REPORTS:
+        _refuse_inferred_lists(missing)
+    require_single_answers(answers)
+    _refuse_uncertifiable_names(answers, setup)
+    if expected_report_rows(answers, setup) > MAX_REPORTS:
         raise SettingsError(
             f"at most {MAX_REPORTS:,} reports can be collected at once",
             value=f"{len(answers.tasks):,} tasks and {len(answers.workers):,} workers",
@@ -133,11 +128,11 @@ def perturb_collection(
 def accounts_of(answers: Reports, setup: ChannelAssignment) -> tuple[Account, ...]:
     """Return the privacy losses of the campaign, per cell and per worker."""
     if setup.table is None:
-        return account(setup.mechanism, tasks=most_cells_of_one_worker(answers, setup))
+        return account(setup.mechanism, tasks=most_worker_cells(answers, setup))
     return account_channel_table(setup.table, tasks=answers.tasks, workers=answers.workers, assignment=setup.assignment)
 
 
-def expected_rows_of_reports_file(answers: Reports, setup: ChannelAssignment) -> float:
+def expected_report_rows(answers: Reports, setup: ChannelAssignment) -> float:
     """Return the expected number of rows of `reports.csv`; with an assignment or a table, an upper bound.
 
     With protected participation it is the number without any answer. It depends on the lists alone, so that a refusal
@@ -148,13 +143,13 @@ def expected_rows_of_reports_file(answers: Reports, setup: ChannelAssignment) ->
         return 0.0
     if setup.assignment is not None:
         return float(len(setup.assignment))
-    channel = mechanism.marginal_channel_of_one_cell()
+    channel = mechanism.marginal_channel()
     if channel is None or setup.table is not None:
         return float(len(answers.tasks) * len(answers.workers))
-    return report_count_from_public_information(answers, channel)
+    return expected_report_count(answers, channel)
 
 
-def most_cells_of_one_worker(answers: Reports, setup: ChannelAssignment) -> int:
+def most_worker_cells(answers: Reports, setup: ChannelAssignment) -> int:
     """Return the largest number of cells of one worker: all (assigned) tasks if protected, else its answers."""
     if setup.mechanism.participation == "public":
         return max(int(answers.per_worker.max(initial=0)), 1)
@@ -168,12 +163,12 @@ def _collect_reports(
 ) -> Reports | Sums:
     mechanism, channel = setup.mechanism, setup.channel
     if isinstance(mechanism, MatrixFactorization):
-        return sum_reports_of_all_devices(answers, mechanism, source, progress)
+        return sum_device_reports(answers, mechanism, source, progress)
     if mechanism.sends == "numbers":
         return dense_reports(answers, mechanism, source)
     if channel is not None and (setup.table is not None or setup.assignment is not None):
         return perturb_cells(answers, channel, source, assignment=setup.assignment, progress=progress)
-    return perturb(answers, mechanism, source, progress=progress)
+    return perturb_reports(answers, mechanism, source, progress=progress)
 
 
 def _with_mark_after_mechanism(channel: Channel | ChannelTable, mark: str) -> Channel | ChannelTable:
@@ -188,7 +183,7 @@ def _table_description(table: ChannelTable) -> str:
     return f"{len(table.channels)} channels by {keys}"
 
 
-def _refuse_confusable_or_uncertifiable_names(answers: Reports, setup: ChannelAssignment) -> None:
+def _refuse_uncertifiable_names(answers: Reports, setup: ChannelAssignment) -> None:
     """Check the names before the work.
 
     Raises:
@@ -201,7 +196,7 @@ def _refuse_confusable_or_uncertifiable_names(answers: Reports, setup: ChannelAs
         setup.channel.certificate()
 
 
-def _refuse_if_lists_taken_from_answers(missing: Sequence[ListName]) -> None:
+def _refuse_inferred_lists(missing: Sequence[ListName]) -> None:
     """Refuse lists that were taken from the answers.
 
     Raises:

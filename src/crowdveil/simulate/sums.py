@@ -18,7 +18,7 @@ class Sums(NamedTuple):
     summed: NDArray[np.int64]
 
 
-def answer_codes_of_each_worker(answers: Reports) -> Iterator[NDArray[np.int64]]:
+def worker_answer_codes(answers: Reports) -> Iterator[NDArray[np.int64]]:
     """Yield each worker's answers in the form of a device: one code per task, `labels` where NULL."""
     order = np.argsort(answers.worker, kind="stable")
     for own in np.split(order, np.cumsum(answers.per_worker)[:-1]):
@@ -27,7 +27,7 @@ def answer_codes_of_each_worker(answers: Reports) -> Iterator[NDArray[np.int64]]
         yield codes
 
 
-def sum_reports_of_all_devices(
+def sum_device_reports(
     answers: Reports,
     mechanism: MatrixFactorization,
     source: Source,
@@ -38,7 +38,7 @@ def sum_reports_of_all_devices(
     if isinstance(source, Seeded):
         return Sums(mechanism, mechanism.simulate_sum_of_reports(answers.task, answers.value, tasks, workers, source))
     summed = np.zeros(2 * (mechanism.dimensions or tasks), dtype=np.int64)
-    for done, codes in enumerate(answer_codes_of_each_worker(answers), start=1):
+    for done, codes in enumerate(worker_answer_codes(answers), start=1):
         summed += mechanism.perturb(codes, source)
         if progress is not None:
             progress(done, workers)

@@ -5,7 +5,7 @@ then NULL if participation is protected. Its privacy loss for one answer is epsi
 entry of a column over its smallest). A certificate claims an upper bound of that ratio, as two integers a / b; the
 claim holds if max * b <= a * min in every column.
 
-Every rule is a claim in plain words. `Claims` collects them, and raises `Refused` with the name of the defect at the
+Every rule is a claim in plain words. `ClaimLog` collects them, and raises `Refused` with the name of the defect at the
 first false one. This file needs the standard library only.
 """
 
@@ -82,7 +82,7 @@ class Claim(NamedTuple):
     found: str = ""
 
 
-class Claims:
+class ClaimLog:
     """Claims found so far; the first false one raises Refused."""
 
     def __init__(self, about: str = "") -> None:
@@ -297,7 +297,7 @@ def fits(value: Any, form: Any) -> bool:
     return misfit(value, form) is None
 
 
-def require_form(claims: Claims, claim: str, value: Any, form: Any) -> None:
+def require_form(claims: ClaimLog, claim: str, value: Any, form: Any) -> None:
     """Add the claim that a value has a form; of a field that is unknown or absent the defect is "format"."""
     path, fault = misfit(value, form) or ("", "")
     field = re.split(r"\W", path)[0]
@@ -435,19 +435,19 @@ def are_exact_names(names: Sequence[str], low: float, step: float) -> bool:
     return all("e" not in name and Fraction(name) == first + k * spacing for k, name in enumerate(names))
 
 
-def is_marked(mechanism: str) -> bool:
+def marks_no_privacy(mechanism: str) -> bool:
     """Return whether the mechanism of a certificate is marked as without privacy."""
     return mechanism.endswith(NO_PRIVACY) or mechanism.startswith(REAL_VALUED)
 
 
-Check = Callable[[Any, Claims], CheckedChannel]
+Check = Callable[[Any, ClaimLog], CheckedChannel]
 MECHANISM_CLAIM = f"The mechanism is known: {', '.join(CERTIFIED)}, or at most 16 of them joined by +."
 NAMES_CLAIM = "Answers and reports have readable names, and no two look alike."
 SEAL_CLAIM = "The SHA-256 in the file is that of its other fields."
 ANSWERS_CLAIM = "The possible answers are a list of labels or a scale."
 
 
-def check_certificate(data: Any, claims: Claims) -> CheckedChannel:
+def check_certificate(data: Any, claims: ClaimLog) -> CheckedChannel:
     """Check the certificate of one channel, given as a JSON value, and return the channel.
 
     Raises:
@@ -475,7 +475,7 @@ def check_certificate(data: Any, claims: Claims) -> CheckedChannel:
     return CheckedChannel(labels, outputs, rows, protected, worst)
 
 
-def _check_table(data: Mapping[str, Any], inputs: int, claims: Claims) -> None:
+def _check_table(data: Mapping[str, Any], inputs: int, claims: ClaimLog) -> None:
     """Check the size of a table, its rows and that it has no 0."""
     rows, outputs, denominator = data["rows"], len(data["outputs"]), data["denominator"]
     whole = len(rows) == inputs and all(len(row) == outputs for row in rows)
@@ -554,12 +554,12 @@ def require_first(ledger: Iterable[Line], campaign: str, report: str, new: Itera
     return old
 
 
-def check_certificates(parts: Sequence[Any], claims: Claims, check: Check = check_certificate) -> list[CheckedChannel]:
+def check_certificates(parts: list[Any], claims: ClaimLog, check: Check = check_certificate) -> list[CheckedChannel]:
     """Check certificates, each by `check`: one claim for each that holds, every false claim of one that does not."""
     claims.add(f"It has 1 to {MAX_CHANNELS} channels.", "" if 1 <= len(parts) <= MAX_CHANNELS else "format")
     channels = []
     for number, part in enumerate(parts, start=1):
-        own = Claims(f"Certificate {number}: ")
+        own = ClaimLog(f"Certificate {number}: ")
         try:
             channels.append(check(part, own))
         finally:
@@ -577,7 +577,7 @@ NO_ANSWER = {"noanswer", "keineantwort"}
 """Letters of the choice that is no answer, in the languages of the devices: no label may read like it."""
 
 
-def check_campaign(data: bytes, claims: Claims) -> tuple[dict[str, Any], list[CheckedChannel]]:
+def check_campaign(data: bytes, claims: ClaimLog) -> tuple[dict[str, Any], list[CheckedChannel]]:
     """Check a campaign and return its fields and channels.
 
     Raises:
@@ -614,7 +614,7 @@ def check_campaign(data: bytes, claims: Claims) -> tuple[dict[str, Any], list[Ch
     return fields, channels
 
 
-def _parse_campaign(data: bytes, claims: Claims) -> dict[str, Any]:
+def _parse_campaign(data: bytes, claims: ClaimLog) -> dict[str, Any]:
     """Return the fields of a campaign in canonical form."""
     claim = "The file has the one canonical form, so that its SHA-256 names exactly this text."
     try:
@@ -646,7 +646,7 @@ def _are_in_order(*days: str) -> bool:
     return first <= last
 
 
-def _check_symbols(fields: Mapping[str, Any], channels: Sequence[CheckedChannel], claims: Claims) -> None:
+def _check_symbols(fields: Mapping[str, Any], channels: Sequence[CheckedChannel], claims: ClaimLog) -> None:
     """Check the possible answers and report symbols, which devices show, and what all channels share."""
     same = fields["labels"] == channels[0].labels
     claims.add("The campaign has the possible answers of its first channel.", "" if same else "labels")
@@ -660,7 +660,7 @@ def _check_symbols(fields: Mapping[str, Any], channels: Sequence[CheckedChannel]
     claims.add('No answer or report is long, or reads "no answer", which devices offer themselves.', unfit)
     mixed = "participation" if len({one.protected for one in channels}) > 1 else ""
     claims.add('All channels treat "no answer" alike.', mixed, fields["certificates"][0]["participation"])
-    mark = next(filter(is_marked, (part["mechanism"] for part in fields["certificates"])), "")
+    mark = next(filter(marks_no_privacy, (part["mechanism"] for part in fields["certificates"])), "")
     claims.add("No channel is marked as without privacy.", "no privacy" if mark else "", mark)
 
 
@@ -701,7 +701,7 @@ def question_of_tasks(fields: Mapping[str, Any]) -> list[int]:
     return list(fields["groups"]["task_group"] if "questions" in fields else [0] * len(fields["tasks"]))
 
 
-def _check_questions(fields: Mapping[str, Any], _: Sequence[CheckedChannel], claims: Claims) -> None:
+def _check_questions(fields: Mapping[str, Any], _: Sequence[CheckedChannel], claims: ClaimLog) -> None:
     """Check several questions: each has tasks and a channel of its own, and a largest number of tasks of a worker."""
     questions, of_task = questions_of(fields), question_of_tasks(fields)
     texts = [question["text"] for question in questions]
@@ -717,7 +717,7 @@ def _check_questions(fields: Mapping[str, Any], _: Sequence[CheckedChannel], cla
     claims.add_faults("Each question has tasks and a channel of its own.", "questions", faults)
 
 
-def _check_levels(fields: Mapping[str, Any], channels: Sequence[CheckedChannel], claims: Claims) -> None:
+def _check_levels(fields: Mapping[str, Any], channels: Sequence[CheckedChannel], claims: ClaimLog) -> None:
     """Check the levels of privacy that a worker chooses from: one channel for each, from the most private one."""
     ratios = [channel.ratio or 1 for channel in channels]
     faults = {
@@ -744,7 +744,7 @@ def check_level(level: Any, levels: int | None) -> None:
     ensure(fits(level, levels and range(levels)), "level", f"{rule}. Found: {str(level)[:50]!r}.")
 
 
-def _check_relay(fields: Mapping[str, Any], channels: Sequence[CheckedChannel], claims: Claims) -> None:
+def _check_relay(fields: Mapping[str, Any], channels: Sequence[CheckedChannel], claims: ClaimLog) -> None:
     """Check that nothing in a report names its worker: all have the same tasks and channel, and skip none visibly."""
     relay, tasks = fields["relay"], len(fields["tasks"])
     faults = {
@@ -763,7 +763,7 @@ def _check_relay(fields: Mapping[str, Any], channels: Sequence[CheckedChannel], 
     claims.add(EVERY_TASK, "" if whole else "relay")
 
 
-def _check_links(fields: Mapping[str, Any], _: Sequence[CheckedChannel], claims: Claims) -> None:
+def _check_links(fields: Mapping[str, Any], _: Sequence[CheckedChannel], claims: ClaimLog) -> None:
     """Check that there is a link, or none, for each task."""
     claims.add("Each task has a link, or none.", "links" if len(fields["links"]) != len(fields["tasks"]) else "")
 

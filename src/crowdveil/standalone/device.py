@@ -40,7 +40,7 @@ from crowdveil.standalone.checks import (
     NO_SERVICE,
     SLOTS_PER_PART,
     CheckedChannel,
-    Claims,
+    ClaimLog,
     Line,
     Refused,
     canonical,
@@ -223,7 +223,7 @@ class Device:
         if self.record["state"] == "receipted":
             return
         data = self._document("campaign.json", "", base64.urlsafe_b64decode(self.name + "=").hex())
-        self.fields, self.offered = check_campaign(data, Claims())
+        self.fields, self.offered = check_campaign(data, ClaimLog())
         self.levels: int | None = self.fields.get("levels")
         ensure(self.slot < self.fields["slots"], "slot")
         ensure(self.seal or "relay" not in self.fields, "relay")
@@ -395,7 +395,7 @@ def foreign(text: str) -> str:
     return "\n".join(f"  | {piece}" for pieces in lines for piece in pieces)
 
 
-def read_answers(path: Path, device: Device) -> dict[int, str]:
+def read_answer_file(path: Path, device: Device) -> dict[int, str]:
     """Return the label of every cell, empty for a task without a row, or with NULL; columns: task, question, label."""
     ids = [device.fields["tasks"][task]["id"] for task in device.tasks]
     cells = {(visible_form(name), str(of + 1)): k for k, (of, name) in enumerate(zip(device.asked, ids, strict=True))}
@@ -513,7 +513,7 @@ def run(
     state, given = device.record["state"], {}
     if state in ("verified", "answering"):
         device.require_open()
-        given = {} if answers is None else read_answers(answers, device)
+        given = {} if answers is None else read_answer_file(answers, device)
         choose_level(device, level, budget, asks=answers is None)
     if level is not None and state != "receipted":
         ensure(device.level == level - 1, "level", CHOSEN if device.levels else "This campaign offers no levels.")

@@ -30,7 +30,7 @@ from crowdveil.standalone.checks import (
     SLOTS_PER_PART,
     CheckedChannel,
     Claim,
-    Claims,
+    ClaimLog,
     Refused,
     check_campaign,
     check_certificate,
@@ -40,9 +40,9 @@ from crowdveil.standalone.checks import (
     epsilon,
     first_confusable_pair,
     is_choice,
-    is_marked,
     labels_of,
     line_of,
+    marks_no_privacy,
     questions_of,
     require_form,
     symbols_defect,
@@ -112,7 +112,7 @@ def verify(data: bytes, parts: Mapping[int, bytes] | None = None, prior: bytes |
         parts: assignment parts of a campaign by number, as far as they are at hand.
         prior: bytes of the file of its public prior, if it is at hand.
     """
-    claims = Claims()
+    claims = ClaimLog()
     form: Any = None
     limit = MAX_CERTIFICATE_BYTES
     try:
@@ -174,7 +174,7 @@ def _parse(data: bytes) -> Any:
         return None
 
 
-def check_table(data: Any, claims: Claims) -> list[CheckedChannel]:
+def check_table(data: Any, claims: ClaimLog) -> list[CheckedChannel]:
     """Check a table of channels, and return its channels.
 
     Raises:
@@ -198,7 +198,7 @@ def check_table(data: Any, claims: Claims) -> list[CheckedChannel]:
     return channels
 
 
-def _check_part(part: Any, claims: Claims) -> CheckedChannel:
+def _check_part(part: Any, claims: ClaimLog) -> CheckedChannel:
     """Check a certificate, or a part {"unprotected": alphabet}, which sends the answer itself; return its channel."""
     if set(part) != {"unprotected"}:
         return check_certificate(part, claims)
@@ -208,7 +208,7 @@ def _check_part(part: Any, claims: Claims) -> CheckedChannel:
 
 
 def _outcome(
-    kind: str, claims: Claims, channels: Sequence[CheckedChannel], certificates: Iterable[Mapping[str, Any]], *,
+    kind: str, claims: ClaimLog, channels: Sequence[CheckedChannel], certificates: Iterable[Mapping[str, Any]], *,
     name: str, answers: Sequence[int] = (),
 ) -> Verification:  # fmt: skip
     """Return the outcome with the guarantee of the weakest channel, if all claims hold.
@@ -223,7 +223,7 @@ def _outcome(
         claims=tuple(claims.found),
         mechanism=" / ".join(mechanisms),
         digest=name,
-        marked=next(filter(is_marked, mechanisms), ""),
+        marked=next(filter(marks_no_privacy, mechanisms), ""),
     )
     if not outcome.holds or outcome.marked:
         return outcome
@@ -244,7 +244,7 @@ def _sum(ratios: Sequence[Fraction | None], answers: Sequence[int]) -> float | N
     return float_above(epsilon(map(line_of, known, answers)))
 
 
-def _campaign(source: bytes, parts: Mapping[int, bytes], prior: bytes | None, claims: Claims) -> Verification:
+def _campaign(source: bytes, parts: Mapping[int, bytes], prior: bytes | None, claims: ClaimLog) -> Verification:
     """Check a campaign, its certificates, and the parts and the prior that are at hand."""
     fields, channels = check_campaign(source, claims)
     if prior is not None and "prior" in fields:
@@ -257,7 +257,7 @@ def _campaign(source: bytes, parts: Mapping[int, bytes], prior: bytes | None, cl
     return _outcome("campaign", claims, channels, fields["certificates"], name=name, answers=loads)
 
 
-def _check_parts(fields: Mapping[str, Any], parts: Mapping[int, bytes], claims: Claims) -> None:
+def _check_parts(fields: Mapping[str, Any], parts: Mapping[int, bytes], claims: ClaimLog) -> None:
     """Check the assignment: which tasks each slot is asked, in parts of 100 slots."""
     named, count = fields["assignment_parts"], -(-fields["slots"] // SLOTS_PER_PART)
     right = [n for n, part in parts.items() if n < len(named) and hashlib.sha256(part).hexdigest() == named[n]]

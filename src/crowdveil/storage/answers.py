@@ -10,15 +10,15 @@ from crowdveil.answers import datasets
 from crowdveil.answers.assignment import Assignment
 from crowdveil.answers.facts.asked import Asked
 from crowdveil.answers.facts.label_notes import (
+    no_answer_warnings,
     notes_on_unread_columns,
     spelling_notes,
-    warnings_of_labels_meaning_no_answer,
 )
 from crowdveil.answers.importers.export_file import read_given_columns
-from crowdveil.answers.ingest.checked_column_codes import (
+from crowdveil.answers.ingest.column_checks import (
     EXAMPLES_SHOWN,
     Duplicates,
-    refuse_if_rows_empty_or_marked,
+    refuse_invalid_rows,
     with_sorted_distinct_numbers,
 )
 from crowdveil.answers.ingest.column_readers import ReportColumns
@@ -80,8 +80,8 @@ def read_public_campaign_lists(
     Raises:
         ReportsError: a damaged file, or an assigned task or worker that the lists lack.
     """
-    task_names = None if tasks is None else read_task_or_worker_column(tasks, "task")
-    worker_names = None if workers is None else read_task_or_worker_column(workers, "worker")
+    task_names = None if tasks is None else read_name_column(tasks, "task")
+    worker_names = None if workers is None else read_name_column(workers, "worker")
     if assignment is None:
         return CampaignLists(task_names, worker_names)
     asked = Assignment.from_csv(assignment, tasks=task_names, workers=worker_names)
@@ -118,7 +118,7 @@ def read_answers(
     opened = source if isinstance(source, AnswerSource) else local_source(Path(source))
     if is_named_dataset_source(opened.path):
         if merge_labels:
-            raise SettingsError("merge_labels goes with a file of answers", value=opened.name, hint="Leave it out.")
+            raise SettingsError("merge_labels needs a file of answers", value=opened.name, hint="Leave it out.")
         return _answers_of_dataset(str(opened.path), alphabet, duplicates or "first", tasks, workers)
     if opened.is_block_folder:
         raise ReportsError("encoded blocks hold reports, not answers", source=opened.name, hint="Give the answers.")
@@ -142,7 +142,7 @@ def read_answers(
     read = numbers_put_on_scale(opened.name, found, alphabet)
     rules = (*read.rules, *((MERGED,) if merge_labels else ()))
     unread = notes_on_unread_columns(opened.unread_columns)
-    notes += spelling_notes(found) + warnings_of_labels_meaning_no_answer(found)
+    notes += spelling_notes(found) + no_answer_warnings(found)
     return read._replace(rules=rules + unread, counts=read.counts + notes + unread)
 
 
@@ -160,7 +160,7 @@ def refuse_rows_without_answer(columns: ReportColumns, alphabet: Alphabet | None
     empty = replace(columns, skip_empty=True, labels=known).null_rows
     if len(empty):
         raise ReportsError(
-            "where participation is public, no row is left out by its value",
+            "with public participation, no row may be left out because of its value",
             source=columns.source,
             rows=tuple((empty[:EXAMPLES_SHOWN] + 1).tolist()),
             examples=f"{len(empty):,} without an answer (NULL, empty or NaN)",
@@ -203,7 +203,7 @@ def default_output_folder(source: AnswerSource) -> Path:
         SettingsError: the current folder is inside the data directory.
     """
     if not is_named_dataset_source(source.path):
-        beside = source.path_beside_which_collection_lies
+        beside = source.collection_path
         return Path() if beside is None or source.copied is not None else report_directory(beside)
     if Path.cwd().is_relative_to(datasets.data_directory().resolve()):
         raise SettingsError(
@@ -214,7 +214,7 @@ def default_output_folder(source: AnswerSource) -> Path:
     return Path()
 
 
-def read_task_or_worker_column(path: Path, name: str) -> list[str]:
+def read_name_column(path: Path, name: str) -> list[str]:
     """Return the column `task` or `worker` of a table of any form, in file order.
 
     Raises:
@@ -226,9 +226,7 @@ def read_task_or_worker_column(path: Path, name: str) -> list[str]:
     read = read_given_columns(path, {name: (name,)})
     column = with_sorted_distinct_numbers(read.coded[name])
     hint = "Name it, or leave the row out."
-    refuse_if_rows_empty_or_marked(
-        column, column.names == "", f"every row needs a {name}", source=read.source, hint=hint
-    )
+    refuse_invalid_rows(column, column.names == "", f"every row needs a {name}", source=read.source, hint=hint)
     return [str(cell) for cell in column.cells.tolist()]
 
 

@@ -14,7 +14,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from crowdveil.answers.columnar_store import read_seal_of_encoded_blocks
+from crowdveil.answers.columnar_store import read_blocks_seal
 from crowdveil.answers.facts.asked import LISTS, STATED, Asked, require_distinguishable
 from crowdveil.answers.facts.collection import Collection
 from crowdveil.answers.ingest.csv_files import content_digest
@@ -22,7 +22,7 @@ from crowdveil.answers.reports import Reports
 from crowdveil.channels.alphabet import Alphabet, alphabet_from_json, alphabet_to_json
 from crowdveil.channels.guarantee import Guarantee, Participation
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.files.output_record import refuse_if_interrupted_command_left_parts
+from crowdveil.files.output_record import refuse_partial_output
 from crowdveil.hints import advice
 from crowdveil.standalone.checks import HEX, misfit, text_defect
 from crowdveil.standalone.verification import parse_json
@@ -41,7 +41,7 @@ CROWD_FORMAT = "crowdveil-crowd/3"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Crowd:
+class CrowdRecord:
     """Contents of `crowd.json`.
 
     Attributes:
@@ -143,7 +143,7 @@ def crowd_of_reports(
     certificate: Mapping[str, Any] | None = None,
     assignment: str | None = None,
     **facts: Any,
-) -> Crowd:
+) -> CrowdRecord:
     """Return the crowd of these reports, without the digest of their file.
 
     Args:
@@ -167,7 +167,7 @@ def crowd_of_reports(
         assigned=assignment is not None,
         **facts,
     )
-    return Crowd(
+    return CrowdRecord(
         collection=collection,
         tasks=tuple(map(str, reports.tasks)),
         workers=tuple(map(str, reports.workers)),
@@ -176,15 +176,10 @@ def crowd_of_reports(
     )
 
 
-def crowd_of_blocks(crowd: Crowd, folder: Path) -> Crowd:
+def crowd_of_blocks(crowd: CrowdRecord, folder: Path) -> CrowdRecord:
     """Return the crowd of the encoded blocks in a folder, which list the same tasks and workers."""
-    seal = read_seal_of_encoded_blocks(folder)
+    seal = read_blocks_seal(folder)
     return replace(crowd, tasks=None, workers=None, reports_sha256="", blocks_sha256=seal)
-
-
-def crowd_of_file(crowd: Crowd, path: Path) -> Crowd:
-    """Return the crowd that names the reports, or the sums, in a file by their digest."""
-    return replace(crowd, reports_sha256=content_digest(path))
 
 
 def sha256_hex(text: bytes) -> str:
@@ -203,7 +198,7 @@ def is_sums_file(path: Path) -> bool:
         return False
 
 
-def read_crowd(path: str | PathLike[str]) -> Crowd:
+def read_crowd(path: str | PathLike[str]) -> CrowdRecord:
     """Return the checked contents of a `crowd.json`, of this or the second format.
 
     Raises:
@@ -242,7 +237,7 @@ def find_crowd(reports_path: str | PathLike[str]) -> Path | None:
     Raises:
         ReportsError: an interrupted command left the folder with a part of its files.
     """
-    refuse_if_interrupted_command_left_parts(report_directory(reports_path))
+    refuse_partial_output(report_directory(reports_path))
     path = report_directory(reports_path) / CROWD_FILE
     return path if path.is_file() else None
 
@@ -252,7 +247,7 @@ def json_bytes(data: Mapping[str, Any]) -> bytes:
     return (json.dumps(data, ensure_ascii=False, indent=1) + "\n").encode("utf-8")
 
 
-def crowd_of_json(data: Any) -> Crowd:
+def crowd_of_json(data: Any) -> CrowdRecord:
     """Return the crowd in JSON data if every field has its type and range; raises SettingsError."""
     if not isinstance(data, dict):
         raise SettingsError("a crowd must be a JSON object", value=data)
@@ -267,7 +262,7 @@ def crowd_of_json(data: Any) -> Crowd:
     facts["question"] = None if data["question"] is None else tuple(data["question"])
     facts["assigned"] = data["assignment_sha256"] is not None
     facts["stated_none"] = states_no_guarantee(data["stated_guarantee"])
-    return Crowd(
+    return CrowdRecord(
         collection=Collection(guarantee=_guarantee_of_json(data["guarantee"]), **facts),
         alphabet=None if data["alphabet"] is None else alphabet_from_json(data["alphabet"]),
         tasks=None if data["tasks"] is None else tuple(data["tasks"]),
@@ -317,7 +312,7 @@ def _refuse_contradictions(data: Mapping[str, Any]) -> None:
         raise SettingsError("a crowd has a guarantee, or names the lists that void it", value=data["guarantee"])
 
 
-def crowd_if_digest_matches(crowd: Crowd, path: Path, *, accept_edited: bool = False) -> Crowd:
+def crowd_if_digest_matches(crowd: CrowdRecord, path: Path, *, accept_edited: bool = False) -> CrowdRecord:
     """Return the crowd, if the digest of the reports (or sums, or blocks) is the one that it names.
 
     Raises:
@@ -328,10 +323,10 @@ def crowd_if_digest_matches(crowd: Crowd, path: Path, *, accept_edited: bool = F
         raise ReportsError(
             f"the {CROWD_FILE} of this folder belongs to {'a file of reports' if blocks else 'encoded blocks'}",
             source=str(path),
-            hint="Keep each collection in a folder of its own.",
+            hint="Keep each collection in its own folder.",
         )
     named = crowd.blocks_sha256 if blocks else crowd.reports_sha256
-    found = read_seal_of_encoded_blocks(path) if blocks else content_digest(path)
+    found = read_blocks_seal(path) if blocks else content_digest(path)
     if found == named:
         return crowd
     if accept_edited:
@@ -340,7 +335,7 @@ def crowd_if_digest_matches(crowd: Crowd, path: Path, *, accept_edited: bool = F
         f"reports must be unchanged since the {CROWD_FILE} of their folder was written",
         source=str(path),
         examples=f"SHA-256 {found}, {CROWD_FILE} names {named}",
-        hint="Keep the files of one collection together, in a folder of its own"
+        hint="Keep the files of one collection together, in its own folder"
         + advice("; if you edited the reports on purpose, add {accept_edited}", accept_edited=True)
         + ".",
     )

@@ -1,7 +1,6 @@
 """Conversion of a file of reports to a folder of encoded blocks, which is opened without parsing."""
 
 from pathlib import Path
-from typing import NamedTuple
 
 from crowdveil.answers.columnar_store import STORE_FILES, write_encoded
 from crowdveil.answers.ingest.csv_files import Progress
@@ -13,7 +12,7 @@ from crowdveil.storage.crowd import (
     ASSIGNMENT_FILE,
     CERTIFICATE_FILE,
     CROWD_FILE,
-    Crowd,
+    CrowdRecord,
     crowd_of_blocks,
     report_directory,
     sha256_hex,
@@ -24,13 +23,6 @@ from crowdveil.storage.write_collection import collection_outputs
 COPIED_FILES = (CERTIFICATE_FILE, ASSIGNMENT_FILE, CROWD_FILE)
 
 
-class Encoded(NamedTuple):
-    """Reports as opened from the folder of their blocks, and warnings about the reports that were read."""
-
-    reports: Reports
-    notes: tuple[str, ...]
-
-
 def encode(
     source: Path | AnswerSource,
     out: Path,
@@ -38,7 +30,7 @@ def encode(
     *,
     replace: bool = False,
     progress: Progress | None = None,
-) -> Encoded:
+) -> tuple[Reports, tuple[str, ...]]:
     """Write reports and their collection files as encoded blocks; return the opened blocks, with warnings.
 
     Args:
@@ -52,7 +44,7 @@ def encode(
         SettingsError: the folder cannot be written, is the input folder, or holds another collection.
     """
     outputs = encoded_outputs(source, out, replace=replace)
-    outputs.check_and_list_replaced_files(inputs=evidence_files(source))
+    outputs.check_replaced_files(inputs=evidence_files(source))
     evidence = read_evidence(source, reading, progress=progress)
     reports = evidence.reports
     beside = _folder_unless_several_files(source)
@@ -62,7 +54,7 @@ def encode(
             (temporary / name).write_bytes(contents)
         write_encoded(temporary, reports.chunks(), reports.tasks, reports.workers, reports.alphabet)
         if evidence.collection is not None:
-            crowd = Crowd(
+            crowd = CrowdRecord(
                 collection=evidence.collection,
                 tasks=None,
                 workers=None,
@@ -70,12 +62,12 @@ def encode(
                 assignment_sha256=sha256_hex(copied[ASSIGNMENT_FILE]) if evidence.assignment is not None else None,
             )
             (temporary / CROWD_FILE).write_bytes(crowd_of_blocks(crowd, temporary).to_json_bytes())
-    return Encoded(Reports.open(out), evidence.notes)
+    return Reports.open(out), evidence.notes
 
 
 def _folder_unless_several_files(source: Path | AnswerSource) -> Path | None:
     """Return the folder of the files of a collection; None for several files."""
-    path = source.path_beside_which_collection_lies if isinstance(source, AnswerSource) else source
+    path = source.collection_path if isinstance(source, AnswerSource) else source
     return None if path is None else report_directory(path)
 
 

@@ -17,7 +17,7 @@ from crowdveil.answers.write_reports import TABLE_FORMS, TableForm, require_form
 from crowdveil.em.estimate import Estimate
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.files.atomic_write import Outputs, Writer, write_outputs
-from crowdveil.files.output_record import OutputEntry, read_record, refuse_if_interrupted_command_left_parts
+from crowdveil.files.output_record import OutputEntry, read_record, refuse_partial_output
 from crowdveil.hints import advice
 
 ESTIMATE_FILES: dict[TableForm, tuple[str, str]] = {form: (f"truths.{form}", f"workers.{form}") for form in TABLE_FORMS}
@@ -55,7 +55,7 @@ def write_estimate(
         estimate: the truths and workers.
         reports_sha256: `Evidence.sha256` of the reports, which the record names; without it
             no release accepts reports.
-        reading: how they were read (`NamedReports.json_with_relative_paths_or_empty`), which the record names, too.
+        reading: how they were read (`NamedReports.portable_json`), which the record names, too.
         notes: warnings of the inference, which the record holds for the page of results.
         inputs: what the truths depend on, which the record names, too.
         progress: called with the number of tasks written and of all.
@@ -118,7 +118,7 @@ def estimate_names(folder: Path) -> tuple[str, str] | None:
         ReportsError: truths in several forms, which may be of different runs, or an interrupted run.
         SettingsError: the record is damaged.
     """
-    refuse_if_interrupted_command_left_parts(folder)
+    refuse_partial_output(folder)
     recorded = {entry.name for entry in read_record(folder) if entry.kind in (ESTIMATE, DEMO)}
     found = [names for names in ESTIMATE_FILES.values() if recorded.issuperset(names)]
     if len(found) > 1:
@@ -131,7 +131,7 @@ def estimate_names(folder: Path) -> tuple[str, str] | None:
     return found[0] if found else None
 
 
-def folder_name_of_each_question(questions: Collection[str]) -> dict[str, str]:
+def question_folder_names(questions: Collection[str]) -> dict[str, str]:
     """Return the folder name of each question: its letters, digits, `-` and `_`.
 
     Raises:
@@ -143,7 +143,7 @@ def folder_name_of_each_question(questions: Collection[str]) -> dict[str, str]:
     clashing = [question for question in questions if not spelt[question] or counts[spelt[question]] > 1]
     if clashing:
         raise SettingsError(
-            "each question needs a folder of its own, named by its letters and digits",
+            "the folders of questions must differ: each is named by the letters and digits of its question",
             value=clashing[:5],
             hint=f"Infer one question at a time{advice(' ({question})')}, or rename them.",
         )
@@ -162,7 +162,7 @@ def refuse_question_folders(folder: Path) -> None:
         raise ReportsError(
             NO_RESULTS,
             source=str(folder),
-            hint=f"Each question has a folder of its own; give one: {', '.join(questions)}.",
+            hint=f"Each question has its own folder; give one: {', '.join(questions)}.",
         )
 
 
@@ -176,10 +176,14 @@ def outdated_output_notes(folder: Path, reports_sha256: str) -> tuple[str, ...]:
     """
     same = {entry.reports_sha256 for entry in read_record(folder) if entry.reports_sha256} == {reports_sha256}
     found = [str(path) for path in _existing_recorded_files(folder, (PAGE, PREDICTIONS) if same else FROM_REPORTS)]
-    return (f"{', '.join(found)}: of earlier truths or reports. Write them again, or remove them.",) if found else ()
+    return (
+        ((f"{', '.join(found)}: these belong to earlier truths or reports. Write them again, or remove them."),)
+        if found
+        else ()
+    )
 
 
-def warning_of_earlier_truths_kept(folder: Path, questions: Collection[Path] = ()) -> tuple[str, ...]:
+def earlier_truths_warning(folder: Path, questions: Collection[Path] = ()) -> tuple[str, ...]:
     """Return a warning that names truths of an earlier run, which stay next to new ones.
 
     They are those of other questions in folders of their own, and those of the folder itself.
@@ -193,14 +197,18 @@ def warning_of_earlier_truths_kept(folder: Path, questions: Collection[Path] = (
     kept = [path for one in folders for path in _existing_recorded_files(one, (ESTIMATE,), questions_only=True)]
     kept += _existing_recorded_files(folder, (ESTIMATE,)) if questions else []
     found = dict.fromkeys(str(path.parent) for path in kept)
-    return (f"{', '.join(found)}: truths of an earlier run, kept. Remove them if they are outdated.",) if found else ()
+    return (
+        ((f"{', '.join(found)}: truths of an earlier run were kept. Remove them if they are outdated."),)
+        if found
+        else ()
+    )
 
 
 def warning_of_stale_results(folder: Path) -> tuple[str, ...]:
     """Return a warning that names the results of a folder, before its reports are replaced."""
     found = _existing_recorded_files(folder, (ESTIMATE, *FROM_REPORTS))
     named = ", ".join(str(path) for path in found)
-    return (f"{named}: from the earlier reports. Run crowdveil infer again.",) if found else ()
+    return (f"{named}: these come from the earlier reports. Run crowdveil infer again.",) if found else ()
 
 
 def _existing_recorded_files(folder: Path, kinds: Collection[str], *, questions_only: bool = False) -> list[Path]:

@@ -18,12 +18,12 @@ from crowdveil.answers.facts.asked import Asked
 from crowdveil.answers.facts.collection import Collection
 from crowdveil.answers.facts.inputs import Input, Role
 from crowdveil.answers.facts.label_notes import (
+    no_answer_warnings,
     notes_on_unread_columns,
     refuse_numbers_outside,
     spelling_notes,
-    warnings_of_labels_meaning_no_answer,
 )
-from crowdveil.answers.ingest.checked_column_codes import EXAMPLES_SHOWN, Duplicates, Grid
+from crowdveil.answers.ingest.column_checks import EXAMPLES_SHOWN, Duplicates, Grid
 from crowdveil.answers.ingest.column_readers import ReportColumns
 from crowdveil.answers.ingest.csv_files import Progress, content_digest
 from crowdveil.answers.read_options import Kind, ReadOptions
@@ -42,14 +42,14 @@ from crowdveil.storage.answers import (
     is_named_dataset_source,
     numbers_put_on_scale,
     read_answers,
-    read_task_or_worker_column,
+    read_name_column,
     repeated_notes,
 )
 from crowdveil.storage.crowd import (
     ASSIGNMENT_FILE,
     CERTIFICATE_FILE,
     CROWD_FILE,
-    Crowd,
+    CrowdRecord,
     crowd_if_digest_matches,
     find_crowd,
     read_crowd,
@@ -121,16 +121,16 @@ def read_evidence(
     opened = source if isinstance(source, AnswerSource) else local_source(source)
     _refuse_weight_unless_table(opened)
     if reading.truths:
-        return _evidence_for_truths_with_own_labels(opened, reading, progress=progress)
+        return _own_label_evidence(opened, reading, progress=progress)
     if is_named_dataset_source(opened.path):
         _refuse_options_of_dataset(reading)
         return _dataset_evidence(str(opened.path), reading.alphabet, reading.duplicates or "first")
-    path = opened.path_beside_which_collection_lies
+    path = opened.collection_path
     crowd = None if path is None else _checked_crowd_of(path, accept_edited=reading.accept_edited)
     if crowd is not None:
         _refuse_lists_beside_crowd(reading)
     certificate_path = _certificate_path(path, reading.certificate, crowd) if reading.use_certificate else None
-    channel = None if certificate_path is None else channel_of_certificate_matching_crowd(certificate_path, crowd)
+    channel = None if certificate_path is None else matching_certificate_channel(certificate_path, crowd)
     known = _alphabet_of_certificate_or_crowd(channel, crowd, reading.alphabet)
     if channel is not None:
         _refuse_repeated_pairs(opened, reading.duplicates)
@@ -141,8 +141,8 @@ def read_evidence(
         read = _read_report_file(opened, crowd, known, reading, progress, protected=protected)
     reports, notes = read.reports, read.notes
     if known is None and reading.alphabet is None:
-        notes += spelling_notes(reports) + warnings_of_labels_meaning_no_answer(reports)
-    assignment = None if path is None else _read_assignment_named_by_crowd(path, reports, crowd)
+        notes += spelling_notes(reports) + no_answer_warnings(reports)
+    assignment = None if path is None else _read_named_assignment(path, reports, crowd)
     collection = None if crowd is None else crowd.collection.with_channel(channel)
     asked = replace(reports.asked if crowd is None else crowd.asked, assignment=assignment)
     return Evidence(
@@ -156,23 +156,17 @@ def read_evidence(
         skipped=read.skipped,
         merge_labels=reading.merge_labels,
         label_map=dict(opened.layout.label_map),
-        inputs=_public_inputs(certificate_path, crowd, reading),
+        inputs=public_inputs(None if certificate_path is None else content_digest(certificate_path), crowd, reading),
         confidences=read.confidences,
     )
 
 
-def public_inputs_of_collection(certificate: bytes, crowd: Crowd) -> tuple[Input, ...]:
-    """Return the public inputs of a collection in memory: its certificate, and the assignment if there is one."""
-    found = [Input(role="certificate", sha256=sha256_hex(certificate), public=True)]
-    if crowd.assignment_sha256 is not None:
-        found.append(Input(role="assignment", sha256=crowd.assignment_sha256, public=True))
-    return tuple(found)
-
-
-def _public_inputs(certificate: Path | None, crowd: Crowd | None, reading: EvidenceOptions) -> tuple[Input, ...]:
-    """Return the public files that say how the reports are read."""
+def public_inputs(
+    certificate: str | None, crowd: CrowdRecord | None, reading: EvidenceOptions = NO_OPTIONS
+) -> tuple[Input, ...]:
+    """Return the public files that say how the reports are read; `certificate` is a SHA-256."""
     found: dict[Role, str | None] = {
-        "certificate": None if certificate is None else content_digest(certificate),
+        "certificate": certificate,
         "assignment": None if crowd is None else crowd.assignment_sha256,
         "tasks": None if reading.tasks is None else content_digest(reading.tasks),
         "workers": None if reading.workers is None else content_digest(reading.workers),
@@ -180,7 +174,7 @@ def _public_inputs(certificate: Path | None, crowd: Crowd | None, reading: Evide
     return tuple(Input(role=role, sha256=digest, public=True) for role, digest in found.items() if digest is not None)
 
 
-def _evidence_for_truths_with_own_labels(source: AnswerSource, reading: EvidenceOptions, **options: Any) -> Evidence:
+def _own_label_evidence(source: AnswerSource, reading: EvidenceOptions, **options: Any) -> Evidence:
     """Return evidence for truths with labels of their own: numbers as they are, on the scale if there is one."""
     scale = reading.alphabet if isinstance(reading.alphabet, Scale) else None
     plain = replace(reading, truths=())
@@ -192,7 +186,7 @@ def _evidence_for_truths_with_own_labels(source: AnswerSource, reading: Evidence
     return replace(evidence, truths=reading.truths)
 
 
-def _checked_crowd_of(path: Path, *, accept_edited: bool) -> Crowd | None:
+def _checked_crowd_of(path: Path, *, accept_edited: bool) -> CrowdRecord | None:
     """Return the checked crowd in the folder of reports; None without one."""
     crowd = read_crowd_beside(path)
     return None if crowd is None else crowd_if_digest_matches(crowd, path, accept_edited=accept_edited)
@@ -218,7 +212,7 @@ def evidence_files(source: Path | AnswerSource) -> list[Path]:
     opened = source if isinstance(source, AnswerSource) else local_source(source)
     if is_named_dataset_source(opened.path):
         return [*datasets.possible_files_of_dataset(str(opened.path).removeprefix(DATASET))]
-    path = opened.path_beside_which_collection_lies
+    path = opened.collection_path
     if path is None:
         return opened.inputs
     names = (CERTIFICATE_FILE, CROWD_FILE, ASSIGNMENT_FILE, *(STORE_FILES if opened.is_block_folder else ()))
@@ -295,7 +289,7 @@ def _with_stated_lists(reports: Reports, path: Path, reading: EvidenceOptions) -
 
 def _read_report_file(
     source: AnswerSource,
-    crowd: Crowd | None,
+    crowd: CrowdRecord | None,
     stated: Alphabet | None,
     reading: EvidenceOptions,
     progress: Progress | None,
@@ -311,7 +305,7 @@ def _read_report_file(
         raise ReportsError(
             f"a collection with a {CROWD_FILE} has one question",
             source=source.name if source.columns is None else source.columns.source,
-            hint="Leave the question out, and keep the files of each collection in a folder of its own.",
+            hint="Leave the question out, and keep the files of each collection in its own folder.",
         )
     options: Any = {"duplicates": reading.duplicates or "error", "merge_labels": reading.merge_labels}
     columns, notes = source.read_columns_and_notes(progress)
@@ -343,8 +337,8 @@ def _read_report_file(
 
 def _stated_lists(reading: EvidenceOptions) -> tuple[Sequence[str] | None, Sequence[str] | None]:
     """Return the names of all tasks and workers that were asked, from the files that state them; None without one."""
-    tasks = None if reading.tasks is None else read_task_or_worker_column(reading.tasks, "task")
-    workers = None if reading.workers is None else read_task_or_worker_column(reading.workers, "worker")
+    tasks = None if reading.tasks is None else read_name_column(reading.tasks, "task")
+    workers = None if reading.workers is None else read_name_column(reading.workers, "worker")
     return tasks, workers
 
 
@@ -352,11 +346,11 @@ def _refuse_lists_beside_crowd(reading: EvidenceOptions) -> None:
     """Refuse lists of those asked where a crowd.json lists them."""
     for given in (reading.tasks, reading.workers):
         if given is not None:
-            rule = f"the {CROWD_FILE} of the reports lists all who were asked"
-            raise SettingsError(rule, value=str(given), hint="Leave the lists of tasks and workers out.")
+            rule = f"lists of tasks and workers cannot be given: the {CROWD_FILE} of the reports has them"
+            raise SettingsError(rule, value=str(given), hint="Leave them out.")
 
 
-def _read_assignment_named_by_crowd(path: Path, reports: Reports, crowd: Crowd | None) -> Assignment | None:
+def _read_named_assignment(path: Path, reports: Reports, crowd: CrowdRecord | None) -> Assignment | None:
     """Return the assignment that the crowd names, after a check of its digest; None without one."""
     if crowd is None:
         return None
@@ -375,7 +369,7 @@ def _read_assignment_named_by_crowd(path: Path, reports: Reports, crowd: Crowd |
     return Assignment.from_csv(file, tasks=np.asarray(reports.tasks), workers=np.asarray(reports.workers))
 
 
-def channel_of_certificate_matching_crowd(path: Path, crowd: Crowd | None) -> Channel | ChannelTable:
+def matching_certificate_channel(path: Path, crowd: CrowdRecord | None) -> Channel | ChannelTable:
     """Return the channel of a certificate.
 
     Raises:
@@ -412,7 +406,7 @@ def channel_of_certificate_matching_crowd(path: Path, crowd: Crowd | None) -> Ch
     return channel
 
 
-def read_crowd_beside(path: Path) -> Crowd | None:
+def read_crowd_beside(path: Path) -> CrowdRecord | None:
     """Return the crowd in the folder of a file of reports or certificate; None without one.
 
     Raises:
@@ -428,12 +422,12 @@ def read_crowd_beside(path: Path) -> Crowd | None:
         raise ReportsError(
             f"the {CROWD_FILE} of this folder belongs to sums, not to reports",
             source=str(path),
-            hint="Infer from sums.json, or keep each collection in a folder of its own.",
+            hint="Infer from sums.json, or keep each collection in its own folder.",
         )
     return crowd
 
 
-def _certificate_path(path: Path | None, given: Path | None, crowd: Crowd | None) -> Path | None:
+def _certificate_path(path: Path | None, given: Path | None, crowd: CrowdRecord | None) -> Path | None:
     if path is None:
         return given
     default = report_directory(path) / CERTIFICATE_FILE
@@ -449,7 +443,7 @@ def _certificate_path(path: Path | None, given: Path | None, crowd: Crowd | None
 
 
 def _alphabet_of_certificate_or_crowd(
-    channel: Channel | ChannelTable | None, crowd: Crowd | None, given: Alphabet | None
+    channel: Channel | ChannelTable | None, crowd: CrowdRecord | None, given: Alphabet | None
 ) -> Alphabet | None:
     """Return the alphabet of reports by certificate or crowd; refuse another given one."""
     stated = None if crowd is None else crowd.alphabet

@@ -19,19 +19,19 @@ from crowdveil.answers.facts.inputs import Input, derived_input, inputs_of_json
 from crowdveil.answers.importers.export_file import ExportFile
 from crowdveil.answers.ingest.column_readers import delimiter_and_roles, match_columns, read_csv_by_role
 from crowdveil.answers.ingest.csv_files import content_digest, text_source
-from crowdveil.answers.ingest.gold_files import load_gold_with_draw_seed
+from crowdveil.answers.ingest.gold_files import load_gold_and_seed
 from crowdveil.answers.read_options import Kind
 from crowdveil.answers.sources.location import DATASET
 from crowdveil.channels.alphabet import Alphabet
 from crowdveil.em.saved_fit import SavedFit, is_saved_fit, saved_fit_damage_error
 from crowdveil.em.worker_history import WorkerHistory
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.files.atomic_write import Outputs, write_outputs
+from crowdveil.files.atomic_write import Outputs
 from crowdveil.files.filesystem import open_regular
 from crowdveil.files.output_record import OutputEntry
 from crowdveil.hints import command_advice
 from crowdveil.inference.given import History, KnownTruths, Start, as_known_truths
-from crowdveil.storage.answers import PROBABILITY, read_task_or_worker_column
+from crowdveil.storage.answers import PROBABILITY, read_name_column
 from crowdveil.storage.estimate_files import ESTIMATE_FILES, INFER_AGAIN, entry_of_unchanged_file, estimate_names
 
 COST_COLUMNS = ("truth", "decision", "cost")
@@ -43,12 +43,10 @@ class Costs:
 
     Attributes:
         table: cost of each decision, indexed [truth, decision] by label.
-        source: name for messages.
         inputs: the file.
     """
 
     table: NDArray[np.float64]
-    source: str
     inputs: tuple[Input, ...]
 
 
@@ -68,7 +66,7 @@ def read_known_truths(source: str, kind: Kind, *, public: bool = False) -> Known
         found = as_known_truths(datasets.load(source.removeprefix(DATASET)).gold, public=public)
         assert found is not None
         return replace(found, source=source)
-    drawn = load_gold_with_draw_seed(source, kind=kind)
+    drawn = load_gold_and_seed(source, kind=kind)
     own = Input(role="gold", sha256=content_digest(Path(source)), public=public)
     return KnownTruths(**drawn._asdict(), source=source, inputs=(own,))
 
@@ -96,15 +94,6 @@ def saved_fit_outputs(path: Path) -> Outputs:
     return Outputs(folder=path.parent, names=(path.name,), kind="saved fit", recognize=_is_saved_fit_file)
 
 
-def write_saved_fit(path: Path, fit: SavedFit) -> None:
-    """Write a saved fit atomically.
-
-    Raises:
-        SettingsError: another file has this name, or the file cannot be written.
-    """
-    write_outputs(saved_fit_outputs(path), {path.name: fit.to_bytes()})
-
-
 def _is_saved_fit_file(path: Path) -> bool:
     try:
         with open_regular(path) as stream:
@@ -130,12 +119,8 @@ def read_history(path: Path) -> History:
         raise error.changed(source=str(workers)) from None
     files = [file for file in (workers, truths) if file is not None]
     own = tuple(derived_input("history", content_digest(file), recorded) for file in files)
-    return History(workers=found, tasks=_tasks_of_truths(truths), source=str(path), inputs=own)
-
-
-def _tasks_of_truths(truths: Path | None) -> tuple[str, ...]:
-    """Return the tasks in a file of truths; empty without one."""
-    return () if truths is None else tuple(read_task_or_worker_column(truths, "task"))
+    tasks = () if truths is None else tuple(read_name_column(truths, "task"))
+    return History(workers=found, tasks=tasks, source=str(path), inputs=own)
 
 
 def _worker_and_truth_files_of_history(path: Path) -> tuple[Path, Path | None, tuple[Input, ...]]:
@@ -174,23 +159,54 @@ def recorded_inputs(entry: OutputEntry, folder: Path) -> tuple[Input, ...]:
 
 
 def _history_table(path: Path) -> pa.Table:
-    """Return a table of any form, that of text and JSON as text, with names of columns in lower case."""
+    """Return a table of workers with names of columns in lower case."""
+    table = _table_of_workers(path)
+    return table.rename_columns([name.lower() for name in table.column_names])
+
+
+def read_worker_table(path: Path) -> pa.Table:
+    """Return a table of any form with the column "worker", such as groups or weights; other names are kept.
+
+    Raises:
+        ReportsError: a damaged file, no column of workers, or two columns of one name.
+    """
+    table = _table_of_workers(path)
+    return table.rename_columns([name.lower() if name.lower() == "worker" else name for name in table.column_names])
+
+
+def read_totals(path: Path) -> dict[str, str]:
+    """Return the text of the total of each group, of a CSV file with the columns group and total.
+
+    Raises:
+        ReportsError: a damaged file, a missing column, or a group twice.
+    """
+    _, found = read_csv_by_role(path, {name: (name,) for name in ("group", "total")})
+    groups, totals = (found[name].cells.tolist() for name in ("group", "total"))
+    twice = [group for group, count in Counter(groups).items() if count > 1]
+    if twice:
+        hint = "Keep one of its rows."
+        raise ReportsError("a group has one total", source=text_source(path), examples=twice[0], hint=hint)
+    return dict(zip(groups, totals, strict=True))
+
+
+def _table_of_workers(path: Path) -> pa.Table:
+    """Return a table of any form, that of text and JSON as text, without spaces around names of columns."""
     file = ExportFile(path, str(path))
     if file.form == "text":
-        delimiter, columns = delimiter_and_roles(path, _all_columns_of_history, headers=file.sniffed.headers)
+        delimiter, columns = delimiter_and_roles(path, _all_columns_of_workers, headers=file.sniffed.headers)
         file = file.with_delimiter(delimiter)
     else:
-        columns = _all_columns_of_history(file.columns, file.name)
+        columns = _all_columns_of_workers(file.columns, file.name)
     table = file.table_of_roles(columns)
-    return table.rename_columns([name.strip().lower() for name in table.column_names])
+    return table.rename_columns([name.strip() for name in table.column_names])
 
 
-def _all_columns_of_history(found: Sequence[str], source: str) -> dict[str, str]:
-    """Return all columns of a history; one without workers, or with a repeated name, is refused."""
+def _all_columns_of_workers(found: Sequence[str], source: str) -> dict[str, str]:
+    """Return all columns of a table of workers; one without workers, or with a repeated name, is refused."""
     repeated_names = [f"{count} columns {name!r}" for name, count in Counter(found).items() if count > 1]
     if repeated_names:
         raise ReportsError(
-            "a history has one column of each name",
+            "no two columns of a table of workers may have the same name",
             source=source,
             examples=", ".join(repeated_names),
             hint="Rename or remove one of them.",
@@ -239,7 +255,7 @@ def read_costs(path: Path, alphabet: Alphabet) -> Costs:
         )
     table = np.array([[costs.get((truth, decision), 0.0) for decision in alphabet.names] for truth in alphabet.names])
     own = Input(role="costs", sha256=content_digest(path), public=True)
-    return Costs(table=table, source=str(path), inputs=(own,))
+    return Costs(table=table, inputs=(own,))
 
 
 def _number_or_nan(text: str) -> float:

@@ -3,7 +3,6 @@
 The file has the tasks' data and the truths, and no worker's answer.
 """
 
-import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -14,7 +13,7 @@ from crowdveil.answers.importers.label_studio import PATH_MARK, TAXONOMY, conten
 from crowdveil.answers.ingest.choices import CHOICE_MARK, NO, YES, choice_task
 from crowdveil.em.estimate import Estimate
 from crowdveil.errors import ReportsError
-from crowdveil.files.atomic_write import Outputs, write_outputs
+from crowdveil.files.atomic_write import Outputs
 from crowdveil.hints import advice
 
 CHOICES, PAIRWISE = "choices", "pairwise"
@@ -72,15 +71,6 @@ def label_studio_prediction_records(
         for task in tasks.rows_as_mappings
         for record in _prediction_record_of_task(task, found.get(str(task.get("id"))), control)
     ]
-
-
-def write_predictions(out: Path, records: Sequence[Record]) -> None:
-    """Write predictions as a JSON list.
-
-    Raises:
-        SettingsError: a file of that name is not an earlier one of predictions, or the system refuses to write there.
-    """
-    write_outputs(prediction_outputs(out), {out.name: json.dumps(records, ensure_ascii=False, indent=1) + "\n"})
 
 
 def _name_target_and_type_of_question(tasks: ExportFile, question: str | None) -> Record:

@@ -11,7 +11,14 @@ from crowdveil.errors import ReportsError
 from crowdveil.mechanisms import MatrixFactorization
 from crowdveil.simulate.channel_assignment import ChannelAssignment, ChannelRows
 from crowdveil.simulate.perturbed_collection import PerturbedCollection
-from crowdveil.storage.crowd import ASSIGNMENT_FILE, CERTIFICATE_FILE, CROWD_FILE, SUMS_FILE, Crowd, crowd_of_reports
+from crowdveil.storage.crowd import (
+    ASSIGNMENT_FILE,
+    CERTIFICATE_FILE,
+    CROWD_FILE,
+    SUMS_FILE,
+    CrowdRecord,
+    crowd_of_reports,
+)
 from crowdveil.storage.sums import sums_text
 from crowdveil.storage.write_collection import REPORTS_FILES, Form, write_reports, write_sums
 
@@ -26,7 +33,7 @@ def read_channel_rows(path: Path) -> ChannelRows:
             name that is empty or repeated.
     """
     source = str(path)
-    delimiter, columns = delimiter_and_roles(path, _require_channel_columns)
+    delimiter, columns = delimiter_and_roles(path, _channel_columns)
     key, *settings = columns
     table = read_csv_table(path, [key, *settings], delimiter)
     names = [str(name) for name in table[key].to_pylist()]
@@ -39,7 +46,7 @@ def read_channel_rows(path: Path) -> ChannelRows:
     return ChannelRows(key=role, settings=tuple(settings), rows=dict(zip(names, rows, strict=True)), source=source)
 
 
-def _require_channel_columns(found: Sequence[str], source: str) -> dict[str, str]:
+def _channel_columns(found: Sequence[str], source: str) -> dict[str, str]:
     key, settings = ([name for name in names if name in found] for names in (KNOWN_COLUMNS[:2], KNOWN_COLUMNS[2:]))
     if not set(found) <= {*KNOWN_COLUMNS} or len(key) != 1 or not settings:
         raise ReportsError(
@@ -60,7 +67,7 @@ def collection_files(setup: ChannelAssignment, form: Form = "csv") -> tuple[str,
     return *REPORTS_FILES[form], *sealed, *assigned, CROWD_FILE
 
 
-def crowd_of_collection(collection: PerturbedCollection) -> Crowd:
+def crowd_of_collection(collection: PerturbedCollection) -> CrowdRecord:
     """Return the contents of `crowd.json`: tasks, workers, and the facts of the collection."""
     setup, mechanism = collection.setup, collection.mechanism
     return crowd_of_reports(

@@ -44,7 +44,7 @@ class NamedReports:
     options: EvidenceOptions
     reports_sha256: str = ""
 
-    def json_with_relative_paths_or_empty(self, folder: Path) -> str:
+    def portable_json(self, folder: Path) -> str:
         """Return the reading as JSON text, with paths relative to an output folder; empty if it cannot be repeated."""
         if any(ADDRESS in source or source == STDIN for source in self.sources):
             return ""
@@ -56,9 +56,7 @@ class NamedReports:
             "sources": [_relative_path_or_dataset_name(source, folder) for source in self.sources],
             "layout": layout,
         }
-        return json.dumps(
-            data | {"options": _options_other_than_default_to_json(self.options, folder)}, ensure_ascii=False
-        )
+        return json.dumps(data | {"options": _changed_options(self.options, folder)}, ensure_ascii=False)
 
     @classmethod
     def from_json(cls, text: str, folder: Path, reports_sha256: str) -> Self:
@@ -133,7 +131,7 @@ def _path_of_source_in_folder(source: Any, folder: Path) -> str:
     return source if source.startswith(DATASET) else os.path.normpath(folder / source)
 
 
-def _options_other_than_default_to_json(reading: EvidenceOptions, folder: Path) -> dict[str, Any]:
+def _changed_options(reading: EvidenceOptions, folder: Path) -> dict[str, Any]:
     """Return the options that are not the default as JSON values."""
     given = {name: value for name, value in vars(reading).items() if value != getattr(NO_OPTIONS, name)}
     if reading.alphabet is not None:

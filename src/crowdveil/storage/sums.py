@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from crowdveil.answers.evidence import Evidence, SummedReports
-from crowdveil.answers.identifiers import lazy_or_read_only_identifiers
+from crowdveil.answers.identifiers import immutable_identifiers
 from crowdveil.answers.ingest.csv_files import content_digest
 from crowdveil.channels.alphabet import Scale
 from crowdveil.design.mechanism_from_settings import description_with_parameters, mechanism_parameters_by_name
@@ -20,7 +20,7 @@ from crowdveil.mechanisms import MatrixFactorization
 from crowdveil.simulate.sums import Sums
 from crowdveil.standalone.checks import fits
 from crowdveil.standalone.verification import parse_json
-from crowdveil.storage.crowd import CROWD_FILE, Crowd, crowd_if_digest_matches, find_crowd, read_crowd
+from crowdveil.storage.crowd import CROWD_FILE, CrowdRecord, crowd_if_digest_matches, find_crowd, read_crowd
 
 SUMS_FORMAT = "crowdveil-sums/1"
 MAX_SUM = 1 << 62
@@ -36,7 +36,7 @@ def sums_text(sums: Sums) -> str:
     return json.dumps({**data, "values": values.tolist(), "participation": participation.tolist()}, indent=1) + "\n"
 
 
-def read_sums(path: str | PathLike[str], crowd: Crowd) -> Sums:
+def read_sums(path: str | PathLike[str], crowd: CrowdRecord) -> Sums:
     """Return the checked sums of a `sums.json`.
 
     Raises:
@@ -78,7 +78,7 @@ def _is_well_formed(data: Any) -> bool:
     return len(values) == len(participation) and all(abs(number) < MAX_SUM for number in values + participation)
 
 
-def _sums_mismatch_error(source: str, crowd: Crowd, expected: str) -> ReportsError:
+def _sums_mismatch_error(source: str, crowd: CrowdRecord, expected: str) -> ReportsError:
     return ReportsError(
         f"the sums belong to {expected}, crowd.json names another mechanism",
         source=source,
@@ -106,8 +106,8 @@ def evidence_of_sums(path: Path, *, accept_edited: bool = False) -> Evidence:
     totals = sums.mechanism.totals_in_answer_units(sums.summed, tasks=len(tasks), workers=len(workers))
     observed = SummedReports(
         totals=totals,
-        tasks=lazy_or_read_only_identifiers(np.array(tasks)),
-        workers=lazy_or_read_only_identifiers(np.array(workers)),
+        tasks=immutable_identifiers(np.array(tasks)),
+        workers=immutable_identifiers(np.array(workers)),
         sha256=content_digest(path),
     )
     return Evidence(observed=observed, asked=crowd.asked, collection=crowd.collection)

@@ -8,27 +8,27 @@ import json
 import math
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 
 from crowdveil.answers import datasets
 from crowdveil.answers.facts.label_notes import notes_on_unread_columns
-from crowdveil.answers.ingest.checked_column_codes import Duplicates
+from crowdveil.answers.ingest.column_checks import Duplicates
 from crowdveil.answers.read_options import ReadOptions
 from crowdveil.answers.reports import Reports
 from crowdveil.answers.sources.answer_source import AnswerSource, local_source
 from crowdveil.answers.sources.location import DATASET
-from crowdveil.answers.write_reports import reports_table_in_task_order, write_table
+from crowdveil.answers.write_reports import ordered_reports_table, write_table
 from crowdveil.channels.guarantee import ONE_RUN, Guarantee, Participation, Unit
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.files.atomic_write import Outputs, Writer, write_outputs
 from crowdveil.randomness import secure, seeded
-from crowdveil.storage.answers import is_named_dataset_source, read_task_or_worker_column, refuse_rows_without_answer
+from crowdveil.storage.answers import is_named_dataset_source, read_name_column, refuse_rows_without_answer
 from crowdveil.synthesis.expected_error import (
     ReleaseErrors,
     expected_errors_of_release,
-    first_unless_second_clearly_better,
+    prefer_first,
 )
 from crowdveil.synthesis.original_claims import Claims, Outside
 from crowdveil.synthesis.private.histogram import Histogram
@@ -37,16 +37,9 @@ from crowdveil.synthesis.private.private_method import PrivateMethod, Progress
 from crowdveil.synthesis.release import Release
 
 LEFT_OUT = (
-    "{:,} answers are no numbers and were left out. With public participation epsilon does not cover that, but the "
+    "{:,} answers are not numbers and were left out. With public participation epsilon does not cover that, but the "
     "answers of a public data set are known anyway."
 )
-
-
-class ClaimsRead(NamedTuple):
-    """Claims, and notes for the curator on changed or omitted rows."""
-
-    claims: Claims
-    notes: tuple[str, ...]
 
 
 def read_claims(
@@ -58,8 +51,8 @@ def read_claims(
     tasks: Path | None = None,
     participation: Participation = "public",
     simulation: bool = False,
-) -> ClaimsRead:
-    """Return the claims of a source.
+) -> tuple[Claims, tuple[str, ...]]:
+    """Return the claims of a source, and notes for the curator on changed or omitted rows.
 
     Args:
         source: path of a file, `dataset:NAME`, or any opened source. An export may have records without an answer.
@@ -83,13 +76,13 @@ def read_claims(
     answers, notes = _read_numeric_claims(opened, duplicates, tasks, complete=complete)
     claims = Claims.from_reports(answers, bounds=bounds, outside=outside, public_tasks=tasks is not None)
     notes += (f"{claims.clipped:,} claims lay outside the bounds and were clipped to them.",) if claims.clipped else ()
-    return ClaimsRead(claims, notes)
+    return claims, notes
 
 
 def _read_numeric_claims(
     opened: AnswerSource, duplicates: Duplicates | None, tasks: Path | None, *, complete: bool
 ) -> tuple[Reports, tuple[str, ...]]:
-    listed = None if tasks is None else read_task_or_worker_column(tasks, "task")
+    listed = None if tasks is None else read_name_column(tasks, "task")
     if is_named_dataset_source(opened.path):
         data = datasets.load(str(opened.path).removeprefix(DATASET), duplicates=duplicates or "first")
         if data.kind != "numeric":
@@ -166,9 +159,7 @@ class SynthesisSettings:
         """
         if self.method is not None or self.expected_claims or self.participation == "protected":
             return self._method_from_settings(PooledShape if self.method == "pooled-shape" else Histogram)
-        return first_unless_second_clearly_better(
-            self._method_from_settings(Histogram), self._method_from_settings(PooledShape), claims
-        )
+        return prefer_first(self._method_from_settings(Histogram), self._method_from_settings(PooledShape), claims)
 
     def _method_from_settings(self, method: type[PrivateMethod]) -> PrivateMethod:
         names = {field.name for field in fields(method)}
@@ -194,15 +185,15 @@ class SynthesisResult:
     errors: ReleaseErrors
 
     @property
-    def bounds_width_in_error_units(self) -> float:
-        """Distance of the bounds."""
+    def bounds_width(self) -> float:
+        """Distance of the bounds, in the units of the errors."""
         low, high = self.bounds
         return high - low
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """Warnings for the reader of the release, from public numbers and the release alone."""
-        text = self.errors.warning_if_constant_is_as_good(self.bounds_width_in_error_units)
+        text = self.errors.constant_warning(self.bounds_width)
         return (text,) if text else ()
 
     @property
@@ -227,7 +218,7 @@ class SynthesisResult:
                 for one in self.guarantees_infinite_if_simulated
             ],
             "holds_for": None if self.release.simulation else ONE_RUN,
-            "expected": self.errors.to_json(self.bounds_width_in_error_units),
+            "expected": self.errors.to_json(self.bounds_width),
             "public": PUBLIC[self.release.guarantees[0].participation],
             "tasks": len(self.release.tasks),
             "records": len(self.release),
@@ -271,7 +262,7 @@ def write_synthesis(directory: Path, synthesis: SynthesisResult, *, replace: boo
     Raises:
         SettingsError: the folder cannot be written or holds a release, or a file in the way is not an earlier release.
     """
-    table = reports_table_in_task_order(synthesis.release.reports())
+    table = ordered_reports_table(synthesis.release.reports())
     guarantee = json.dumps(synthesis.to_json(), ensure_ascii=False, indent=1, allow_nan=False) + "\n"
     files: dict[str, str | Writer] = {
         GUARANTEE_FILE: guarantee,

@@ -9,8 +9,8 @@ from crowdveil.answers.identifiers import TEXTS, Identifiers, identifiers_as_arr
 from crowdveil.answers.write_reports import (
     NAMES_LOOKED_AT,
     TableForm,
+    formula_names_warning,
     require_form,
-    warning_of_names_read_as_formulas,
     write_table,
 )
 from crowdveil.files.atomic_write import Outputs, write_outputs
@@ -28,7 +28,7 @@ def write_columns(outputs: Outputs, columns: Mapping[str, Identifiers]) -> tuple
     form = table_form(Path(outputs.names[0]))
     write_outputs(outputs, {outputs.names[0]: lambda stream: write_table(stream, table, form)})
     texts = (column[:NAMES_LOOKED_AT].to_pylist() for column in table.columns if column.type in TEXTS)
-    return warning_of_names_read_as_formulas(form, *texts)
+    return formula_names_warning(form, *texts)
 
 
 def table_form(path: Path) -> TableForm:

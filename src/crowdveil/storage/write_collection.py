@@ -13,20 +13,19 @@ from pathlib import Path
 from typing import Any, Literal
 
 from crowdveil.answers.columnar_store import STORE_FILES, write_encoded
+from crowdveil.answers.ingest.csv_files import content_digest
 from crowdveil.answers.reports import Reports
 from crowdveil.answers.write_reports import block_tables, report_schema, write_tables
-from crowdveil.channels.certificate import mechanism_of_each_protected_channel
 from crowdveil.errors import SettingsError
 from crowdveil.files.atomic_write import Outputs, staged_outputs, write_outputs
-from crowdveil.standalone.checks import is_marked
+from crowdveil.standalone.checks import marks_no_privacy
 from crowdveil.storage.crowd import (
     ASSIGNMENT_FILE,
     CERTIFICATE_FILE,
     CROWD_FILE,
     SUMS_FILE,
-    Crowd,
+    CrowdRecord,
     crowd_of_blocks,
-    crowd_of_file,
     crowd_of_json,
     json_bytes,
     sha256_hex,
@@ -58,7 +57,7 @@ def write_reports(
     directory: str | PathLike[str],
     reports: Reports,
     certificate: Mapping[str, Any] | None,
-    crowd: Crowd,
+    crowd: CrowdRecord,
     *,
     assignment: str | None = None,
     form: Form = "csv",
@@ -80,15 +79,17 @@ def write_reports(
         for name, contents in metadata.items():
             (temporary / name).write_bytes(contents)
         write_report_files(temporary, reports, form)
-        file = temporary / REPORTS_FILES[form][0]
-        named = crowd_of_blocks(crowd, temporary) if form == "blocks" else crowd_of_file(crowd, file)
+        if form == "blocks":
+            named = crowd_of_blocks(crowd, temporary)
+        else:
+            named = dataclasses.replace(crowd, reports_sha256=content_digest(temporary / REPORTS_FILES[form][0]))
         (temporary / CROWD_FILE).write_bytes(named.to_json_bytes())
 
 
 def report_files_in_memory(
     reports: Reports,
     certificate: Mapping[str, Any] | None,
-    crowd: Crowd,
+    crowd: CrowdRecord,
     *,
     assignment: str | None = None,
     beside: Mapping[str, bytes],
@@ -135,14 +136,14 @@ def collection_outputs(directory: str | PathLike[str], names: Sequence[str], *, 
     )
 
 
-def write_sums(directory: str | PathLike[str], sums: str, crowd: Crowd, *, replace: bool = False) -> None:
+def write_sums(directory: str | PathLike[str], sums: str, crowd: CrowdRecord, *, replace: bool = False) -> None:
     """Write `sums.json`, and the `crowd.json` that names it by its digest; arguments and errors as `write_reports`."""
     named = dataclasses.replace(crowd, reports_sha256=sha256_hex(sums.encode())).to_json_bytes()
     outputs = collection_outputs(directory, (CROWD_FILE, SUMS_FILE), replace=replace)
     write_outputs(outputs, {CROWD_FILE: named, SUMS_FILE: sums})
 
 
-def _require_files_belong_together(reports: Reports, certificate: Mapping[str, Any] | None, crowd: Crowd) -> None:
+def _require_files_belong_together(reports: Reports, certificate: Mapping[str, Any] | None, crowd: CrowdRecord) -> None:
     crowd_of_json(json.loads(crowd.to_json_bytes()))
     facts = crowd.collection
     if crowd.task_and_worker_names != (tuple(map(str, reports.tasks)), tuple(map(str, reports.workers))):
@@ -150,8 +151,9 @@ def _require_files_belong_together(reports: Reports, certificate: Mapping[str, A
     sealed = None if certificate is None else certificate["sha256"]
     if facts.certificate_sha256 != sealed:
         raise SettingsError("the crowd must name the certificate written with it", value=facts.certificate_sha256)
-    named = [] if certificate is None else mechanism_of_each_protected_channel(certificate)
-    if facts.lists_from_answers and named and not any(map(is_marked, named)):
+    parts = [] if certificate is None else certificate.get("channels", [certificate])
+    named = [str(part["mechanism"]) for part in parts if "mechanism" in part]
+    if facts.lists_from_answers and named and not any(map(marks_no_privacy, named)):
         raise SettingsError(
             "if lists were taken from the answers, the certificate must be marked as without privacy",
             value=named[0],

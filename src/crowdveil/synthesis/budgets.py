@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from crowdveil.channels.guarantee import Guarantee, Participation, Unit
 from crowdveil.channels.rounding import float_rounded_up
 from crowdveil.randomness import Source
-from crowdveil.synthesis.discrete_noise import EPSILON_BITS, Integers, epsilon_rounded_down_to_binary_fraction
+from crowdveil.synthesis.discrete_noise import EPSILON_BITS, Integers, round_epsilon_down
 from crowdveil.synthesis.original_claims import Claims
 
 
@@ -38,17 +38,14 @@ class TaskBudgets:
     largest_task_epsilon: NDArray[np.float64]
 
     @cached_property
-    def exact_task_epsilon_by_divisor(self) -> dict[int, Fraction]:
+    def exact_task_epsilon(self) -> dict[int, Fraction]:
         """Budget of a task by its divisor."""
-        return {
-            int(divisor): epsilon_rounded_down_to_binary_fraction(self.epsilon / int(divisor))
-            for divisor in np.unique(self.divisor)
-        }
+        return {int(divisor): round_epsilon_down(self.epsilon / int(divisor)) for divisor in np.unique(self.divisor)}
 
     @cached_property
     def task_epsilon(self) -> NDArray[np.float64]:
         """Budget of every task, shape (tasks,)."""
-        return np.array([float(self.exact_task_epsilon_by_divisor[int(divisor)]) for divisor in self.divisor])
+        return np.array([float(self.exact_task_epsilon[int(divisor)]) for divisor in self.divisor])
 
     def sample_used(self, claims: Claims, source: Source) -> NDArray[np.bool_]:
         """Return which claims are used: all, or `most_claims` of each worker at random; shape (claims,)."""
@@ -75,7 +72,7 @@ class TaskBudgets:
                 for loss in (steps, self.per_worker * steps)
             )
         else:
-            task = max(self.exact_task_epsilon_by_divisor.values(), default=Fraction(0))
+            task = max(self.exact_task_epsilon.values(), default=Fraction(0))
             cell, worker = (float_rounded_up(task * count) for count in (1, self.most_claims or 0))
             if self.most_claims is None:
                 worker, reason = float("inf"), "any number of claims of one worker is used: give most_claims"

@@ -22,7 +22,7 @@ MAX_NUMERATOR = 1 << 38
 """Largest numerator of a noise scale; it keeps the bounds of all uniform draws far below 2**62."""
 
 
-def epsilon_rounded_down_to_binary_fraction(epsilon: float) -> Fraction:
+def round_epsilon_down(epsilon: float) -> Fraction:
     """Return the largest multiple of 2**-20 that is at most `epsilon`.
 
     Raises:

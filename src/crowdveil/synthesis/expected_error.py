@@ -68,7 +68,7 @@ class ReleaseErrors(NamedTuple):
             for name, found in self._asdict().items()
         }
 
-    def warning_if_constant_is_as_good(self, width: float) -> str:
+    def constant_warning(self, width: float) -> str:
         """Return a warning if one number for all tasks is expected to be as good as the records, else an empty text."""
         assumptions = "truths anywhere within the bounds", "truths as in the records"
         for found, assumed in zip(self, assumptions, strict=True):
@@ -92,7 +92,7 @@ def simulated_task_mean_error(
         claims: only public numbers are read: tasks, bounds and, with public participation, the (task, worker) pairs.
         truths: values from which the truths are drawn, in shares of the bounds; by default uniform within the bounds.
     """
-    crowd, method = _subsampled_tasks_with_scaled_epsilon(_claims_of_public_size(method, claims), method)
+    crowd, method = _subsampled_claims(_claims_of_public_size(method, claims), method)
     constant = 0.5 if truths is None else float(np.median(truths))
     rows = []
     for seed in range(int(np.clip(LEAST_TASKS // max(len(crowd.tasks), 1), 1, MAX_CROWDS))):
@@ -105,7 +105,7 @@ def simulated_task_mean_error(
         )
         value = crowd.low[crowd.task_of_each_claim] + (crowd.high - crowd.low)[crowd.task_of_each_claim] * position
         simulated = replace(crowd, value=value)
-        released = mean_record_share_of_bounds_per_task(method.release(simulated, source), simulated)
+        released = mean_record_shares(method.release(simulated, source), simulated)
         rows.append(
             np.stack(
                 (
@@ -123,7 +123,7 @@ def simulated_task_mean_error(
     return TaskMeanError(*(float(np.average(error, weights=weight[both])) for error in errors))
 
 
-def first_unless_second_clearly_better(first: PrivateMethod, second: PrivateMethod, claims: Claims) -> PrivateMethod:
+def prefer_first(first: PrivateMethod, second: PrivateMethod, claims: Claims) -> PrivateMethod:
     """Return the first method if its expected error is small or not clearly larger than the second's, else the second.
 
     Args:
@@ -139,7 +139,7 @@ def first_unless_second_clearly_better(first: PrivateMethod, second: PrivateMeth
 
 def expected_errors_of_release(method: PrivateMethod, claims: Claims, release: Release) -> ReleaseErrors:
     """Return the expected errors of a release that was made; `claims` as for `simulated_task_mean_error`."""
-    means = mean_record_share_of_bounds_per_task(release, claims)
+    means = mean_record_shares(release, claims)
     means = means[np.isfinite(means)]
     return ReleaseErrors(
         any_truths=simulated_task_mean_error(method, claims),
@@ -147,7 +147,7 @@ def expected_errors_of_release(method: PrivateMethod, claims: Claims, release: R
     )
 
 
-def mean_record_share_of_bounds_per_task(release: Release, claims: Claims) -> Floats:
+def mean_record_shares(release: Release, claims: Claims) -> Floats:
     """Return the mean of each task's records, in shares of its bounds, shape (tasks,); NaN for a task without one."""
     return _task_means_as_range_shares(claims, release.task, release.value)
 
@@ -171,7 +171,7 @@ def _claims_of_public_size(method: PrivateMethod, claims: Claims) -> Claims:
     )
 
 
-def _subsampled_tasks_with_scaled_epsilon(claims: Claims, method: PrivateMethod) -> tuple[Claims, PrivateMethod]:
+def _subsampled_claims(claims: Claims, method: PrivateMethod) -> tuple[Claims, PrivateMethod]:
     """Return some tasks of a large crowd, with a worker's epsilon scaled to keep the budget per task."""
     step = math.ceil(len(claims) / MAX_CLAIMS)
     if step <= 1 or len(claims.tasks) < LEAST_TASKS * step:

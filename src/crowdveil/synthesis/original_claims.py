@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from crowdveil.answers.ingest.checked_column_codes import Duplicates
+from crowdveil.answers.ingest.column_checks import Duplicates
 from crowdveil.answers.read_options import IdentifierList
 from crowdveil.answers.reports import Reports
 from crowdveil.channels.alphabet import MAX_MAGNITUDE, Scale
@@ -193,7 +193,7 @@ class ScaledClaims(NamedTuple):
         return np.bincount(self.task, minlength=self.tasks)
 
 
-def used_claims_in_unit_interval(claims: Claims, rows: Integers, used: NDArray[np.bool_]) -> ScaledClaims:
+def scaled_claims(claims: Claims, rows: Integers, used: NDArray[np.bool_]) -> ScaledClaims:
     """Return the used claims of some tasks, scaled to the unit interval.
 
     Args:

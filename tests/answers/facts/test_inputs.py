@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from crowdveil.answers.facts.inputs import MAX_DEPTH, Input, Role, inputs_of_json, inputs_to_json, joint_guarantee
 from crowdveil.channels.guarantee import Guarantee
-from crowdveil.channels.rounding import lower_of_binary_and_decimal
+from crowdveil.channels.rounding import lower_exact_value
 from crowdveil.errors import SettingsError
 
 DIGEST = "0f" * 32
@@ -131,11 +131,11 @@ def test_sums_are_never_below_the_exact_ones(
     assert found is not None
     for guarantee, counts in ((found.per_cell, (1, 1)), (found.per_worker, cells)):
         exact = [
-            sum(lower_of_binary_and_decimal(one) * count for one, count in zip(losses, counts, strict=True))
+            sum(lower_exact_value(one) * count for one, count in zip(losses, counts, strict=True))
             for losses in ((first, second), deltas)
         ]
-        assert lower_of_binary_and_decimal(guarantee.epsilon) >= exact[0]
-        assert 1 >= lower_of_binary_and_decimal(guarantee.delta) >= min(1, exact[1])
+        assert lower_exact_value(guarantee.epsilon) >= exact[0]
+        assert 1 >= lower_exact_value(guarantee.delta) >= min(1, exact[1])
 
 
 def test_inputs_of_one_origin_count_once() -> None:

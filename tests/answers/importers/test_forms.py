@@ -68,7 +68,7 @@ def test_a_form_is_refused_as_a_wide_table_and_read_transposed(tmp_path: Path, t
     text, workers, tasks = FORMS[tool]
     path = written(tmp_path, text, form)
 
-    with pytest.raises(ReportsError, match=r"xchange rows and columns: transpose=True"):
+    with pytest.raises(ReportsError, match=r"ranspose (it|the table): transpose=True"):
         Reports.from_source(path, tool="wide")
     found = imported(path, Layout(tool="wide", transpose=True))
 
@@ -139,7 +139,7 @@ def test_what_is_no_form_is_refused(tmp_path: Path) -> None:
         (QUALTRICS.replace("R_2", ""), "row 2.*every row must have a respondent"),
         (QUALTRICS.replace("Status", "worker"), "one column must name the respondents.*state it in names"),
         ("Timestamp,Email Address\n2024,a@b.org\n", "must have a column of labels for each task"),
-        (GOOGLE.replace("Photo 3", "Is this spam?"), "each column needs a name of its own"),
+        (GOOGLE.replace("Photo 3", "Is this spam?"), "no two columns may have the same name"),
     ):
         with pytest.raises(ReportsError, match=said) as caught:
             Reports.from_source(written(tmp_path, text), tool="wide", transpose=True)

@@ -17,7 +17,7 @@ EXPORTS = Path(__file__).parent / "exports"
 EXPECTED = json.loads(EXPORTS.with_suffix(".json").read_text("utf-8"))
 """What is read of each export."""
 Cell = tuple[str, str, str]
-Write = Callable[[object, str], Path]
+Write = Callable[..., Path]
 
 
 def imported(*names: str | Path, question: str | None = None, tool: str | None = None):
@@ -68,7 +68,7 @@ def test_a_column_of_the_flat_label_studio_that_never_differs_is_read_by_its_nam
 
 def test_a_file_is_given_once() -> None:
     """The same export twice would count every answer twice."""
-    with pytest.raises(ReportsError, match="is given once"):
+    with pytest.raises(ReportsError, match="must be given once"):
         imported("prodigy.jsonl", "prodigy.jsonl")
 
 
@@ -79,7 +79,7 @@ def test_all_questions_are_read_but_free_text() -> None:
         notes = " ".join(every["animals"].read_columns_and_notes()[1])
 
     assert ["animals"] == list(every)
-    assert "several choices: each choice of a task is a task TASK|CHOICE, yes or no (cat, dog, bird)" in notes
+    assert "several choices: each choice of a task is read as a yes/no task TASK|CHOICE (cat, dog, bird)" in notes
     assert "Not read (texts, regions, rankings, or no answers): comment." in notes
 
 
@@ -93,7 +93,7 @@ def test_tasks_of_several_choices_with_one_name_are_refused(tmp_path: Path, othe
 
     with open_source([str(path)]) as source:
         if is_refused:
-            with pytest.raises(ReportsError, match=r"told apart at the \|"):
+            with pytest.raises(ReportsError, match=r"must differ when joined by \|"):
                 source.answers_of_tool_export()
         else:
             assert len(source.answers_of_tool_export().table) == 4
@@ -205,7 +205,7 @@ def test_a_choice_named_null_is_refused(write: Write) -> None:
     """A choice with the name of "no answer" is not read as none."""
     content = [{"id": 1, "data": {}, "annotations": [annotation({"choices": ["NULL"]})]}]
 
-    with pytest.raises(ReportsError, match="the label NULL is kept for no answer"):
+    with pytest.raises(ReportsError, match="the label NULL is reserved for no answer"):
         imported(write(content, "export.json"))
 
 
@@ -233,18 +233,18 @@ def test_damaged_content_is_refused(write: Write, case: str) -> None:
 
 
 NOT_WIDE = {
-    "one row per worker": ("worker,t1,t2\nann,a,b\nbob,b,b\n", "name of tasks.*'worker'.*exchange rows"),
+    "one row per worker": ("worker,t1,t2\nann,a,b\nbob,b,b\n", "task names.*'worker'.*transpose it"),
     "two columns of tasks": (
         "task,id,ann\n1,2,b\n",
-        "one column with the name of.*'task', 'id'.*state it \\(task\\)",
+        "one column of task names.*'task', 'id'.*state it \\(task\\)",
     ),
     "one row per answer": ("task,worker,label\n1,ann,a\n1,bob,b\n", "'worker', 'label'.*needs no import"),
     "comments": ("task,a,b,why\n1,x,y,hard\n2,x,x,so so\n3,y,y,easy\n4,x,x,ok\n5,x,x,no\n", "with labels.*'why'\\."),
     "no answer": ("task,ann,bob\n1,,\n", "one answer per worker.*A wide table has"),
-    "a truth": ("task,ann,Ground Truth\n1,a,b\n", "must be a worker.*'Ground Truth'.*a file of their own"),
+    "a truth": ("task,ann,Ground Truth\n1,a,b\n", "must be a worker.*'Ground Truth'.*a separate file"),
     "a mean": ("task,ann,bob,Mean\n1,1,2,1\n2,3,3,3\n", "must be a worker.*'Mean'.*rename the workers"),
     "a task without a name": ("task,ann,bob\n1,a,a\n,a,a\n", "row 2.*must have a task"),
-    "a worker without a name": ("task,ann,\n1,a,a\n", "one column with the name of tasks.*'task', ''"),
+    "a worker without a name": ("task,ann,\n1,a,a\n", "exactly one column of task names.*'task', ''"),
 }
 
 
@@ -277,7 +277,7 @@ def test_stated_columns_of_a_wide_table_are_its_workers(write: Write) -> None:
 
 def test_two_columns_of_one_name_are_refused(write: Write) -> None:
     """A name that two columns share tells neither a worker nor a question."""
-    with pytest.raises(ReportsError, match="each column needs a name of its own"):
+    with pytest.raises(ReportsError, match="no two columns may have the same name"):
         imported(write("task,ann,ann,bob\n1,a,a,b\n2,b,b,a\n", "export.csv"), tool="wide")
 
 

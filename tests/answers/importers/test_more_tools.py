@@ -1,7 +1,9 @@
 """Rankings, spans and consolidated labels are named; classifications of Zooniverse and files of doccano are read."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,7 +22,7 @@ def write(path: Path, content: object) -> str:
     return str(path)
 
 
-def read(*paths: str, **stated: object):
+def read(*paths: str, **stated: Any):
     """Cells of the answers of an export, and the notes."""
     with open_source(paths, Layout(**stated)) as source:
         columns, notes = source.read_columns_and_notes()
@@ -28,7 +30,7 @@ def read(*paths: str, **stated: object):
     return [tuple(map(str, one)) for one in cells], " ".join(notes)
 
 
-def argilla(values: list[object], *, flat: bool) -> list[object]:
+def argilla(values: Sequence[object], *, flat: bool) -> list[Any]:
     """A record of Argilla with the responses of users to a question."""
     users = [f"u{number}" for number in range(len(values))]
     if flat:

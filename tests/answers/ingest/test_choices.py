@@ -5,6 +5,7 @@ import io
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import polars as pl
@@ -44,7 +45,7 @@ def as_csv(columns: list[str], rows: list[list[str]], delimiter: str = ",") -> s
 
 def label_studio() -> str:
     """The nested JSON: an annotation without a result ticks nothing."""
-    tasks = {task: {"id": int(task), "data": {"text": "?"}, "annotations": []} for task, *_ in TICKED}
+    tasks: dict[str, Any] = {task: {"id": int(task), "data": {"text": "?"}, "annotations": []} for task, *_ in TICKED}
     for task, worker, ticked in TICKED:
         part = {"from_name": "tags", "to_name": "text", "type": "choices", "value": {"choices": ticked}}
         result = [part] if ticked else []
@@ -163,7 +164,7 @@ FORMS: dict[str, tuple[str, Callable[[], str]]] = {
 }
 
 
-def read(path: Path, **stated: object) -> tuple[dict[tuple[str, str], str], str]:
+def read(path: Path, **stated: Any) -> tuple[dict[tuple[str, str], str], str]:
     """Return label by task and worker, NULL for no answer, and the notes."""
     with open_source([str(path)], Layout(**stated)) as source:
         columns, notes = source.read_columns_and_notes()
@@ -256,7 +257,7 @@ REFUSED = {
     "an object as worker": ('{"task": 1, "worker": {"id": 1}, "label": "x"}', "row 1: a worker must be a text"),
     "one name": (
         '{"task": "1", "worker": "a", "label": ["b|c", "d"]}\n{"task": "1|b", "worker": "a", "label": ["c", "d"]}',
-        r"told apart at the \|. Found: '1\|b\|c'",
+        r"must differ when joined by \|. Found: '1\|b\|c'",
     ),
 }
 
@@ -332,7 +333,7 @@ def test_private_answers_are_of_one_choice(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("stated", [{"multiple": ""}, {"nothing_ticked": "yes"}])
-def test_settings_of_choices_are_checked(stated: dict[str, object]) -> None:
+def test_settings_of_choices_are_checked(stated: dict[str, Any]) -> None:
     """An empty separator and another meaning of nothing ticked are refused."""
     with pytest.raises(SettingsError):
         Layout(**stated)

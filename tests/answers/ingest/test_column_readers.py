@@ -4,6 +4,7 @@ import gzip
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,11 +16,10 @@ import pytest
 from crowdveil.answers.ingest import csv_files, dictionary_encoding
 from crowdveil.answers.ingest.arrow_columns import encode_arrow_column, read_parquet_columns
 from crowdveil.answers.ingest.column_readers import ColumnNames, load_prior, read_columns
-from crowdveil.answers.ingest.gold_files import load_gold_with_draw_seed
+from crowdveil.answers.ingest.gold_files import load_gold_and_seed
 from crowdveil.answers.read_options import ReadOptions
 from crowdveil.answers.reports import Reports
 from crowdveil.channels.alphabet import Categories, Scale
-from crowdveil.em.kernels.jit import KERNELS_VARIABLE
 from crowdveil.errors import ReportsError, SettingsError
 from tests.answers.test_reports import cells
 
@@ -81,15 +81,13 @@ def test_cells_may_hold_commas_quotes_and_line_ends(write) -> None:
     assert [('1,"é"\r\n', "007", "x, y"), ("2", "1e3", "z")] == cells(Reports.from_csv(path))
 
 
-@pytest.mark.parametrize("kernels", ["plain", "compiled"])
-def test_blocks_and_groups_are_joined(write, monkeypatch, kernels) -> None:
+def test_blocks_and_groups_are_joined(write, monkeypatch) -> None:
     """A file read in many blocks and groups gives the same reports as in one."""
-    monkeypatch.setenv(KERNELS_VARIABLE, kernels)
     path = write(HEAD + b"".join(b"t%d,w%d,%d\n" % (k * 7 % 50, k % 9, k % 3) for k in range(300)))
     whole = cells(Reports.from_csv(path, duplicates="all"))
     monkeypatch.setattr(csv_files, "BLOCK_BYTES", 64)
-    monkeypatch.setattr(dictionary_encoding, "COMPILED_FROM", 500)
-    monkeypatch.setattr(dictionary_encoding, "LOADED_FROM", 500)
+    monkeypatch.setattr(dictionary_encoding, "GROUP_BYTES", 500)
+    monkeypatch.setattr(dictionary_encoding, "GROUPS_AT_ONCE", 3)
 
     assert whole == cells(Reports.from_csv(path, duplicates="all"))
     assert 300 == len(whole)
@@ -105,6 +103,10 @@ DAMAGED = {
     "no task": (b"a,worker,label\n1,2,3\n", "column for the task is needed, 0 were found.*'a', 'worker'.*task or item"),
     "two workers": (b"task,worker,performer,label\n1,2,2,3\n", "column for the worker is needed, 2 were found"),
     "twice a column": (b"task,task,worker,label\n1,2,2,3\n", "column for the task is needed, 2 were found"),
+    "text after a quote, behind a mark": (
+        b'\xef\xbb\xbf"task"x,worker,label\na,v,x\n',
+        "quotes must be closed, and only a comma",
+    ),
     "text after a quote, semicolons": (
         b'task;worker;label\na;v;"x",1\n',
         "line 2: quotes .*only a semicolon",
@@ -211,7 +213,7 @@ def test_a_row_is_not_inflated_beyond_the_limit(write) -> None:
     assert int(megabytes) < 100
 
 
-@pytest.mark.parametrize("read", [Reports.from_csv, Reports.from_parquet, load_gold_with_draw_seed, load_prior])
+@pytest.mark.parametrize("read", [Reports.from_csv, Reports.from_parquet, load_gold_and_seed, load_prior])
 def test_a_missing_file_is_named(tmp_path, read) -> None:
     """A file that is not there is a clear error."""
     with pytest.raises(ReportsError, match="nowhere"):
@@ -250,10 +252,10 @@ def test_gold_is_read(write) -> None:
     labels = write(b"task,truth\nb,1\na,2\nb,1\n", "gold.csv")
     values = write(b"item,value\nb,1\n", "values.csv")
 
-    assert {"a": "2", "b": "1"} == load_gold_with_draw_seed(labels).truths
-    assert {"a": 2.0, "b": 1.0} == load_gold_with_draw_seed(labels, kind="numeric").truths
-    assert {"b": 1.0} == load_gold_with_draw_seed(values).truths
-    assert {"b": "1"} == load_gold_with_draw_seed(values, kind="categorical").truths
+    assert {"a": "2", "b": "1"} == load_gold_and_seed(labels).truths
+    assert {"a": 2.0, "b": 1.0} == load_gold_and_seed(labels, kind="numeric").truths
+    assert {"b": 1.0} == load_gold_and_seed(values).truths
+    assert {"b": "1"} == load_gold_and_seed(values, kind="categorical").truths
 
 
 BAD_GOLD = {
@@ -270,7 +272,7 @@ def test_bad_gold_is_refused(write, name) -> None:
     data, message = BAD_GOLD[name]
 
     with pytest.raises(ReportsError, match=message):
-        load_gold_with_draw_seed(write(data))
+        load_gold_and_seed(write(data))
 
 
 @pytest.mark.parametrize(
@@ -280,7 +282,7 @@ def test_bad_gold_is_refused(write, name) -> None:
 def test_advice_on_cells_that_are_no_numbers_follows_from_them(write, cell, advice) -> None:
     """A decimal comma, an absent answer and a text each have the advice that helps, and only that."""
     with pytest.raises(ReportsError) as caught:
-        load_gold_with_draw_seed(write(f"task,value\na,1\nb,{cell}\n".encode()))
+        load_gold_and_seed(write(f"task,value\na,1\nb,{cell}\n".encode()))
 
     every = ("write NULL or leave the row out", "decimal=','", "missing='skip'")
     assert [advice] == [one for one in every if one in str(caught.value)]
@@ -288,9 +290,7 @@ def test_advice_on_cells_that_are_no_numbers_follows_from_them(write, cell, advi
 
 def test_the_first_of_contradicting_truths_can_be_taken(write) -> None:
     """Under conflicts="first" the first truth in file order counts."""
-    assert {"a": "2", "b": "2"} == load_gold_with_draw_seed(
-        write(b"task,truth\na,2\nb,2\na,1\n"), conflicts="first"
-    ).truths
+    assert {"a": "2", "b": "2"} == load_gold_and_seed(write(b"task,truth\na,2\nb,2\na,1\n"), conflicts="first").truths
 
 
 def test_a_prior_is_read(write) -> None:
@@ -374,11 +374,9 @@ def test_untidy_dictionaries_are_tidied() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kernels", ["plain", "compiled"])
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.dictionary(pa.int32(), pa.string())])
-def test_text_in_parquet_is_read_by_groups_of_rows(tmp_path, monkeypatch, kernels, kind) -> None:
+def test_text_in_parquet_is_read_by_groups_of_rows(tmp_path, kind) -> None:
     """Text, however it is kept, gives the same reports in many row groups as from memory."""
-    monkeypatch.setenv(KERNELS_VARIABLE, kernels)
     rows = [(f"t{k * 7 % 50}", f"w{k % 9}", f"{k % 3}") for k in range(100)]
     columns = zip(("task", "worker", "label"), zip(*rows, strict=True), strict=True)
     table = pa.table({name: pa.array(cells).cast(kind) for name, cells in columns})
@@ -387,10 +385,8 @@ def test_text_in_parquet_is_read_by_groups_of_rows(tmp_path, monkeypatch, kernel
     assert sorted(rows) == cells(Reports.from_parquet(tmp_path / "reports.parquet"))
 
 
-@pytest.mark.parametrize("kernels", ["plain", "compiled"])
-def test_a_missing_cell_of_parquet_is_named(tmp_path, monkeypatch, kernels) -> None:
+def test_a_missing_cell_of_parquet_is_named(tmp_path) -> None:
     """A row without a worker is refused by its number, also in a group that comes after others."""
-    monkeypatch.setenv(KERNELS_VARIABLE, kernels)
     table = pa.table({"task": list("abcde"), "worker": ["v", "v", "w", "w", None], "label": list("xyxyx")})
     pq.write_table(table, tmp_path / "reports.parquet", row_group_size=2)
 
@@ -433,7 +429,7 @@ def test_bytes_that_are_not_utf8_are_refused() -> None:
     """A frame with bytes that are no text is a clear error."""
     frame = pa.table({"task": [b"a\xff"], "worker": ["v"], "label": ["x"]})
 
-    with pytest.raises(ReportsError, match="text in UTF-8"):
+    with pytest.raises(ReportsError, match="text must be UTF-8"):
         Reports.from_frame(frame)
 
 
@@ -455,8 +451,10 @@ def test_half_a_surrogate_pair_is_refused(column) -> None:
 @pytest.mark.parametrize("what", ["task", "worker"])
 def test_half_a_surrogate_pair_is_refused_in_lists(what) -> None:
     """A list of tasks or workers with a name that no file can hold is refused."""
+    listed: dict[str, Any] = {f"{what}s": ["a", "b", HALF]}
+
     with pytest.raises(ReportsError, match=f"the list of {what}s must hold text that can be written in UTF-8"):
-        Reports.from_arrays(["a", "b"], ["a", "b"], ["x", "y"], **{f"{what}s": ["a", "b", HALF]})
+        Reports.from_arrays(["a", "b"], ["a", "b"], ["x", "y"], **listed)
 
 
 def test_what_is_no_parquet_is_refused(tmp_path) -> None:

@@ -1,8 +1,9 @@
 """Spellings of a label, and questions of a table: merged or never mixed."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crowdveil.answers.ingest.column_readers import ColumnNames
-from crowdveil.answers.ingest.labels import groups_of_same_label_spellings
+from crowdveil.answers.ingest.labels import spelling_groups
 from crowdveil.answers.reports import Reports
 from crowdveil.channels.alphabet import Categories
 from crowdveil.errors import ReportsError, SettingsError
@@ -39,7 +40,7 @@ ACCENT, LETTER_AND_ACCENT = "caf\u00e9", "cafe\u0301"
 )
 def test_spellings_of_a_label_are_found(texts: list[str]) -> None:
     """Outer spaces, invisible characters, case, Unicode form and the way to write a number make no other label."""
-    assert [[0, 2]] == groups_of_same_label_spellings([texts[0], "another", texts[1]])
+    assert [[0, 2]] == spelling_groups([texts[0], "another", texts[1]])
 
 
 @pytest.mark.parametrize(
@@ -57,10 +58,10 @@ def test_spellings_of_a_label_are_found(texts: list[str]) -> None:
 )
 def test_other_labels_are_no_spellings(texts: list[str]) -> None:
     """Other letters, inner spaces and other numbers, however near, are other labels."""
-    assert [] == groups_of_same_label_spellings(texts)
+    assert [] == spelling_groups(texts)
 
 
-def labels_of(labels: list[str], **options: object) -> tuple[tuple[str, ...], list[str]]:
+def labels_of(labels: list[str], **options: Any) -> tuple[tuple[str, ...], list[str]]:
     """Return alphabet and labels, row by row, of reports with one task each."""
     names = np.arange(len(labels))
     reports = Reports.from_arrays(names, names, labels, **options)
@@ -129,7 +130,7 @@ def test_the_order_of_rows_makes_no_difference(rows: list[str]) -> None:
 def test_missing_labels_stay_missing() -> None:
     """A row without a label is refused by its number, merged or not."""
     with pytest.raises(ReportsError, match="row 2: labels must not be empty"):
-        labels_of(np.array(["yes", None, "YES"], dtype=object), merge_labels=True)
+        labels_of(["yes", None, "YES"], merge_labels=True)
 
 
 NUMBERS = "task,worker,{}\n" + "".join(f"t{number},w,{number * 7}\n" for number in range(21))
@@ -171,7 +172,7 @@ ROWS = [
 MIXED = "a task's answers must be to one question. Found: the questions 'colour', 'size'."
 
 
-def table(rows: list[tuple[str, ...]] = ROWS, question: str = "question") -> pa.Table:
+def table(rows: Sequence[tuple[str, ...]] = ROWS, question: str = "question") -> pa.Table:
     """The rows as a table."""
     names = ("task", "worker", "label", question)
     return pa.table(dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)))

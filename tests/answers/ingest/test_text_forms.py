@@ -16,13 +16,13 @@ from crowdveil.answers.importers import export_file
 from crowdveil.answers.ingest import column_readers
 from crowdveil.answers.ingest.column_readers import ColumnNames, load_prior
 from crowdveil.answers.ingest.csv_files import content_digest
-from crowdveil.answers.ingest.gold_files import load_gold_with_draw_seed
+from crowdveil.answers.ingest.gold_files import load_gold_and_seed
 from crowdveil.answers.reports import Reports
 from crowdveil.answers.sources.answer_source import open_source
 from crowdveil.answers.sources.location import Layout
 from crowdveil.channels.alphabet import Categories
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.storage.answers import read_task_or_worker_column
+from crowdveil.storage.answers import read_name_column
 from crowdveil.storage.given_files import read_costs, read_history
 from crowdveil.storage.perturbed_collection import read_channel_rows
 from tests.answers.test_reports import cells
@@ -139,16 +139,16 @@ def test_a_row_with_any_content_is_not_blank(write: Write, row: str, rule: str) 
 
 def test_a_name_that_is_missing_in_a_list_is_refused(write: Write) -> None:
     """In a list of one column an empty line is no name, and an empty cell is a missing one."""
-    assert ["a", "b"] == read_task_or_worker_column(write("task\n\na\n\nb\n", "utf-8"), "task")
+    assert ["a", "b"] == read_name_column(write("task\n\na\n\nb\n", "utf-8"), "task")
     with pytest.raises(ReportsError, match="line 3: every row needs a task"):
-        read_task_or_worker_column(write('task\na\n""\nb\n', "utf-8"), "task")
+        read_name_column(write('task\na\n""\nb\n', "utf-8"), "task")
     with pytest.raises(ReportsError, match="line 3: every row needs a task"):
-        read_task_or_worker_column(write("task;text\na;x\n;y\n;\n", "utf-8"), "task")
+        read_name_column(write("task;text\na;x\n;y\n;\n", "utf-8"), "task")
 
 
 TABLES: dict[str, tuple[str, Callable[[Path], object], object]] = {
-    "tasks": ("text;task\nx;ä\n;\ny;b\n", lambda path: read_task_or_worker_column(path, "task"), ["ä", "b"]),
-    "gold": ("task;truth\nä;x\n;\nb;y\n", lambda path: load_gold_with_draw_seed(path).truths, {"ä": "x", "b": "y"}),
+    "tasks": ("text;task\nx;ä\n;\ny;b\n", lambda path: read_name_column(path, "task"), ["ä", "b"]),
+    "gold": ("task;truth\nä;x\n;\nb;y\n", lambda path: load_gold_and_seed(path).truths, {"ä": "x", "b": "y"}),
     "prior": (
         "label;probability\nä;0.25\n;\nb;0.75\n",
         lambda path: load_prior(path).probabilities,
@@ -318,7 +318,7 @@ def test_compressed_tables_are_read_by_their_content(tmp_path: Path, compress: C
     name.write_bytes(compress(answers[:half].encode()) + compress(answers[half:].encode()))
     assert (2, sha256(answers.encode()).hexdigest()) == (len(Reports.from_source(name)), content_digest(name))
     name.write_bytes(compress(b"task,truth\na,x\n"))
-    assert {"a": "x"} == load_gold_with_draw_seed(name).truths
+    assert {"a": "x"} == load_gold_and_seed(name).truths
     lines = b'{"task": "a", "worker": "v", "label": "x"}\n{"task": "a", "worker": "w", "label": "y"}\n'
     name.write_bytes(compress(lines))
     assert 2 == len(Reports.from_source(name))
@@ -335,9 +335,12 @@ def test_compressed_tables_are_read_by_their_content(tmp_path: Path, compress: C
         (b"SQLite format 3\0" + b"\0" * 100, "an SQLite database"),
         (b"\x80\x04\x95\0\0", "a pickle"),
         (b"answers.csv" + b"\0" * 246 + b"ustar\0", "a tar archive"),
-        (gzip.compress(b"answers.csv" + b"\0" * 246 + b"ustar\0"), "a tar archive"),
-        (gzip.compress(gzip.compress(b"task,worker,label\n" * 9)), "a file compressed by gzip inside"),
-        (gzip.compress(bz2.compress(b"task,worker,label\n" * 9)), "a file compressed by bzip2 inside"),
+        (gzip.compress(b"answers.csv" + b"\0" * 246 + b"ustar\0", mtime=0), "a tar archive"),
+        (
+            gzip.compress(gzip.compress(b"task,worker,label\n" * 9, mtime=0), mtime=0),
+            "a file compressed by gzip inside",
+        ),
+        (gzip.compress(bz2.compress(b"task,worker,label\n" * 9), mtime=0), "a file compressed by bzip2 inside"),
         (b"7z\xbc\xaf\x27\x1c\0", "a 7z archive"),
     ],
 )
@@ -346,7 +349,7 @@ def test_other_forms_are_named(tmp_path: Path, content: bytes, form: str) -> Non
     path = tmp_path / "file"
     path.write_bytes(content)
 
-    for read in (Reports.from_source, load_gold_with_draw_seed):
+    for read in (Reports.from_source, load_gold_and_seed):
         with pytest.raises(ReportsError, match=form):
             read(path)
 

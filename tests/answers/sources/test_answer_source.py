@@ -164,8 +164,8 @@ def test_a_pattern_does_not_lose_the_collection(tmp_path: Path) -> None:
     (remote / "certificate.json").write_text("{}")
 
     with open_source([f"{remote.as_uri()}/part*.csv"]) as source:
-        assert source.path_beside_which_collection_lies is not None
-        assert (source.path_beside_which_collection_lies.parent / "certificate.json").is_file()
+        assert source.collection_path is not None
+        assert (source.collection_path.parent / "certificate.json").is_file()
     write(TABLE, remote / "part2.csv")
     for sources in (f"{remote.as_uri()}/part*.csv", str(remote), str(remote / "part*.csv")):
         with pytest.raises(ReportsError, match="read one by one"):
@@ -250,7 +250,7 @@ def test_settings_of_a_layout_are_checked() -> None:
         Layout(delimiter=";;")
     with pytest.raises(SettingsError, match=r"must be 'label-studio', "):
         Layout(tool="excel")
-    with pytest.raises(SettingsError, match="answers are in one column"):
+    with pytest.raises(SettingsError, match="answers must be in one column"):
         ColumnNames(label="a", value="b")
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from crowdveil import Categories, Reports
-from crowdveil.answers.ingest.gold_files import load_gold_with_draw_seed
+from crowdveil.answers.ingest.gold_files import load_gold_and_seed
 from crowdveil.errors import ReportsError
 
 GOOD = "task,worker,label\nq1,a,x\nq2,a,y\n"
@@ -105,7 +105,7 @@ def test_errors_in_exports_name_the_file_and_its_submission(tmp_path: Path, name
         ),
         (
             "task,truth,seed\nq1,,7\nq2,x,7\nq2,y,7\n",
-            lambda path: load_gold_with_draw_seed(path),
+            lambda path: load_gold_and_seed(path),
             "line 4: a gold task has one truth",
         ),
     ],

@@ -5,13 +5,9 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
-from hashlib import sha256
 from pathlib import Path
 
 import pytest
-
-from crowdveil.answers.ingest.csv_files import content_digest
-from crowdveil.answers.sources.answer_source import open_source
 
 SAMPLE = Path(__file__).parents[3] / "docs" / "samples" / "labels.csv"
 PROGRAM = """
@@ -97,18 +93,3 @@ def test_an_export_is_sniffed_once(tmp_path: Path) -> None:
     path.write_text("\n".join(["ASSIGNMENT:worker_id\tINPUT:id\tOUTPUT:label", *rows]) + "\n", "utf-8")
 
     assert traced("infer", str(path), "--out", str(tmp_path / "out"))["opened"] <= 4
-
-
-@pytest.mark.parametrize("zipped", [False, True])
-def test_the_digest_is_made_while_a_file_is_read(tmp_path: Path, zipped: bool) -> None:
-    """The columns of a text file carry the digest of its content, over several blocks, if it is asked for."""
-    path = tmp_path / "answers.csv"
-    text = "task,worker,label\n" + "".join(f"{task},{task % 7}, é\n{task},a,b\n" for task in range(400_000))
-    path.write_bytes(gzip.compress(text.encode(), 1) if zipped else text.encode())
-
-    with open_source([str(path)]) as source:
-        columns, _ = source.read_columns_and_notes(digested=True)
-        plain, _ = source.read_columns_and_notes()
-
-    assert columns.sha256 == sha256(text.encode()).hexdigest() == content_digest(path)
-    assert plain.sha256 is None

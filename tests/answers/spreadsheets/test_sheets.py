@@ -20,14 +20,14 @@ from crowdveil import Reports
 from crowdveil.answers.assignment import Assignment
 from crowdveil.answers.ingest.column_readers import load_prior
 from crowdveil.answers.ingest.csv_files import content_digest
-from crowdveil.answers.ingest.gold_files import load_gold_with_draw_seed
+from crowdveil.answers.ingest.gold_files import load_gold_and_seed
 from crowdveil.answers.sources.answer_source import open_source
 from crowdveil.answers.spreadsheets import parts, sheets
 from crowdveil.answers.spreadsheets.parts import column_letters
 from crowdveil.answers.spreadsheets.sheets import sheet_or_file_text
 from crowdveil.campaign.settings.settings_file import read_settings
 from crowdveil.errors import ReportsError
-from crowdveil.storage.answers import read_task_or_worker_column
+from crowdveil.storage.answers import read_name_column
 from crowdveil.storage.given_files import read_costs, read_history
 from crowdveil.storage.results.task_names import read_names_of_tasks
 
@@ -36,7 +36,11 @@ SAMPLES = Path(__file__).parents[3] / "docs" / "samples"
 ANSWERS = [["task", "worker", "label"], ["q1", "ann", "x"], ["q1", "bob", "y"], ["q2", "ann", "x"]]
 
 
-def write_xlsx(path: Path, tables: dict[str, Sequence[Sequence[Any]]], hidden: Sequence[str] = ()) -> Path:
+Tables = dict[str, Sequence[Sequence[Any]]]
+"""Rows of every sheet by its name."""
+
+
+def write_xlsx(path: Path, tables: Tables, hidden: Sequence[str] = ()) -> Path:
     """Write a workbook by openpyxl, whose sheets have these rows."""
     book = Workbook()
     book.remove(book.active)
@@ -64,13 +68,13 @@ def ods_cell(value: Any) -> TableCell:
     return cell
 
 
-def write_ods(path: Path, tables: dict[str, Sequence[Sequence[Any]]]) -> Path:
+def write_ods(path: Path, tables: Tables) -> Path:
     """Write a workbook by odfpy, whose sheets have these rows; a cell may be an element."""
     book = OpenDocumentSpreadsheet()
     for name, rows in tables.items():
         table = Table(name=name)
         for row in rows:
-            line = TableRow() if isinstance(row, list) else row
+            line: Any = TableRow() if isinstance(row, list) else row
             for value in row if isinstance(row, list) else ():
                 line.addElement(value if hasattr(value, "qname") else ods_cell(value))
             table.addElement(line)
@@ -79,7 +83,7 @@ def write_ods(path: Path, tables: dict[str, Sequence[Sequence[Any]]]) -> Path:
     return path
 
 
-WRITERS: dict[str, Callable[[Path, dict[str, Sequence[Sequence[Any]]]], Path]] = {"xlsx": write_xlsx, "ods": write_ods}
+WRITERS: dict[str, Callable[[Path, Tables], Path]] = {"xlsx": write_xlsx, "ods": write_ods}
 
 
 def rows_of(path: Path | str) -> list[tuple[str, str, str]]:
@@ -92,7 +96,13 @@ def rows_of(path: Path | str) -> list[tuple[str, str, str]]:
 @pytest.mark.parametrize("form", WRITERS)
 def test_a_sheet_is_read_as_its_csv(tmp_path: Path, form: str) -> None:
     """Text, whole and broken numbers, truth values and blank rows give the names that they have as CSV."""
-    rows = [["task", "worker", "label"], [1, "ann", True], [1, "bob", False], [None, None, None], [2.5, 7.0, True]]
+    rows: list[list[Any]] = [
+        ["task", "worker", "label"],
+        [1, "ann", True],
+        [1, "bob", False],
+        [None, None, None],
+        [2.5, 7.0, True],
+    ]
 
     path = WRITERS[form](tmp_path / f"book.{form}", {"S": rows})
 
@@ -107,7 +117,7 @@ def test_one_sheet_is_chosen_by_name(tmp_path: Path, form: str) -> None:
 
     assert rows_of(f"{path}?Answers") == sorted(map(tuple, ANSWERS[1:]))
     assert 3 == len(Reports.from_source(path, sheet="Answers"))
-    assert {"q1": "x"} == load_gold_with_draw_seed(f"{path}?Gold").truths
+    assert {"q1": "x"} == load_gold_and_seed(f"{path}?Gold").truths
     with pytest.raises(ReportsError, match=r"the sheets 'Answers', 'Gold'\. State the sheet: sheet='Answers'"):
         Reports.from_source(path)
     with pytest.raises(ReportsError, match=r"no sheet 'Golden'. Found: the sheets 'Answers', 'Gold', 'Empty'"):
@@ -129,7 +139,10 @@ def test_hidden_sheets_are_read_if_they_are_named(tmp_path: Path) -> None:
 def test_dates_are_read_as_text_and_named(tmp_path: Path) -> None:
     """Dates and times are written as in ISO 8601, and a note says that labels may have become dates."""
     labels = [date(2026, 4, 3), datetime(2026, 4, 3, 10), time(1, 2), timedelta(hours=30)]
-    rows = [["task", "worker", "label"], *(["q", f"w{place}", label] for place, label in enumerate(labels))]
+    rows: list[list[Any]] = [
+        ["task", "worker", "label"],
+        *(["q", f"w{place}", label] for place, label in enumerate(labels)),
+    ]
     path = write_xlsx(tmp_path / "a.xlsx", {"S": rows})
 
     assert ["2026-04-03", "2026-04-03 10:00:00", "01:02:00", "30:00:00"] == [label for _, _, label in rows_of(path)]
@@ -202,7 +215,13 @@ def test_stored_values_of_formulas_are_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize("form", WRITERS)
 def test_errors_name_the_row_of_the_sheet(tmp_path: Path, form: str) -> None:
     """Blank rows and cells of several lines count as one row each, as a spreadsheet program shows them."""
-    rows = [["task", "worker", "label"], ["q1", "ann", "x"], [None] * 3, ["q2", "ann", "y"], ["q3", "ann", None]]
+    rows: list[list[Any]] = [
+        ["task", "worker", "label"],
+        ["q1", "ann", "x"],
+        [None] * 3,
+        ["q2", "ann", "y"],
+        ["q3", "ann", None],
+    ]
     path = WRITERS[form](tmp_path / f"book.{form}", {"Answers": rows, "More": [[None]]})
 
     with pytest.raises(ReportsError) as refused:
@@ -227,8 +246,8 @@ def test_every_table_of_people_may_be_a_sheet(tmp_path: Path) -> None:
     )
     labels = Reports.from_source(f"{path}?wide", tool="wide").alphabet
 
-    assert {"1": "x"} == load_gold_with_draw_seed(f"{path}?gold").truths
-    assert ["1", "2"] == read_task_or_worker_column(Path(f"{path}?tasks"), "task")
+    assert {"1": "x"} == load_gold_and_seed(f"{path}?gold").truths
+    assert ["1", "2"] == read_name_column(Path(f"{path}?tasks"), "task")
     assert 1 == len(Assignment.from_csv(f"{path}?asked").task)
     assert {"x": 0.25, "y": 0.75} == load_prior(f"{path}?prior").probabilities
     assert labels is not None
@@ -240,11 +259,7 @@ def test_the_digest_is_of_the_file(tmp_path: Path) -> None:
     """The digest of a sheet is that of its workbook, which `sha256sum` shows."""
     path = write_xlsx(tmp_path / "book.xlsx", {"S": ANSWERS})
 
-    with open_source([str(path)]) as source:
-        columns, _ = source.read_columns_and_notes(digested=True)
-
-    assert columns.sha256 == content_digest(path) == content_digest(Path(f"{path}?S"))
-    assert columns.sha256 == sha256(path.read_bytes()).hexdigest()
+    assert content_digest(path) == content_digest(Path(f"{path}?S")) == sha256(path.read_bytes()).hexdigest()
 
 
 def rewritten(path: Path, change: Callable[[str, bytes], bytes]) -> Path:
@@ -313,7 +328,10 @@ def test_columns_have_letters() -> None:
 
 def test_a_campaign_reads_its_tasks_and_workers_from_a_workbook(tmp_path: Path) -> None:
     """The settings name sheets of a workbook as they name files of tasks and workers."""
-    book = {"tasks": [["id", "text"], [1, "One?"], [2, "Two?"]], "staff": [["name"], *([name] for name in NAMES)]}
+    book: Tables = {
+        "tasks": [["id", "text"], [1, "One?"], [2, "Two?"]],
+        "staff": [["name"], *([name] for name in NAMES)],
+    }
     write_xlsx(tmp_path / "book.xlsx", book)
     text = (SAMPLES / "campaign.toml").read_text("utf-8")
     text = re.sub(r'file = "[^"]*"', 'file = "book.xlsx?tasks"', text)
@@ -330,7 +348,7 @@ def test_a_campaign_reads_its_tasks_and_workers_from_a_workbook(tmp_path: Path) 
 
 def test_names_of_tasks_are_read_from_a_workbook(tmp_path: Path) -> None:
     """Whose each task is may stand in a sheet, which is named where there are several."""
-    book = {"Names": [["id", "text", "name"], [1, "One?", "Ann"], [2, "Two?", "Bo"]], "More": [["x"]]}
+    book: Tables = {"Names": [["id", "text", "name"], [1, "One?", "Ann"], [2, "Two?", "Bo"]], "More": [["x"]]}
     path = write_xlsx(tmp_path / "book.xlsx", book)
 
     assert {"1": "Ann", "2": "Bo"} == read_names_of_tasks(Path(f"{path}?Names"))

@@ -18,7 +18,7 @@ from crowdveil.campaign.rules.document import Campaign, Groups, Relay
 from crowdveil.campaign.rules.report import make_batches, parse_batch, part_bytes
 from crowdveil.campaign.rules.token import token_hash
 from crowdveil.errors import CampaignError
-from crowdveil.standalone.checks import Claims, check_campaign
+from crowdveil.standalone.checks import ClaimLog, check_campaign
 from crowdveil.standalone.verification import verify
 from tests.campaign.builders import PUBLIC_KEY, build_campaign, response
 from tests.chi_square import chi_square_p_value
@@ -151,12 +151,12 @@ def test_the_relay_is_part_of_the_campaign() -> None:
     assert 4 * (1 + 81) == build_campaign(content={"relay": replace(RELAY, unit="cell")}).campaign.sent_bytes
     assert [] == list(Draft202012Validator(SCHEMA).iter_errors(data))
     assert verify(campaign.to_bytes()).holds
-    assert asdict(RELAY) == check_campaign(campaign.to_bytes(), Claims())[0]["relay"]
+    assert asdict(RELAY) == check_campaign(campaign.to_bytes(), ClaimLog())[0]["relay"]
     other = {**data, "relay": {**data["relay"], "operator": "Somebody else"}}
     assert Campaign.from_bytes(canonical_bytes(data)).name != Campaign.from_bytes(canonical_bytes(other)).name
 
 
-DAMAGED = {
+DAMAGED: dict[str, dict[str, Any]] = {
     "a batch of one": {"relay": {**asdict(RELAY), "least_batch": 1}},
     "a batch larger than the crowd": {"relay": {**asdict(RELAY), "least_batch": 4}},
     "another unit": {"relay": {**asdict(RELAY), "unit": "pair"}},
@@ -248,7 +248,7 @@ def test_a_shuffler_that_keeps_the_order_is_caught(monkeypatch: pytest.MonkeyPat
         def shuffle(self, _: list[bytes]) -> None:
             """Leave the order as it is."""
 
-    monkeypatch.setattr(module.secrets, "SystemRandom", Keeping)
+    monkeypatch.setattr("secrets.SystemRandom", Keeping)
     first = Counter(parse_batch(campaign, make_batches(campaign, sealed(campaign, 3))[0])[0][0][0] for _ in range(200))
 
     assert chi_square_p_value([first[worker] for worker in range(3)], [1 / 3] * 3) < FALSE_ALARM

@@ -4,6 +4,7 @@ import hashlib
 import json
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -48,7 +49,7 @@ REPORTS = [report(BUILT, 0, [0, 1, 2]), report(BUILT, 1, [1, 1, 4, 0]), report(B
 @st.composite
 def campaigns(draw: st.DrawFn) -> tuple[BuiltCampaign, list[list[int | None]]]:
     """Draw a campaign of two to four questions on labels and scales, and the answers of each worker (None: none)."""
-    participation = draw(st.sampled_from(["protected", "public"]))
+    participation: Any = draw(st.sampled_from(["protected", "public"]))
     channels, tasks = [], []
     for number in range(draw(st.integers(2, 4))):
         loss = draw(st.sampled_from([0.1, 1.0, 6.0]))
@@ -111,7 +112,7 @@ def test_every_symbol_of_every_device_is_exported_to_its_question(drawn, seed):
             assert not (folder / "out").exists()
             return
         write_questions(folder / "out", campaign, accepted)
-        found = {}
+        found: dict[tuple[int, str, str], str] = {}
         for number, question in enumerate(campaign.by_question):
             evidence = read_evidence(folder / "out" / f"question-{number + 1}" / "reports.csv")
             assert evidence.channel is not None
@@ -142,9 +143,7 @@ def test_the_statement_of_a_question_counts_the_answers_to_all(tmp_path):
     losses = [channel.epsilon for channel in CHANNELS]
 
     assert losses == [one.of_question.epsilon for one in stated if one.of_question]
-    assert ["1", "0.5", "0.5 to 1", "0.5 to 1"] == [
-        one.answer_epsilon_range_of_question for one in (*stated, whole, before)
-    ]
+    assert ["1", "0.5", "0.5 to 1", "0.5 to 1"] == [one.question_epsilon_range for one in (*stated, whole, before)]
     for one in (*stated, whole, before):
         assert one.per_worker is not None
         assert (BUILT.campaign.worker_epsilon, 4) == (one.per_worker.epsilon, one.cells)
@@ -178,7 +177,7 @@ def test_folders_of_questions_without_their_campaign_are_not_stated_together(tmp
     for one in write_questions(tmp_path, BUILT.campaign, REPORTS):
         (one.folder / "campaign.json").unlink()
 
-    with pytest.raises(SettingsError, match="stated with the campaign"):
+    with pytest.raises(SettingsError, match=r"needs the campaign\.json"):
         statement_of_source(read_stated_source(tmp_path))
 
 

@@ -11,7 +11,7 @@ pytest.importorskip("cryptography.hazmat.primitives.hpke")
 
 from crowdveil.campaign.files.campaign_reports import EXPORT_FILES
 from crowdveil.campaign.files.relay_batches import read_batches
-from crowdveil.campaign.files.report_files import write_collections_and_file_states
+from crowdveil.campaign.files.report_files import write_collections
 from crowdveil.campaign.relay.sealing import new_key, seal_body
 from crowdveil.campaign.rules.document import Campaign
 from crowdveil.campaign.rules.report import make_batches
@@ -46,7 +46,7 @@ def test_the_folder_depends_on_the_set_of_reports_only(tmp_path: Path, unit: str
         parts = [sealed] if number else [sealed[:2], sealed[2:]]
         batches = [batch for part in parts for batch in make_batches(campaign, part)]
         opened = read_batches(stored(tmp_path / f"batches{number}", batches), campaign, key)
-        write_collections_and_file_states(tmp_path / f"out{number}", campaign, opened)
+        write_collections(tmp_path / f"out{number}", campaign, opened)
         written.append({path.name: path.read_bytes() for path in (tmp_path / f"out{number}").iterdir()})
 
     names = {*EXPORT_FILES} - {ASSIGNMENT_FILE}
@@ -130,7 +130,7 @@ def test_another_key_opens_nothing(tmp_path: Path) -> None:
 
     assert (0, 4) == (len(opened.accepted), opened.refused)
     with pytest.raises(SettingsError, match="nothing is released"):
-        write_collections_and_file_states(tmp_path / "out", campaign, opened)
+        write_collections(tmp_path / "out", campaign, opened)
     assert not (tmp_path / "out").exists()
 
 
@@ -142,6 +142,6 @@ def test_opened_reports_are_not_written_beside_an_earlier_question(tmp_path: Pat
     opened = read_batches(stored(tmp_path / "batches", batches), campaign, key)
     (tmp_path / "out" / "question-1").mkdir(parents=True)
 
-    with pytest.raises(SettingsError, match="no question or reports beside those of the campaign"):
-        write_collections_and_file_states(tmp_path / "out", campaign, opened)
+    with pytest.raises(SettingsError, match="only the questions and reports of the campaign"):
+        write_collections(tmp_path / "out", campaign, opened)
     assert ["question-1"] == [path.name for path in (tmp_path / "out").iterdir()]

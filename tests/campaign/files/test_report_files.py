@@ -16,9 +16,9 @@ from crowdveil.campaign.files.report_files import (
     SAME_ID,
     TWO_REPORTS,
     Closing,
-    close_campaign_by_report_files,
+    close_by_report_files,
     read_report_files,
-    write_collections_and_file_states,
+    write_collections,
 )
 from crowdveil.campaign.rules.canonical_json import canonical_bytes
 from crowdveil.campaign.rules.report import ReportFile
@@ -118,7 +118,7 @@ def test_a_second_run_writes_the_same_bytes(built, tmp_path):
     campaign = CampaignFolder(tmp_path / "campaign")
 
     def run(out: Path) -> dict[str, bytes]:
-        write_collections_and_file_states(out, campaign.campaign, read_report_files(tmp_path / "in", campaign))
+        write_collections(out, campaign.campaign, read_report_files(tmp_path / "in", campaign))
         return {path.name: path.read_bytes() for path in out.iterdir()}
 
     first = run(tmp_path / "out")
@@ -151,7 +151,7 @@ def test_after_the_closing_the_same_reports_count(built, tmp_path):
     """Late files, and a late second report for a token that counted, are named and left; a conflict stays one."""
     folder, asked = tmp_path / "in", CampaignFolder(tmp_path / "campaign")
     put(built, folder, a=report(built, 0), b=report(built, 1), c=report(built, 2), c2=report(built, 2, first=3))
-    closed = close_campaign_by_report_files(folder, asked)
+    closed = close_by_report_files(folder, asked)
     put(built, folder, a2=report(built, 0, first=3), copy=report(built, 1), d=report(built, 3), e=report(built, 4))
 
     found = read_report_files(folder, CampaignFolder(tmp_path / "campaign"))
@@ -167,7 +167,7 @@ def test_after_the_closing_the_same_reports_count(built, tmp_path):
         "e.json": LATE,
     } == found.states
     assert (closed.accepted, closed.closing) == (found.accepted, found.closing)
-    assert closed.closing == close_campaign_by_report_files(folder, asked).closing
+    assert closed.closing == close_by_report_files(folder, asked).closing
     assert b"token" not in (tmp_path / "campaign" / CLOSED_FILE).read_bytes()
 
 
@@ -175,7 +175,7 @@ def test_a_report_that_counted_may_not_disappear(built, tmp_path):
     """After the closing, a folder without one of the reports is refused."""
     folder, asked = tmp_path / "in", CampaignFolder(tmp_path / "campaign")
     put(built, folder, a=report(built, 0), b=report(built, 1))
-    close_campaign_by_report_files(folder, asked)
+    close_by_report_files(folder, asked)
     (folder / "b.json").unlink()
 
     with pytest.raises(ReportsError, match="must hold all 2 reports"):
@@ -188,7 +188,7 @@ def test_a_folder_without_a_report_that_counts_does_not_close_a_campaign(built, 
     (folder / "reports.csv").write_text("task,worker,report\n", "utf-8")
 
     with pytest.raises(ReportsError, match="a file must be a report that counts"):
-        close_campaign_by_report_files(folder, asked)
+        close_by_report_files(folder, asked)
 
     assert Closing.read(asked) is None
 
@@ -199,7 +199,7 @@ def test_a_damaged_closing_is_refused(built, tmp_path):
     fields = {"campaign": asked.campaign.name, "format": "crowdveil-closed/1", "reports": ["a" * 64, "b" * 64]}
     for changed in ({"campaign": "x"}, {"reports": ["b" * 64, "a" * 64]}, {"reports": ["x"]}, {"more": 1}):
         path.write_bytes(canonical_bytes({**fields, **changed}))
-        with pytest.raises(CampaignError, match="not the closing"):
+        with pytest.raises(CampaignError, match="does not belong"):
             Closing.read(asked)
 
 
@@ -208,7 +208,7 @@ def test_a_served_campaign_has_no_files_to_close(tmp_path):
     build_campaign().write(tmp_path / "served")
 
     with pytest.raises(SettingsError, match="without a service"):
-        close_campaign_by_report_files(tmp_path, CampaignFolder(tmp_path / "served"))
+        close_by_report_files(tmp_path, CampaignFolder(tmp_path / "served"))
 
 
 def test_close_and_collect_on_the_command_line(built, tmp_path):

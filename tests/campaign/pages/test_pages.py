@@ -18,7 +18,7 @@ from crowdveil.campaign.pages.results import DOWNLOADS
 from crowdveil.campaign.pages.session import COOKIE, MAX_COOKIE, SESSION_SECONDS
 from crowdveil.campaign.rules.document import spaced_name_to_compare
 from crowdveil.campaign.service.app import create_app
-from crowdveil.campaign.service.campaign_registration import CURATOR_FILE, register_and_list_left_out_slots
+from crowdveil.campaign.service.campaign_registration import CURATOR_FILE, register_campaign
 from crowdveil.campaign.service.store import Store
 from crowdveil.errors import SettingsError
 from crowdveil.pages.results_page import content_security_policy
@@ -101,7 +101,7 @@ def test_another_token_is_refused(client: TestClient, post: Post, given: str) ->
     reply = post("login", token=given)
 
     assert 401 == reply.status_code
-    assert "not the token of a campaign" in reply.text
+    assert "no campaign with this token" in reply.text
     assert "set-cookie" not in reply.headers
 
 
@@ -234,7 +234,7 @@ def test_numbers_of_one_have_no_plural(tmp_path: Path) -> None:
     built = build_campaign(tasks=1, content={"min_reports": 1})
     store = Store.open(f"sqlite:///{tmp_path / 'one.sqlite'}")
     folder = CampaignFolder(built.write(tmp_path / "one"))
-    register_and_list_left_out_slots(store, folder)
+    register_campaign(store, folder)
     app = create_app(store, curator_routes=curator_routes(store))
     with TestClient(app, base_url=HOST, follow_redirects=True) as client:
         form = urlencode({"token": (folder.path / CURATOR_FILE).read_text("utf-8").strip()})

@@ -70,13 +70,13 @@ def _errors(source: CampaignSettings, lists: list[tuple[int, ...]], channel: Cha
     crowd = campaign.crowd.simulate(
         workers=campaign.workers,
         tasks=campaign.tasks,
-        rate=campaign.answered_share_of_worker_cells,
+        rate=campaign.answered_cell_share,
         source=seeded(seed),
     )
     answers = crowd.answers
     task = np.concatenate([np.array(own, dtype=np.int64) for own in lists])
     worker = np.repeat(np.arange(len(lists)), [len(own) for own in lists])
-    assignment = Assignment(answers.tasks, answers.workers, task, worker)
+    assignment = Assignment(np.asarray(answers.tasks), np.asarray(answers.workers), task, worker)
     asked = np.zeros((len(answers.tasks), len(answers.workers)), dtype=bool)
     asked[task, worker] = True
     kept = asked[answers.task, answers.worker]

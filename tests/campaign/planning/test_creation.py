@@ -74,7 +74,7 @@ def test_what_a_person_may_have_overlooked_is_said(tmp_path):
 
     created = create_campaign(path, tmp_path / "essays")
 
-    assert created.warnings[0].startswith("Someone who held two sets of all answers of a worker to be equally likely")
+    assert created.warnings[0].startswith("Someone who thought two sets of all answers of a worker equally likely")
     assert [
         "The page has no messages in 'fr': they are shown in English.",
         "With min_reports = 1 results of a single worker are released.",
@@ -124,7 +124,7 @@ def test_a_budget_that_tells_nothing_is_warned_of(tmp_path, budget, warned):
 
     created = create_campaign(settings, tmp_path / "new", anyway=True)
 
-    assert warned == any("best public constant" in text for text in created.warnings)
+    assert warned == any("the same answer for every task has an error" in text for text in created.warnings)
 
 
 @pytest.mark.parametrize("epsilon", ["budget_per_worker = 2.0", "epsilon_per_answer = 0.3"])
@@ -133,7 +133,9 @@ def test_a_campaign_that_is_not_worth_asking_is_refused(tmp_path, epsilon):
     settings = tmp_path / "campaign.toml"
     settings.write_text(elsewhere(**former(epsilon)), "utf-8")
 
-    with pytest.raises(SettingsError, match=r"at most 0\.9 of that of the best public constant, 2\.74") as refused:
+    with pytest.raises(
+        SettingsError, match=r"at most 0\.9 times that of the same answer for every task, 2\.74"
+    ) as refused:
         create_campaign(settings, tmp_path / "new")
 
     assert not (tmp_path / "new").exists()

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from crowdveil.campaign.planning.chosen_mechanism import mechanism_of_campaign_settings
-from crowdveil.campaign.planning.expected_error import predict_error_with_and_without_protection
-from crowdveil.campaign.settings.build import mechanism_of_requested_epsilon_or_budget
+from crowdveil.campaign.planning.expected_error import predict_errors
+from crowdveil.campaign.settings.build import requested_mechanism
 from crowdveil.campaign.settings.privacy_request import PrivacyRequest
 from crowdveil.campaign.settings.settings_file import ExpectedCrowd
 from crowdveil.channels.alphabet import Categories, Scale
@@ -21,8 +21,8 @@ SOURCE = former_sample()
 
 def predicted(source):
     """Return the expected error of a campaign."""
-    mechanism = mechanism_of_requested_epsilon_or_budget(source.privacy, source.alphabet, source.participation, cells=5)
-    return predict_error_with_and_without_protection(source, mechanism)
+    mechanism = requested_mechanism(source.privacy, source.alphabet, source.participation, cells=5)
+    return predict_errors(source, mechanism)
 
 
 @pytest.mark.parametrize("alphabet", [Scale(0, 10), Scale(0, 100), Categories(("no", "yes"))], ids=str)
@@ -36,7 +36,7 @@ def test_privacy_costs_accuracy(alphabet):
 
     assert found.unprotected.error < found.protected.error
     assert (12, 12, 5) == (found.plan.tasks, found.plan.workers, found.plan.assigned_per_task)
-    assert 1.0 == found.plan.answered_share_of_worker_cells
+    assert 1.0 == found.plan.answered_cell_share
 
 
 def test_a_long_scale_is_planned_with_the_tables_of_the_campaign():
@@ -71,7 +71,7 @@ def test_expectations_are_stated():
 
 def test_one_task_per_worker_is_planned():
     """Twelve workers with one of nine tasks each are planned with two workers on a task: one would leave three out."""
-    source = replace(SOURCE, rows=SOURCE.rows[:9], per_worker=1, excluded=((),) * 12)
+    source = replace(SOURCE, rows=SOURCE.rows[:9], per_worker=1, excluded=(frozenset(),) * 12)
 
     assert 2 == predicted(source).plan.assigned_per_task
 
@@ -83,9 +83,7 @@ def test_privacy_does_not_improve_the_answers_of_small_campaigns(tasks: int) -> 
     A vote of the same answers, simulated apart, errs on .088 of 6 tasks: one simulation said .050, and .14 unprotected.
     """
     chosen = mechanism_of_campaign_settings(template(tasks))
-    found = predict_error_with_and_without_protection(
-        chosen.source, chosen.mechanism_at_epsilon_or_budget_share, method=chosen.method
-    )
+    found = predict_errors(chosen.source, chosen.device_mechanism, method=chosen.method)
     runs = found.protected.simulated * found.protected.simulated_tasks
 
     assert runs >= 40

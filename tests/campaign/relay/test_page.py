@@ -13,7 +13,7 @@ from crowdveil.campaign.rules.canonical_json import canonical_bytes
 from crowdveil.campaign.rules.document import base64url_of_digest
 from crowdveil.campaign.rules.report import decode_body, sealed_parts
 from crowdveil.campaign.service.app import create_app
-from crowdveil.campaign.service.campaign_registration import register_and_list_left_out_slots
+from crowdveil.campaign.service.campaign_registration import register_campaign
 from crowdveil.campaign.service.one_file_page import one_file_page
 from crowdveil.campaign.service.store import Store
 from crowdveil.errors import SettingsError
@@ -53,7 +53,7 @@ def test_the_page_seals_its_report(tmp_path: Path, unit: str) -> None:
     key, port = new_key(), free_port()
     built = build_campaign(url=f"http://127.0.0.1:{port}", content={"relay": relay_of_key(key, unit)})
     store = Store.open(f"sqlite:///{tmp_path / 'reports.sqlite'}")
-    register_and_list_left_out_slots(store, CampaignFolder(built.write(tmp_path / "relay")), relay=True)
+    register_campaign(store, CampaignFolder(built.write(tmp_path / "relay")), relay=True)
     forger = Forger(create_app(store))
     running = Campaigning(built, store, tmp_path / "reports.sqlite", forger)
     with served(forger, port), chromium() as browser:

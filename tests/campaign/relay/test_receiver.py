@@ -6,6 +6,7 @@ from datetime import date
 from hashlib import sha256
 from pathlib import Path
 from threading import Event, Thread
+from typing import Any
 
 import pytest
 from sqlalchemy import func, select
@@ -15,15 +16,15 @@ from crowdveil.campaign.files.folder import CampaignFolder
 from crowdveil.campaign.relay import forwarder
 from crowdveil.campaign.relay.forwarder import batch_sender_over_http, form_batches, send_batches
 from crowdveil.campaign.relay.receiver import (
-    create_app_storing_relay_batches,
+    create_receiver_app,
     prepare_relay,
     store_batch_file,
     url_sender,
 )
 from crowdveil.campaign.rules.document import Relay
 from crowdveil.campaign.rules.report import make_batches
-from crowdveil.campaign.service.campaign_registration import register_and_list_left_out_slots
-from crowdveil.campaign.service.export_and_purge import close_and_purge_due_campaigns, export_closed_campaign
+from crowdveil.campaign.service.campaign_registration import register_campaign
+from crowdveil.campaign.service.export_and_purge import export_closed_campaign, purge_due_campaigns
 from crowdveil.campaign.service.problems import BATCH_MEDIA_TYPE
 from crowdveil.campaign.service.schema import batches
 from crowdveil.campaign.service.store import Store
@@ -45,7 +46,7 @@ def test_a_batch_is_stored_once_and_only_for_the_relay(built: BuiltCampaign, tmp
     campaign = built.campaign
     (batch,) = make_batches(campaign, [bytes(campaign.sent_bytes)] * 2)
     name = sha256(batch).hexdigest()
-    client = TestClient(create_app_storing_relay_batches(campaign, tmp_path, TOKEN))
+    client = TestClient(create_receiver_app(campaign, tmp_path, TOKEN))
     address, right = f"/v1/campaigns/{campaign.name}/batches/{name}", {"Authorization": f"Bearer {TOKEN}"}
     right["Content-Type"] = BATCH_MEDIA_TYPE
     other = "0" * 64
@@ -54,7 +55,8 @@ def test_a_batch_is_stored_once_and_only_for_the_relay(built: BuiltCampaign, tmp
         return client.put(path, content=content, headers={**right, **changed}).status_code
 
     assert 401 == status(Authorization=f"Bearer {'u' * 43}")
-    assert 415 == status(**{"Content-Type": "text/plain"})
+    other_type: dict[str, Any] = {"Content-Type": "text/plain"}
+    assert 415 == status(**other_type)
     assert 400 == status(address.replace(name, other))
     assert 404 == status(address.replace(campaign.name, "A" * 43))
     single = batch.replace(b'"reports":2', b'"reports":1')[: -campaign.sent_bytes]
@@ -68,7 +70,7 @@ def test_batches_are_formed_once_and_deleted_with_the_campaign(built: BuiltCampa
     """An open campaign has no batch; a closed one has the same batch for ever, until it is purged."""
     campaign, digest = built.campaign, built.campaign.digest
     store = Store.open(f"sqlite:///{tmp_path / 'reports.sqlite'}")
-    register_and_list_left_out_slots(store, CampaignFolder(built.write(tmp_path / "relay")), relay=True)
+    register_campaign(store, CampaignFolder(built.write(tmp_path / "relay")), relay=True)
     for slot, token in enumerate(built.tokens):
         store.store_report(digest, token, f"{slot:032x}", bytes([slot]) * campaign.sent_bytes)
     sent: list[str] = []
@@ -103,7 +105,7 @@ def test_deletion_names_what_was_not_delivered(
     built = build_campaign(closes=date(2100, 1, 1), content={"relay": RELAY, "purge_after_days": 1})
     digest, today = built.campaign.digest, [date(2100, 1, 1)]
     store = Store.open(f"sqlite:///{tmp_path / 'reports.sqlite'}", today=lambda: today[0])
-    register_and_list_left_out_slots(store, CampaignFolder(built.write(tmp_path / "relay")), relay=True)
+    register_campaign(store, CampaignFolder(built.write(tmp_path / "relay")), relay=True)
     for slot, token in enumerate(built.tokens):
         store.store_report(digest, token, f"{slot:032x}", bytes([slot]) * built.campaign.sent_bytes)
     store.close_and_count_reports(digest)
@@ -113,7 +115,7 @@ def test_deletion_names_what_was_not_delivered(
         send_batches(store, digest, lambda *_: None)
     today[0] = date(2100, 1, 2)
 
-    assert 1 == close_and_purge_due_campaigns(store)
+    assert 1 == purge_due_campaigns(store)
 
     assert [f"day of deletion: {text}" for text in said] == caplog.messages
     store.close()
@@ -146,7 +148,7 @@ def test_service_and_relay_refuse_each_others_campaigns(built: BuiltCampaign, tm
     """A campaign with a relay is not served by the curator, another one is not relayed, and a key is not held."""
     store = Store.open(f"sqlite:///{tmp_path / 'reports.sqlite'}")
     with pytest.raises(SettingsError, match="crowdveil campaign relay"):
-        register_and_list_left_out_slots(store, CampaignFolder(built.write(tmp_path / "relay")))
+        register_campaign(store, CampaignFolder(built.write(tmp_path / "relay")))
     store.close()
     build_campaign().write(tmp_path / "other")
     with pytest.raises(SettingsError, match="served by crowdveil campaign relay"):

@@ -5,6 +5,7 @@ import math
 from datetime import date
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -19,7 +20,7 @@ from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.errors import CampaignError, CertificateError
 from crowdveil.mechanisms import QuantizedResponse
 from crowdveil.mechanisms.laplace import Laplace
-from crowdveil.standalone.checks import Claims, check_campaign, epsilon
+from crowdveil.standalone.checks import ClaimLog, check_campaign, epsilon
 from crowdveil.standalone.verification import verify
 from tests.campaign.builders import LABELS, build_campaign, build_questions, response
 
@@ -316,7 +317,7 @@ BUILT = build_questions([ANIMALS, GRADES], [3, 2], [[0, 1, 3], [1, 2, 3, 4], [2,
 QUESTIONS_CAMPAIGN = BUILT.campaign
 
 
-def exact_loss(campaign: Campaign, loads: list[int]) -> object:
+def exact_loss(campaign: Campaign, loads: list[int]) -> Any:
     """Return the sum of cells times ln of the largest ratio of a column, with 50 digits, by loops over the tables."""
     lines = []
     for certificate, cells in zip(campaign.certificates, loads, strict=True):
@@ -366,7 +367,7 @@ def test_no_alteration_is_a_crash_or_another_promise(value):
         assert not outcome.holds
         return
 
-    fields, _ = check_campaign(data, Claims())
+    fields, _ = check_campaign(data, ClaimLog())
     loads = [question["cells"] for question in fields["questions"]]
     assert 0 <= campaign.worker_epsilon - float(exact_loss(campaign, loads)) < 1e-12
     assert outcome.holds

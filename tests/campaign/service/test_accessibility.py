@@ -10,7 +10,7 @@ import pytest
 from crowdveil.campaign.files.folder import CampaignFolder
 from crowdveil.campaign.pages.pages import curator_routes
 from crowdveil.campaign.service.app import create_app
-from crowdveil.campaign.service.campaign_registration import CURATOR_FILE, register_and_list_left_out_slots
+from crowdveil.campaign.service.campaign_registration import CURATOR_FILE, register_campaign
 from crowdveil.campaign.service.store import Store
 from crowdveil.channels.alphabet import Scale
 from crowdveil.comparison.compare import compare_with_unprotected, run_trial
@@ -34,7 +34,7 @@ def campaign(tmp_path: Path) -> Iterator[tuple[BuiltCampaign, str]]:
     built = build_campaign(slots=SLOTS, url=f"http://127.0.0.1:{port}", content={"min_reports": SLOTS - 1})
     folder = built.write(tmp_path / "campaign")
     store = Store.open(f"sqlite:///{tmp_path / 'reports.sqlite'}")
-    register_and_list_left_out_slots(store, CampaignFolder(folder))
+    register_campaign(store, CampaignFolder(folder))
     for slot in range(1, SLOTS):
         body = body_of([slot % 3] * 4, built.campaign)
         store.store_report(built.campaign.digest, built.tokens[slot], secrets.token_hex(16), body)

@@ -19,7 +19,7 @@ from crowdveil.campaign.files.folder import CampaignFolder
 from crowdveil.campaign.rules.document import Task
 from crowdveil.campaign.rules.token import Token
 from crowdveil.campaign.service.app import create_app
-from crowdveil.campaign.service.campaign_registration import register_and_list_left_out_slots
+from crowdveil.campaign.service.campaign_registration import register_campaign
 from crowdveil.campaign.service.problems import PROBLEMS, REPORT_MEDIA_TYPE
 from crowdveil.campaign.service.store import Store
 from tests.campaign.builders import BuiltCampaign, build_campaign
@@ -124,7 +124,7 @@ def test_an_address_without_its_slash_leads_to_the_page(client: TestClient) -> N
 
 @pytest.mark.parametrize(
     ("path", "status", "heading"),
-    [("/", 200, "collects answers"), ("/none", 404, "nothing under"), ("/x/y/%231.cut", 404, "nothing under")],
+    [("/", 200, "collects answers"), ("/none", 404, "nothing at"), ("/x/y/%231.cut", 404, "nothing at")],
 )
 def test_a_person_gets_a_page(client: TestClient, path: str, status: int, heading: str) -> None:
     """A browser gets a page in its language that leads to the worker's page; a program gets the problem."""
@@ -269,7 +269,7 @@ def test_pictures_are_served_with_their_type(tmp_path: Path) -> None:
     (folder / "pictures").mkdir()
     (folder / "pictures" / digest).write_bytes(data)
     store = Store.open(f"sqlite:///{tmp_path / 'reports.sqlite'}")
-    register_and_list_left_out_slots(store, CampaignFolder(folder))
+    register_campaign(store, CampaignFolder(folder))
 
     with TestClient(create_app(store)) as client:
         response = client.get(address(built, f"/pictures/{digest}"))

@@ -10,7 +10,7 @@ import pytest
 from crowdveil.campaign.files.folder import CampaignFolder
 from crowdveil.campaign.pages.pages import curator_routes
 from crowdveil.campaign.service.app import create_app
-from crowdveil.campaign.service.campaign_registration import CURATOR_FILE, register_and_list_left_out_slots
+from crowdveil.campaign.service.campaign_registration import CURATOR_FILE, register_campaign
 from crowdveil.campaign.service.store import Store
 from tests.campaign.builders import BuiltCampaign, body_of, build_campaign
 from tests.campaign.service.accessibility import send_without_answers
@@ -45,7 +45,7 @@ def below(tmp_path: Path) -> Iterator[tuple[BuiltCampaign, str]]:
     )
     store = Store.open(f"sqlite:///{tmp_path / 'reports.sqlite'}")
     folder = built.write(tmp_path / "campaign")
-    register_and_list_left_out_slots(store, CampaignFolder(folder))
+    register_campaign(store, CampaignFolder(folder))
     for slot in range(1, SLOTS):
         body = body_of([slot % 3] * 4, built.campaign)
         store.store_report(built.campaign.digest, built.tokens[slot], secrets.token_hex(16), body)
@@ -63,7 +63,7 @@ def test_a_worker_answers_below_a_path(browser: Any, below: tuple[BuiltCampaign,
     send_without_answers(page, built.link(0).text.replace("/a/#", "/a#"))
     for path, said in (
         ("/", "collects answers"),
-        ("/x/y/none", "nothing under"),
+        ("/x/y/none", "nothing at"),
         ("/curator/results", "not logged in"),
     ):
         page.goto(f"{built.campaign.url}{path}")
@@ -83,7 +83,7 @@ def test_a_curator_works_below_a_path(browser: Any, below: tuple[BuiltCampaign, 
     page.goto(f"{built.campaign.url}/curator")
     page.fill("#token", "x" * 43)
     page.click("button")
-    assert "not the token" in page.inner_text("main")
+    assert "no campaign with this token" in page.inner_text("main")
     page.wait_for_function(STYLED)
     page.fill("#token", token)
     page.click("button")

@@ -73,4 +73,4 @@ def test_other_files_are_not_replaced(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="is not replaced"):
         run_campaign_demo(tmp_path)
     assert "mine" == (tmp_path / "reports.csv").read_text()
-    assert [[], []] == [outputs.check_and_list_replaced_files() for outputs in demo_outputs(tmp_path / "new")]
+    assert [[], []] == [outputs.check_replaced_files() for outputs in demo_outputs(tmp_path / "new")]

@@ -20,7 +20,7 @@ from crowdveil.channels.alphabet import Categories
 from crowdveil.channels.channel import DENOMINATOR, Channel
 from crowdveil.errors import CampaignError, CertificateError
 from crowdveil.standalone.checks import (
-    Claims,
+    ClaimLog,
     Refused,
     check_campaign,
     check_certificate,
@@ -134,12 +134,12 @@ console.log(await device.readCampaign(bytes, name).then(() => true, refused));
     assert fits == run_node(program, data.decode())
     assert fits == verify(data).holds
     if fits:
-        assert Campaign.from_bytes(data).cells == len(check_campaign(data, Claims())[0]["tasks"]) == tasks
+        assert Campaign.from_bytes(data).cells == len(check_campaign(data, ClaimLog())[0]["tasks"]) == tasks
         return
     with pytest.raises(CampaignError, match="at most 900000"):
         Campaign.from_bytes(data)
     with pytest.raises(Refused, match="at most 900000"):
-        check_campaign(data, Claims())
+        check_campaign(data, ClaimLog())
 
 
 DRAW = """
@@ -215,7 +215,7 @@ def test_all_readers_judge_names_alike() -> None:
         fields = {**base, "alphabet": {"kind": "categories", "names": pair, "ordered": False}}
         texts.append(json.dumps({**fields, "sha256": digest(fields)}, sort_keys=True, separators=(",", ":")))
     library = [passes(Channel.from_certificate, text) for text in texts]
-    device = [passes(lambda given: check_certificate(given, Claims()), json.loads(text)) for text in texts]
+    device = [passes(lambda given: check_certificate(given, ClaimLog()), json.loads(text)) for text in texts]
     check = [verify(text.encode()).holds for text in texts]
     judged = list(zip(names, library, device, check, run_node(ACCEPTED, texts), strict=True))
 

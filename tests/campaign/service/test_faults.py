@@ -15,7 +15,7 @@ from benchmarks.service_harness import Delivery, ServiceProcess, deliver, differ
 from sqlalchemy import event, text
 
 from crowdveil.campaign.files.folder import CampaignFolder
-from crowdveil.campaign.service.campaign_registration import register_and_list_left_out_slots
+from crowdveil.campaign.service.campaign_registration import register_campaign
 from crowdveil.campaign.service.problems import REPORT_MEDIA_TYPE, Problem
 from crowdveil.campaign.service.report_writer import PROBE_BYTES
 from crowdveil.campaign.service.store import Store
@@ -117,7 +117,7 @@ def test_a_full_disk_refuses_for_now_and_loses_nothing(tmp_path: Path, caplog: p
     """On a full disk a report is refused as busy, once in the log, and the service is not ready; nothing is lost."""
     built = build_campaign(slots=400, tasks=64)
     store = Store.open(f"sqlite:///{tmp_path / 'reports.sqlite'}")
-    register_and_list_left_out_slots(store, CampaignFolder(built.write(tmp_path / "campaign")))
+    register_campaign(store, CampaignFolder(built.write(tmp_path / "campaign")))
     digest, body = built.campaign.digest, bytes(64)
     reasons: dict[int, str] = {}
     receipts: dict[int, bytes] = {}

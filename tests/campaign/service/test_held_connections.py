@@ -7,6 +7,7 @@ import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 import uvicorn
@@ -15,7 +16,7 @@ from crowdveil.campaign.files.folder import CampaignFolder
 from crowdveil.campaign.pages.pages import curator_routes
 from crowdveil.campaign.service import security
 from crowdveil.campaign.service.app import create_app
-from crowdveil.campaign.service.campaign_registration import register_and_list_left_out_slots
+from crowdveil.campaign.service.campaign_registration import register_campaign
 from crowdveil.campaign.service.rate_limit import RateLimit
 from crowdveil.campaign.service.security import HEADERS, MAX_REQUESTS, BoundedProtocol
 from crowdveil.campaign.service.store import Store
@@ -35,9 +36,7 @@ Open = Callable[..., Awaitable[Streams]]
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
     """A store with a campaign of a number of tasks."""
     opened = Store.open(f"sqlite:///{tmp_path / 'reports.sqlite'}")
-    register_and_list_left_out_slots(
-        opened, CampaignFolder(build_campaign(tasks=request.param).write(tmp_path / "campaign"))
-    )
+    register_campaign(opened, CampaignFolder(build_campaign(tasks=request.param).write(tmp_path / "campaign")))
     yield opened
     opened.close()
 
@@ -46,7 +45,9 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
 async def serving(store: Store, certificate: tuple[Path, Path] | None = None) -> AsyncIterator[Open]:
     """A service, with TLS if it has a certificate; yield a function that opens a connection and sends bytes."""
     cafile, key = certificate or (None, None)
-    secured = {"ssl": ssl.create_default_context(cafile=cafile), "server_hostname": "localhost"} if cafile else {}
+    secured: dict[str, Any] = (
+        {"ssl": ssl.create_default_context(cafile=cafile), "server_hostname": "localhost"} if cafile else {}
+    )
     app = create_app(store, curator_routes=curator_routes(store), rate=RateLimit(1000, header="X-Real-IP"))
     config = uvicorn.Config(
         app, http=BoundedProtocol, ws="none", log_config=None, lifespan="off", backlog=4096,
@@ -221,18 +222,19 @@ def test_one_address_takes_half_of_the_requests_in_progress() -> None:
     """Requests of one client beyond half of the bound are refused while others are answered."""
 
     async def crowd() -> tuple[list[int], int]:
-        goes_on, statuses = asyncio.Event(), []
+        goes_on = asyncio.Event()
+        statuses: list[int] = []
 
         async def app(_: object, __: object, send: Callable[..., Awaitable[None]]) -> None:
             await goes_on.wait()
             await send({"type": "http.response.start", "status": 200, "headers": []})
 
-        guarded = security.RequestGuard(app, max_requests=10, rate=RateLimit(100))  # type: ignore[arg-type]
+        guarded = security.RequestGuard(app, max_requests=10, rate=RateLimit(100))
 
         async def ask(host: str) -> None:
             scope = {"type": "http", "method": "GET", "path": "/", "headers": [], "client": (host, 1)}
 
-            async def send(message: dict[str, object]) -> None:
+            async def send(message: dict[str, Any]) -> None:
                 if "status" in message:
                     statuses.append(message["status"])
 

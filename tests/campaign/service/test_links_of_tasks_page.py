@@ -9,7 +9,7 @@ import pytest
 from crowdveil.campaign.files.folder import CampaignFolder
 from crowdveil.campaign.rules.document import Task
 from crowdveil.campaign.service.app import create_app
-from crowdveil.campaign.service.campaign_registration import register_and_list_left_out_slots
+from crowdveil.campaign.service.campaign_registration import register_campaign
 from crowdveil.campaign.service.store import Store
 from crowdveil.channels.alphabet import Categories
 from tests.campaign.builders import BuiltCampaign, build_campaign, build_questions, response
@@ -44,7 +44,7 @@ def questions(tmp_path: Path) -> Iterator[BuiltCampaign]:
 def serving(made: BuiltCampaign, tmp_path: Path, port: int) -> Iterator[BuiltCampaign]:
     """Yield a campaign while it is served."""
     store = Store.open(f"sqlite:///{tmp_path / 'reports.sqlite'}")
-    register_and_list_left_out_slots(store, CampaignFolder(made.write(tmp_path / "campaign")))
+    register_campaign(store, CampaignFolder(made.write(tmp_path / "campaign")))
     with served(create_app(store), port):
         yield made
     store.close()

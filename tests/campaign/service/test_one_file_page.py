@@ -12,11 +12,11 @@ import pytest
 from crowdveil.campaign.device import answer_campaign
 from crowdveil.campaign.files.campaign_reports import EXPORT_FILES
 from crowdveil.campaign.files.folder import CampaignFolder
-from crowdveil.campaign.files.report_files import read_report_files, write_collections_and_file_states
+from crowdveil.campaign.files.report_files import read_report_files, write_collections
 from crowdveil.campaign.rules.report import decode_body
 from crowdveil.campaign.service import one_file_page as module
 from crowdveil.campaign.service.app import create_app
-from crowdveil.campaign.service.campaign_registration import register_and_list_left_out_slots
+from crowdveil.campaign.service.campaign_registration import register_campaign
 from crowdveil.campaign.service.export_and_purge import export_closed_campaign
 from crowdveil.campaign.service.one_file_page import one_file_page
 from crowdveil.campaign.service.store import Store
@@ -154,7 +154,7 @@ def test_service_and_files_give_the_same_folder(tmp_path):
     built = build_campaign(url=f"http://127.0.0.1:{(port := free_port())}")
     folder = CampaignFolder(built.write(tmp_path / "campaign"))
     store = Store.open(f"sqlite:///{tmp_path / 'reports.sqlite'}")
-    register_and_list_left_out_slots(store, folder)
+    register_campaign(store, folder)
     digest = built.campaign.digest
     (tmp_path / "my.csv").write_text("task,label\nt0,narwhal\n")
     with served(create_app(store), port):
@@ -167,9 +167,7 @@ def test_service_and_files_give_the_same_folder(tmp_path):
             answer_campaign(built.link(2).text, answers=tmp_path / "my.csv", home=tmp_path / "homes" / "2")
     export_closed_campaign(store, digest, tmp_path / "exported")
     store.close()
-    write_collections_and_file_states(
-        tmp_path / "collected", folder.campaign, read_report_files(tmp_path / "files", folder)
-    )
+    write_collections(tmp_path / "collected", folder.campaign, read_report_files(tmp_path / "files", folder))
 
     for name in EXPORT_FILES:
         assert (tmp_path / "exported" / name).read_bytes() == (tmp_path / "collected" / name).read_bytes()

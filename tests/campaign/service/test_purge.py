@@ -13,11 +13,11 @@ from sqlalchemy import func, select, text
 from sqlalchemy.exc import OperationalError
 
 from crowdveil.campaign.files.folder import CampaignFolder
-from crowdveil.campaign.pages.results import Results
+from crowdveil.campaign.pages.results import ResultCache
 from crowdveil.campaign.rules.token import token_hash
 from crowdveil.campaign.service import schema
-from crowdveil.campaign.service.campaign_registration import register_and_list_left_out_slots
-from crowdveil.campaign.service.export_and_purge import PurgeThread, close_and_purge_due_campaigns
+from crowdveil.campaign.service.campaign_registration import register_campaign
+from crowdveil.campaign.service.export_and_purge import PurgeThread, purge_due_campaigns
 from crowdveil.campaign.service.problems import Problem
 from crowdveil.campaign.service.schema import campaigns, engine_of, failure_kind, metadata, parts, reports, tokens
 from crowdveil.campaign.service.store import Purged, Store
@@ -38,7 +38,7 @@ class Filled:
         built = build_campaign(tasks=CELLS, slots=SLOTS)
         self.url, self.store, self.digest = url, store, built.campaign.digest
         self.file = built.write(folder / "campaign") / "campaign.json"
-        register_and_list_left_out_slots(store, CampaignFolder(self.file.parent))
+        register_campaign(store, CampaignFolder(self.file.parent))
         with store.engine.connect() as connection:
             self.secrets = [bytes(connection.execute(select(campaigns.c.receipt_key)).scalar_one())]
         for token in built.tokens:
@@ -63,7 +63,7 @@ class Filled:
     def purge(self) -> Purged:
         """Delete the rows and rewrite the files."""
         deleted = self.store.purge(self.digest)
-        self.store.rewrite_database_files_if_due()
+        self.store.rewrite_due_files()
         return deleted
 
 
@@ -157,7 +157,7 @@ def test_the_service_repeats_a_purge_until_it_is_complete(filled: Filled, caplog
     until(lambda: not filled.held())
     retention.close()
 
-    assert 0 == close_and_purge_due_campaigns(filled.store)
+    assert 0 == purge_due_campaigns(filled.store)
 
 
 @pytest.mark.slow
@@ -186,7 +186,7 @@ def test_a_deletion_does_not_wait_for_a_locked_row(sql_server: SqlServer, tmp_pa
 
 
 def test_the_command_says_what_is_left_and_can_be_repeated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The exit status is 1 while another connection reads, and 0 for the repeat, which prints the number of reports."""
+    """The exit code is 1 while another connection reads, and 0 for the repeat, which prints the number of reports."""
     monkeypatch.setattr(schema, "LOCK_SECONDS", 0.1)
     url = f"sqlite:///{tmp_path / 'reports.sqlite'}"
     store = Store.open(url)
@@ -213,7 +213,7 @@ def test_a_full_disk_is_named(tmp_path: Path) -> None:
         with pytest.raises(SettingsError, match="got 'a full disk'") as refused, database_errors_as_refusals():
             connection.execute(text("CREATE TABLE large AS SELECT zeroblob(100000)"))
 
-    assert "make room on the disk" in refused.value.hint
+    assert "free disk space" in refused.value.hint
     store.close()
 
 
@@ -249,7 +249,7 @@ def built() -> BuiltCampaign:
 def store(database_url: str, built: BuiltCampaign, calendar: Calendar, tmp_path: Path) -> Iterator[Store]:
     """A store that holds the campaign with two reports."""
     opened = Store.open(database_url, today=calendar)
-    register_and_list_left_out_slots(opened, CampaignFolder(built.write(tmp_path / "campaign")))
+    register_campaign(opened, CampaignFolder(built.write(tmp_path / "campaign")))
     for slot in (0, 1):
         opened.store_report(built.campaign.digest, built.tokens[slot], f"{slot:032x}", b"\0\1\2\3")
     yield opened
@@ -267,23 +267,23 @@ def rows(store: Store) -> list[int]:
 def test_nothing_is_deleted_before_the_day_and_everything_on_it(store: Store, calendar: Calendar) -> None:
     """An open campaign whose day has come is closed and purged; the day before, nothing happens."""
     calendar.day = DUE - timedelta(1)
-    assert 0 == close_and_purge_due_campaigns(store)
+    assert 0 == purge_due_campaigns(store)
     assert [2, 3, 1, 1] == rows(store)
 
     calendar.day = DUE
 
-    assert 1 == close_and_purge_due_campaigns(store)
+    assert 1 == purge_due_campaigns(store)
     assert [0, 0, 0, 0] == rows(store)
-    assert 0 == close_and_purge_due_campaigns(store)
+    assert 0 == purge_due_campaigns(store)
 
 
 def test_a_campaign_without_the_promise_stays(tmp_path: Path) -> None:
     """Without `purge_after_days` nothing is ever deleted."""
     built = build_campaign(closes=CLOSES, content={"purge_after_days": None})
     store = Store.open(f"sqlite:///{tmp_path / 'reports.sqlite'}", today=lambda: date.max)
-    register_and_list_left_out_slots(store, CampaignFolder(built.write(tmp_path / "campaign")))
+    register_campaign(store, CampaignFolder(built.write(tmp_path / "campaign")))
 
-    assert 0 == close_and_purge_due_campaigns(store)
+    assert 0 == purge_due_campaigns(store)
     assert "open" == store.state(built.campaign.digest)
     store.close()
 
@@ -310,13 +310,13 @@ def test_results_and_documents_leave_the_memory_of_every_process(
     """A process that did not purge itself forgets the campaign and its results at its next look."""
     digest = built.campaign.digest
     other = Store.open(database_url, today=calendar)
-    results = Results(other)
+    results = ResultCache(other)
     store.close_and_count_reports(digest)
-    results.result_computed_once_after_closing(digest)
+    results.get(digest)
     calendar.day = DUE
-    assert 1 == close_and_purge_due_campaigns(store)
+    assert 1 == purge_due_campaigns(store)
 
-    assert 0 == close_and_purge_due_campaigns(other)
+    assert 0 == purge_due_campaigns(other)
 
     assert None is results.computed_result_or_none(digest)
     for read in (other.campaign, lambda digest: other.tasks(digest, 0)):

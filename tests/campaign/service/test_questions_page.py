@@ -13,7 +13,7 @@ from crowdveil.campaign.files.folder import CampaignFolder
 from crowdveil.campaign.pages.pages import curator_routes
 from crowdveil.campaign.rules.report import decode_body
 from crowdveil.campaign.service.app import create_app
-from crowdveil.campaign.service.campaign_registration import CURATOR_FILE, register_and_list_left_out_slots
+from crowdveil.campaign.service.campaign_registration import CURATOR_FILE, register_campaign
 from crowdveil.campaign.service.store import Store
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.mechanisms import QuantizedResponse
@@ -50,7 +50,7 @@ def service(tmp_path: Path) -> Iterator[Running]:
     built = build_questions(CHANNELS, [2, 2], lists, url=f"http://127.0.0.1:{port}", min_reports=SLOTS)
     folder = built.write(tmp_path / "campaign")
     store = Store.open(f"sqlite:///{tmp_path / 'reports.sqlite'}")
-    register_and_list_left_out_slots(store, CampaignFolder(folder))
+    register_campaign(store, CampaignFolder(folder))
     for slot in range(1, SLOTS):
         body = body_of([1, 0, slot % 3, 2], built.campaign)
         store.store_report(built.campaign.digest, built.tokens[slot], secrets.token_hex(16), body)

@@ -21,7 +21,7 @@ from crowdveil.campaign.service.app import create_app
 from crowdveil.campaign.service.metrics import metrics_served
 from crowdveil.campaign.service.problems import PROBLEMS, REPORT_MEDIA_TYPE
 from crowdveil.campaign.service.rate_limit import BURST_SECONDS, REQUESTS_PER_SECOND, RateLimit
-from crowdveil.campaign.service.schema import VERSION, create_tables_or_require_version, engine_of, version_of
+from crowdveil.campaign.service.schema import VERSION, engine_of, ensure_tables, version_of
 from crowdveil.campaign.service.server import ServerSettings, open_listening_socket
 from crowdveil.campaign.service.store import Store
 from crowdveil.cli.campaign.serve import serve
@@ -120,11 +120,11 @@ def test_metrics_count_requests_by_route_and_do_not_name_the_campaign(tmp_path: 
 def test_an_empty_database_gets_the_tables_once(database_url: str) -> None:
     """The database names the version of its tables, and a second preparation keeps their rows."""
     engine = engine_of(database_url)
-    create_tables_or_require_version(engine)
+    ensure_tables(engine)
     with engine.begin() as connection:
         connection.execute(text("INSERT INTO campaign (hash, state) VALUES (:h, 'purged')"), {"h": bytes(32)})
 
-    create_tables_or_require_version(engine)
+    ensure_tables(engine)
 
     with engine.connect() as connection:
         assert VERSION == version_of(connection)
@@ -135,12 +135,12 @@ def test_an_empty_database_gets_the_tables_once(database_url: str) -> None:
 def test_tables_of_another_version_are_refused(database_url: str) -> None:
     """A database of another version of the program is left as it is."""
     engine = engine_of(database_url)
-    create_tables_or_require_version(engine)
+    ensure_tables(engine)
     with engine.begin() as connection:
         connection.execute(text("UPDATE schema_version SET version = 0"))
 
     with pytest.raises(SettingsError, match="must have schema 1, got 0"):
-        create_tables_or_require_version(engine)
+        ensure_tables(engine)
     engine.dispose()
 
 
@@ -151,7 +151,7 @@ def test_a_database_of_something_else_is_refused(tmp_path: Path) -> None:
         connection.execute(text("CREATE TABLE campaign (name TEXT)"))
 
     with pytest.raises(SettingsError, match="empty or one of the service"):
-        create_tables_or_require_version(engine)
+        ensure_tables(engine)
     engine.dispose()
 
 

@@ -15,7 +15,7 @@ from crowdveil.campaign.service.campaign_registration import (
     CURATOR_FILE,
     curator_token_hash,
     read_or_make_token,
-    register_and_list_left_out_slots,
+    register_campaign,
 )
 from crowdveil.campaign.service.problems import Problem
 from crowdveil.campaign.service.schema import campaigns, reports
@@ -41,7 +41,7 @@ def folder(built: BuiltCampaign, tmp_path: Path) -> CampaignFolder:
 def store(database_url: str, folder: CampaignFolder) -> Iterator[Store]:
     """A store that holds the campaign."""
     opened = Store.open(database_url)
-    register_and_list_left_out_slots(opened, folder)
+    register_campaign(opened, folder)
     yield opened
     opened.close()
 
@@ -100,7 +100,7 @@ def test_reports_are_accepted_on_the_days_of_the_campaign(
 ) -> None:
     """Before the first day and after the last one a report is refused."""
     store = Store.open(database_url, today=lambda: day)
-    register_and_list_left_out_slots(store, folder)
+    register_campaign(store, folder)
 
     assert expected == problem_of(store, built, built.tokens[0], new_id())
     store.close()
@@ -111,13 +111,13 @@ def test_nothing_is_released_while_open_or_below_the_least_number(store: Store, 
     digest = built.campaign.digest
     store.store_report(digest, built.tokens[0], new_id(), BODY)
 
-    assert store.report_count_if_above_minimum(digest) is None
-    with pytest.raises(SettingsError, match="after the campaign was closed"):
+    assert store.visible_report_count(digest) is None
+    with pytest.raises(SettingsError, match="after the campaign is closed"):
         store.reports_under_valid_links(digest)
     store.close_and_count_reports(digest)
     with pytest.raises(SettingsError, match=r"below min_reports, which is 2, got 'fewer than 2 reports'") as refusal:
         store.reports_under_valid_links(digest)
-    assert "closed, and no report is added: ask again in a new campaign" in refusal.value.hint
+    assert "closed and accepts no more reports: ask again in a new campaign" in refusal.value.hint
 
 
 def test_released_reports_are_in_the_order_of_slots(store: Store, built: BuiltCampaign) -> None:
@@ -134,7 +134,7 @@ def test_a_purge_leaves_the_hash_the_state_and_the_number(store: Store, built: B
     """A purge deletes reports, tokens, parts and keys; then everything about the campaign is refused as purged."""
     digest = built.campaign.digest
     store.store_report(digest, built.tokens[0], new_id(), BODY)
-    with pytest.raises(SettingsError, match="after it was closed"):
+    with pytest.raises(SettingsError, match="must be closed before"):
         store.purge(digest)
     store.close_and_count_reports(digest)
 
@@ -142,7 +142,7 @@ def test_a_purge_leaves_the_hash_the_state_and_the_number(store: Store, built: B
     with store.engine.connect() as connection:
         row = connection.execute(select(campaigns)).one()
     assert (digest, None, "purged", None, None, 1, False, 0) == tuple(row)
-    for read in (store.document, store.campaign, store.report_count_if_above_minimum, store.close_and_count_reports):
+    for read in (store.document, store.campaign, store.visible_report_count, store.close_and_count_reports):
         with pytest.raises(Problem, match="purged"):
             read(digest)
     assert "purged" == problem_of(store, built, built.tokens[0], new_id())
@@ -155,7 +155,7 @@ def test_registration_is_repeatable_and_writes_the_curators_token_once(
     path = folder.path / CURATOR_FILE
     written = path.read_text().strip()
 
-    assert [] == register_and_list_left_out_slots(store, folder)
+    assert [] == register_campaign(store, folder)
     assert written == path.read_text().strip()
     assert 0o600 == path.stat().st_mode & 0o777
     with store.engine.connect() as connection:
@@ -176,7 +176,7 @@ def test_a_new_link_replaces_an_unused_one(store: Store, folder: CampaignFolder,
     """The old link is revoked and the new one stores a report."""
     changed, new = with_new_link(folder, built)
 
-    assert [] == register_and_list_left_out_slots(store, changed)
+    assert [] == register_campaign(store, changed)
     assert "link-revoked" == problem_of(store, built, built.tokens[0], new_id())
     assert store.store_report(built.campaign.digest, new, new_id(), BODY)
 
@@ -188,9 +188,9 @@ def test_a_used_link_is_replaced_on_purpose_only(store: Store, folder: CampaignF
     first = store.store_report(digest, built.tokens[0], report_id, BODY)
     changed, new = with_new_link(folder, built)
 
-    assert [0] == register_and_list_left_out_slots(store, changed)
+    assert [0] == register_campaign(store, changed)
     assert "token" == problem_of(store, built, new, new_id())
-    assert [] == register_and_list_left_out_slots(store, changed, accept_second_report=True)
+    assert [] == register_campaign(store, changed, accept_second_report=True)
     store.store_report(digest, new, new_id(), OTHER_BODY)
     store.store_report(digest, built.tokens[1], new_id(), BODY)
     assert first == store.store_report(digest, built.tokens[0], report_id, BODY)

@@ -160,4 +160,4 @@ def test_the_page_names_the_moments_that_the_service_sees(browser: Any, tmp_path
 
         assert [True, False, True, False, True] == [asks(*step) for step in steps]
         assert "when you open it, press Start, go back to the tasks, and send" in text
-        assert "needed first, the curator says: 2. This device cannot check it." in text
+        assert "this many reports are needed first: 2. This device cannot check it." in text

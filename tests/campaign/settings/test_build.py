@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crowdveil.campaign.settings.build import build_campaign, mechanism_of_requested_epsilon_or_budget
+from crowdveil.campaign.settings.build import build_campaign, requested_mechanism
 from crowdveil.campaign.settings.draw_assignment import draw_assignment
 from crowdveil.campaign.settings.privacy_request import PrivacyRequest
 from crowdveil.campaign.settings.settings_file import read_settings
 from crowdveil.channels.alphabet import Categories, Scale
-from crowdveil.channels.rounding import lower_of_binary_and_decimal
+from crowdveil.channels.rounding import lower_exact_value
 from crowdveil.errors import CrowdveilError, SettingsError
 from crowdveil.mechanisms import RandomizedResponse, TwoLayer
 from crowdveil.randomness import secure, seeded
@@ -36,10 +36,10 @@ def test_all_answers_together_stay_within_the_budget(mechanism, budget, cells, p
     """The certified epsilon times the cells is at most the budget, and less by the rounding of cells to 2^-48 alone."""
     request = PrivacyRequest(mechanism=mechanism, budget_per_worker=budget)
 
-    made = mechanism_of_requested_epsilon_or_budget(request, Scale(0, 4), participation, cells=cells)
+    made = requested_mechanism(request, Scale(0, 4), participation, cells=cells)
 
     channel = made.channel()
-    spent = lower_of_binary_and_decimal(channel.epsilon) * cells
+    spent = lower_exact_value(channel.epsilon) * cells
     rounding = cells * 2 / (2**48 * Fraction(float(channel.probabilities.min())))
     assert Fraction(budget) * (1 - Fraction(1, 10**9)) - rounding <= spent <= Fraction(budget)
 
@@ -48,7 +48,7 @@ def test_an_epsilon_per_answer_is_kept():
     """An epsilon per answer does not depend on the number of answers."""
     request = PrivacyRequest(mechanism="randomized-response", epsilon_per_answer=0.7)
 
-    made = mechanism_of_requested_epsilon_or_budget(request, Categories(("a", "b")), "public", cells=9)
+    made = requested_mechanism(request, Categories(("a", "b")), "public", cells=9)
 
     assert 0.7 == made.epsilon
     assert 0.7 - 1e-9 <= made.channel().epsilon <= 0.7
@@ -58,7 +58,7 @@ def test_reports_name_blocks_of_answers():
     """With cuts a report names a block of labels, and participation is protected by one more symbol."""
     request = PrivacyRequest(mechanism="quantized-response", budget_per_worker=4.0, cuts=(3, 8))
 
-    made = mechanism_of_requested_epsilon_or_budget(request, Scale(0, 10), "protected", cells=2)
+    made = requested_mechanism(request, Scale(0, 10), "protected", cells=2)
 
     assert ("0..2", "3..7", "8..10", "NULL") == made.channel().outputs
     assert 2.0 == pytest.approx(made.channel().epsilon)
@@ -68,9 +68,9 @@ def test_reports_name_blocks_of_answers():
 def test_two_layer_is_asked_as_the_table_of_its_mean_flip(mechanism):
     """With a flip probability for every cell, two-layer has the table of one-layer, up to the rounding of its ends."""
     alphabet = Categories(("a", "b", "c"))
-    exact = TwoLayer.calibrated(alphabet=alphabet, epsilon=1.5).marginal_channel_of_one_cell()
+    exact = TwoLayer.calibrated(alphabet=alphabet, epsilon=1.5).marginal_channel()
 
-    made = mechanism_of_requested_epsilon_or_budget(
+    made = requested_mechanism(
         PrivacyRequest(mechanism=mechanism, epsilon_per_answer=1.5), alphabet, "protected", cells=2
     ).channel()
 
@@ -136,7 +136,7 @@ def test_every_task_needs_a_worker():
 
 def test_a_task_that_is_excluded_for_everyone_is_refused():
     """Exclusions that leave a task without a worker are refused, and the task is named."""
-    excluded = tuple({*own, 3} for own in SOURCE.excluded)
+    excluded = tuple(frozenset({*own, 3}) for own in SOURCE.excluded)
 
     with pytest.raises(SettingsError, match=f"task '{SOURCE.tasks[3].id}' has none"):
         build_campaign(replace(SOURCE, per_worker=None, excluded=excluded))
@@ -200,11 +200,13 @@ def best_squares(tasks, each, excluded):
 
     Slots are served one by one; each unit of flow ends at the reachable task with the smallest load.
     """
-    held = [set() for _ in excluded]
+    held: list[set[int]] = [set() for _ in excluded]
     loads = [0] * tasks
     for slot in range(len(excluded)):
         for _ in range(each):
-            came = {task: (slot, None) for task in range(tasks) if task not in excluded[slot] | held[slot]}
+            came: dict[int, tuple[int, int | None]] = {
+                task: (slot, None) for task in range(tasks) if task not in excluded[slot] | held[slot]
+            }
             queue = list(came)
             for task in queue:
                 for other in range(slot + 1):
@@ -310,7 +312,7 @@ def test_all_questions_together_stay_within_the_budget(budget, kinds):
     campaign, _, _ = build_campaign(whole, seeded(1))
 
     spent = sum(
-        lower_of_binary_and_decimal(channel.epsilon) * question.cells
+        lower_exact_value(channel.epsilon) * question.cells
         for channel, question in zip(campaign.channels, campaign.questions, strict=True)
     )
     assert Fraction(budget) * (1 - Fraction(1, 10**6)) <= spent <= Fraction(budget)
@@ -336,15 +338,15 @@ def test_each_question_can_have_its_own_mechanism_and_budget(write):
     ("top", "questions", "rule"),
     [
         (BUDGET, [f"{LABELS}\n{TASKS}"], "2 to 64 times"),
-        (f"{TASKS}\n{BUDGET}", [LABELS, GRADES + "\nprivacy = { budget_per_worker = 2 }"], "or none has one"),
-        (f"{TASKS}\nprivacy = {{ mechanism = 'laplace', levels = [1, 2] }}", [LABELS, GRADES], "levels goes with one"),
-        (f"{TASKS}\n{BUDGET}", [LABELS, GRADES + "\nprivacy = { prior = 'p.csv' }"], "prior goes with one"),
+        (f"{TASKS}\n{BUDGET}", [LABELS, GRADES + "\nprivacy = { budget_per_worker = 2 }"], "or none may have one"),
+        (f"{TASKS}\nprivacy = {{ mechanism = 'laplace', levels = [1, 2] }}", [LABELS, GRADES], "levels can have"),
+        (f"{TASKS}\n{BUDGET}", [LABELS, GRADES + "\nprivacy = { prior = 'p.csv' }"], "prior can have only"),
         (BUDGET, [f"{LABELS}\n{TASKS}", GRADES], "question 2.tasks is needed"),
         (f"{TASKS}\n{BUDGET}", [LABELS, GRADES + "\nshare = 2"], "question 2 has no setting 'share'"),
         (f"{TASKS}\n{BUDGET}", [LABELS, GRADES + '\nprivacy = { mechanism = "best" }'], "question 2.privacy.mech"),
         (f"{TASKS}\n{BUDGET}", [LABELS, ""], "question 2.answers is needed"),
         (f"{TASKS}\nprivacy = {{ mechanism = 'quantized-response', epsilon_per_answer = 1, cuts = [[1], [2]] }}",
-         [GRADES, GRADES], "groups of cuts go with one question"),
+         [GRADES, GRADES], "groups of cuts can have only one"),
         (f"{TASKS}\n{BUDGET}\nservice = {{ url = 'https://a.org', purge_after_days = 3 }}\n"
          "relay = { operator = 'The library', least_batch = 2, unit = 'cell' }", [LABELS, GRADES], "relay"),
     ],
@@ -370,5 +372,5 @@ def test_tasks_of_two_questions_may_have_one_name(write):
     assert [3, 2] == [len(one.tasks) for one in read_settings(path).by_question]
     (path.parent / "tasks.csv").write_text("id,text\na,One?\na,Two?\n", "utf-8")
 
-    with pytest.raises(CrowdveilError, match="occurs once"):
+    with pytest.raises(CrowdveilError, match="must occur once"):
         read_settings(path)

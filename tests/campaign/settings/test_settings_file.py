@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from crowdveil.campaign.rules.document import Picture, Task
+from crowdveil.campaign.settings.public_lists import read_tasks, read_worker_names
 from crowdveil.campaign.settings.settings_file import read_settings
-from crowdveil.campaign.settings.task_and_worker_files import read_tasks, read_worker_names
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.errors import CrowdveilError, ReportsError, SettingsError
 
@@ -328,8 +328,8 @@ def test_workers_are_names_in_order(table):
         (b"id,text\na,\xff\n", "the file must be CSV in UTF-8"),
         ("id,text\na,\n", "text must be a text"),
         ("id,text\n,b\n", "id must be a text"),
-        ("id,text\na,b\na,c\n", "every id occurs once"),
-        ("id,text\na b,b\na  b,c\n", "every id occurs once"),
+        ("id,text\na,b\na,c\n", "every id must occur once"),
+        ("id,text\na b,b\na  b,c\n", "every id must occur once"),
         ("id,text,picture,alt\na,b,none.png,x\n", "a picture must be readable"),
         ("id,text,picture,alt\na,b,evil.png,x\n", "a picture must be a PNG, JPEG or WebP file"),
         ("id,text,picture,alt\na,b,empty.png,x\n", "a picture has 1 to 5,000,000 bytes"),

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from crowdveil.campaign.files import campaign_reports
-from crowdveil.campaign.files.campaign_reports import AcceptedReport, write_campaign_reports
+from crowdveil.campaign.files.campaign_reports import AcceptedReport, write_questions
 from crowdveil.campaign.files.folder import read_campaign
 from crowdveil.campaign.statement.collection import CHANNEL_VISIBLE, HOLDER, statement_of_results, statement_of_source
 from crowdveil.campaign.statement.source import read_stated_reports, read_stated_source
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.errors import CertificateError, ReportsError
-from crowdveil.pages.conclusion import conclude
+from crowdveil.pages.conclusion import assess_truths
 from crowdveil.privacy.statement import PrivacyStatement, statement_sentences
 from crowdveil.storage.results.result_files import read_results
 from tests.campaign.builders import build_campaign, response
@@ -234,9 +234,7 @@ CAMPAIGN = BUILT.campaign
 
 def levels_statement_of(folder: Path, levels: Sequence[int], *, named: bool) -> PrivacyStatement:
     """Return the statement on reports of workers who chose these levels."""
-    write_campaign_reports(
-        folder, CAMPAIGN, [AcceptedReport(k, range(4), [0] * 4, one) for k, one in enumerate(levels)]
-    )
+    write_questions(folder, CAMPAIGN, [AcceptedReport(k, range(4), [0] * 4, one) for k, one in enumerate(levels)])
     return statement_of_results(read_stated_reports(None, folder / "reports.csv"), CAMPAIGN if named else None)
 
 
@@ -277,7 +275,7 @@ def test_results_name_what_was_chosen_or_the_range(tmp_path, levels, named, answ
     assert answer == statement.answer_epsilon_text
     assert worker == statement.worker_epsilon_range_text
     assert f"at epsilon {answer} per answer, {words} (participation protected)" in " ".join(
-        conclude(result, statement).sentences
+        assess_truths(result, statement).sentences
     )
 
 
@@ -285,9 +283,7 @@ def test_results_name_what_was_chosen_or_the_range(tmp_path, levels, named, answ
 def test_certificates_that_are_not_all_levels_in_order_are_refused(tmp_path, monkeypatch, kept):
     """An edited certificate without a level, or with the levels in another order, is not that of the campaign."""
     table = ChannelTable.by_worker([CHANNELS[k] for k in kept], {f"w{slot:04}": slot % len(kept) for slot in range(12)})
-    monkeypatch.setattr(
-        campaign_reports, "channel_or_table_of_campaign", lambda *_: table if len(kept) > 1 else CHANNELS[0]
-    )
+    monkeypatch.setattr(campaign_reports, "campaign_channel", lambda *_: table if len(kept) > 1 else CHANNELS[0])
 
     with pytest.raises(ReportsError, match="other certificate"):
         levels_statement_of(tmp_path, [0] * 12, named=True)

@@ -62,7 +62,7 @@ def test_a_delta_of_one_by_the_number_of_workers_states_nothing(monkeypatch: pyt
     campaign = relayed("cell", tasks=2)
     text = " ".join(relay_sentences(campaign))
 
-    assert "No smaller epsilon is stated for it: delta 0.005 is not below 1 / 200, the number of workers." in text
+    assert "No smaller epsilon is stated for it: delta 0.005 is not below 1 / 200 (1 / number of workers)." in text
     assert relayed_guarantees(campaign) is None
 
 

@@ -45,7 +45,7 @@ def test_a_second_report_is_accepted_with_a_replacement_only(run: Run, refusal: 
     run("campaign", "invite", "survey", "--accept-second-report", code=2)
     run("campaign", "invite", "survey")
 
-    assert "epsilon of both reports adds up" in refusal("campaign", "invite", "survey", "--replace", 0)
+    assert "the epsilons of both reports add up" in refusal("campaign", "invite", "survey", "--replace", 0)
     run("campaign", "invite", "survey", "--replace", 0, "--accept-second-report")
 
 
@@ -138,8 +138,8 @@ def test_the_life_of_a_campaign(run: Run, refusal: Callable[..., str], served: B
     """Close, export, infer and purge say what they did; a purged campaign is not served again."""
     answer(served, 0, 2)
 
-    assert "after the campaign was closed" in refusal("campaign", "export", ASKED, "--out", "collected")
-    assert "after it was closed" in refusal("campaign", "purge", ASKED, "--yes")
+    assert "after the campaign is closed" in refusal("campaign", "export", ASKED, "--out", "collected")
+    assert "must be closed before" in refusal("campaign", "purge", ASKED, "--yes")
     assert "reports  2" in run("campaign", "close", ASKED).stdout
     assert "2 with a report" in run("campaign", "export", ASKED, "--out", "collected").stdout
     run("infer", "collected/reports.csv", "--out", "found")

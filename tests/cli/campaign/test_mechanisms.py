@@ -148,7 +148,7 @@ def test_a_prior_that_changes_while_the_campaign_is_made_is_refused(
 ) -> None:
     """The chances, the SHA-256 and the copy are of the same bytes; nothing is written otherwise."""
     file = settings(f'mechanism = "designed", {BUDGET}, prior = "rooms-prior.csv"')
-    choose = creation.mechanism_of_campaign_settings
+    choose = creation.mechanism_of_campaign_settings  # type: ignore[attr-defined]
 
     def changing(source: CampaignSettings) -> Any:
         chosen = choose(source)
@@ -181,7 +181,7 @@ def test_what_a_plan_recommends_is_asked(settings: Callable[[str], Path], run: R
     [
         (PRIOR.replace("0.05", "0.15"), "prior probabilities must sum to 1"),
         (PRIOR.replace("0,0.4", "0,0").replace("1,0.05", "1,0.45"), "prior probabilities must be positive"),
-        (PRIOR.replace("5,0.05", "6,0.05"), "the prior must give a probability to exactly the labels"),
+        (PRIOR.replace("5,0.05", "6,0.05"), "the prior must give a probability to each of the labels"),
         (PRIOR.replace("5,0.05", "4,0.05"), "a prior has one row per label"),
         (None, "rooms-prior.csv"),
     ],

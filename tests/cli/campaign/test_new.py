@@ -51,7 +51,7 @@ def test_the_odds_are_said_as_devices_say_them(run: Run, run_json: Callable[...,
     assert "höchstens 12,2-mal so wahrscheinlich" in odds["de"]
     assert ["de", "en"] == sorted(odds)
     assert [True, False] == [odds[language] in text for language in ("en", "de")]
-    assert "crowdveil share finds proportions" in text
+    assert "crowdveil share estimates their shares" in text
 
 
 def test_a_budget_that_promises_nothing_is_warned_of(run_json: Callable[..., dict[str, Any]]) -> None:
@@ -88,9 +88,9 @@ def test_a_campaign_that_tells_nothing_is_asked_anyway_only(
     Path("campaign.toml").write_text(text, "utf-8")
     words = ("campaign", "new", "campaign.toml", "--out", "essays")
 
-    assert "must be at most 0.9 of that of the best public constant" in refusal(*words)
+    assert "must be at most 0.9 times that of the same answer for every task" in refusal(*words)
     assert not Path("essays").exists()
-    assert "of the best public constant" in run_json(*words, "--anyway")["warnings"][0]
+    assert "the same answer for every task has an error of" in run_json(*words, "--anyway")["warnings"][0]
 
 
 RELAY = 'relay = { operator = "The library", least_batch = 5, unit = "report" }\n'

@@ -136,7 +136,7 @@ def test_grades_are_on_the_scale_and_joined_to_names(tmp_path: Path) -> None:
     assert all(0.5 <= float(row["confidence"]) <= 1 for row in found[::2])
     assert ["1 task without a name: t2.", "1 task without a result: t7."] == said["warnings"][:2]  # type: ignore[index]
     assert "'=Zoë' in the CSV as a formula" in said["warnings"][2]  # type: ignore[index]
-    assert "--names goes with --grades" in refusal
+    assert "--names requires --grades" in refusal
     (tmp_path / "names.csv").write_text("task,name\nt0,Ann\nt0,Bo\n")
     assert "line 3: a task has one name" in refused(*words)
 
@@ -206,7 +206,7 @@ def test_what_is_left_of_another_collection_is_refused_and_kept(tmp_path: Path, 
     for words in ([*collecting, "--out", tmp_path / "c"], ["report", tmp_path / "f"], ["statement", tmp_path / "f"]):
         said = refused(*words)
 
-        assert "no question or reports beside those of the campaign" in said
+        assert "only the questions and reports of the campaign" in said
         assert left.partition("/")[0] in said
     assert (tmp_path / "c" / left).read_text("utf-8").startswith("task,worker,label")
 

@@ -42,7 +42,7 @@ def test_published_files_are_converted_and_compared(
     first, again = run_json(*words), run_json(*words)
 
     assert ["answers.csv", "truth.csv", "meta.json"] == [Path(path).name for path in first["files"]]
-    assert ["duchenne: the files are not those on which the committed results were measured"] == first["warnings"]
+    assert ["duchenne: these files differ from those on which the committed results were measured"] == first["warnings"]
     assert sorted(first["files"]) == sorted(again["replaced"])
     assert [("duchenne", 2)] == [(one["name"], one["pairs"]) for one in run_json("data", "list")["datasets"]]
 

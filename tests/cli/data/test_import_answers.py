@@ -212,7 +212,7 @@ def test_tasks_without_a_truth_are_left_out_and_counted(run: Run, run_json: RunJ
     assert (2, 18) == (data["predictions"], data["missing"])
 
 
-def exported(run: Run) -> dict[int, tuple[object, float | None]]:
+def exported(run: Run) -> dict[int, tuple[Any, float | None]]:
     """Content and score by task of the truths in `found`."""
     run("data", "export", "label-studio", "found", "--tasks", "tasks.json", "--out", "p.json")
     predictions = {record["id"]: record["predictions"][0] for record in json.loads(Path("p.json").read_text())}
@@ -327,7 +327,7 @@ def test_aggregate_skips_null_and_what_it_is_told() -> None:
 def test_a_policy_has_two_names() -> None:
     """Another one is refused."""
     with pytest.raises(SettingsError, match="missing must be 'error' or 'skip'"):
-        cv.aggregate({**COLUMNS, "label": ANSWERS["label"]}, missing="drop")
+        cv.aggregate({**COLUMNS, "label": ANSWERS["label"]}, missing="drop")  # type: ignore[call-overload]
 
 
 def test_a_label_named_nan_is_not_skipped() -> None:

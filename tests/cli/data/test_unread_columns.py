@@ -16,7 +16,7 @@ from tests.cli.conftest import RunJson
 
 CELLS = [(1, "a", "y"), (1, "b", "y"), (2, "a", "n"), (2, "b", "n")]
 ROWS = [{"task": task, "worker": worker, "label": label, "Confidence": 0.9} for task, worker, label in CELLS]
-SURE = "Not read: 'Confidence'. Answers count alike, however sure their workers were."
+SURE = "Not read: 'Confidence'. All answers count the same, however sure the workers were."
 WRITERS: dict[str, Callable[[Path], Any]] = {
     "answers.csv": lambda path: pd.DataFrame(ROWS).to_csv(path, index=False),
     "answers.tsv": lambda path: pd.DataFrame(ROWS).to_csv(path, index=False, sep="\t"),
@@ -42,7 +42,7 @@ def test_confidence_of_answers_is_named_in_each_form(name: str, run_json: RunJso
     WRITERS[name](Path(name))
     response = ("--mechanism", "randomized-response", "--epsilon", 2, "--seed", 4)
 
-    assert f"{SURE} --weight Confidence uses it if it informs." in run_json("infer", name, "--out", "found")["warnings"]
+    assert f"{SURE} --weight Confidence uses it if it helps." in run_json("infer", name, "--out", "found")["warnings"]
     assert SURE in run_json("agreement", name)["warnings"]
     if "json" not in name:
         assert SURE in run_json("perturb", name, *response, "--out", "sent")["warnings"]
@@ -57,8 +57,8 @@ def test_confidence_is_named_in_several_files_once(run_json: RunJson) -> None:
 
     assert data["warnings"][-2:] == [
         "Not read: 'votes'. Each row counts as one answer of one worker.",
-        "Not read: 'certainty'. Answers count alike, however sure their workers were. --weight certainty uses it if it "
-        "informs.",
+        "Not read: 'certainty'. All answers count the same, however sure the workers were. --weight "
+        "certainty uses it if it helps.",
     ]
 
 

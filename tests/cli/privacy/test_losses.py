@@ -200,7 +200,7 @@ def test_the_independent_program_has_the_same_exit_codes(sent: Path) -> None:
     """0 for a true certificate, 1 for a false one, 2 without a file, 3 for a file that cannot be read."""
     true, false = sent / "certificate.json", Path("false.json")
     false.write_text(json.dumps(json.loads(true.read_text()) | {"ratio": [2, 1]}))
-    calls = ([str(true)], [str(false)], [], ["absent.json"])
+    calls: tuple[list[str], ...] = ([str(true)], [str(false)], [], ["absent.json"])
     words = [[sys.executable, str(verification.__file__), *files] for files in calls]
 
     assert [0, 1, 2, 3] == [subprocess.run(call, capture_output=True, check=False).returncode for call in words]

@@ -116,7 +116,7 @@ def test_the_worst_case_for_a_person_comes_first(run: Run, folder: Path) -> None
     send(run, "--epsilon", 1)
     paragraph = run("statement", "sent").stdout.split("\n\n")[2]
 
-    assert paragraph.startswith("Someone who held two sets of all answers of a worker")
+    assert paragraph.startswith("Someone who thought two sets of all answers of a worker")
 
 
 @pytest.mark.parametrize(("answers", "protects"), [(7, True), (8, False)])
@@ -151,7 +151,7 @@ def test_a_board_reads_what_a_campaign_states(run: Run, folder: Path) -> None:
         assert "from 2099-01-11 on; promised, not checked" == facts["Reports deleted (UTC)"]
         assert planned == ("Expected usefulness" in facts), "only a plan of this campaign counts"
         if planned:
-            assert facts["Expected usefulness"].startswith("share of wrong labels 0.2, of the best constant 0.6")
+            assert facts["Expected usefulness"].startswith("share of wrong labels 0.2; 0.6 for the same answer")
         assert "73.2 % at 1" in facts["What an epsilon means"]
 
 

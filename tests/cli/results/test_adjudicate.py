@@ -104,9 +104,9 @@ def test_what_does_not_go_together_is_refused(table: str, run: Run, refusal: Ref
     assert "need labels" in refusal("next", numbers, "--adjudicate")
     assert "hierarchical-dawid-skene" in refusal("next", table, "--adjudicate", "--method", "kos")
     for rule, words in {
-        "--workers does not go with --adjudicate": ("--adjudicate", "--workers", table),
-        "--adjudicate does not go with --gold": ("--adjudicate", "--gold", table),
-        "--below goes with --adjudicate": ("--below", 0.5, "--budget", 3),
+        "--workers cannot be used with --adjudicate": ("--adjudicate", "--workers", table),
+        "--adjudicate cannot be used with --gold": ("--adjudicate", "--gold", table),
+        "--below requires --adjudicate": ("--below", 0.5, "--budget", 3),
         "Missing option '--budget'": (),
     }.items():
         assert rule in run("next", table, *words, code=2).stderr

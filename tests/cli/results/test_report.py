@@ -147,7 +147,7 @@ def test_declined_certificates_stay_declined(folder: Path, run: Run, run_json: R
     run("infer", "sent/reports.csv", "--no-certificate", "--out", "found")
 
     assert "none" == run_json("report", "found")["privacy"]
-    assert "noise looks like bad work" in refusal("review", "found")
+    assert "noise counts as a worker's errors" in refusal("review", "found")
 
 
 def changed(folder: Path) -> str:
@@ -175,7 +175,7 @@ def forged(folder: Path) -> str:
 def test_options_of_reading_are_not_given_twice(folder: Path, run: Run) -> None:
     """The folder says how its reports were read: an option that says it again is wrong usage."""
     run("infer", "labels.csv", "--out", "found")
-    assert "leave options of reading" in run("review", "found", "--labels", "no,yes,maybe", code=2).stderr
+    assert "Leave out options of reading" in run("review", "found", "--labels", "no,yes,maybe", code=2).stderr
 
 
 def test_results_that_were_moved_alone_still_make_a_page(folder: Path, run: Run, run_json: RunJson) -> None:

@@ -20,7 +20,7 @@ from crowdveil.comparison.demo.crowds_and_trials import (
     DemoCrowd,
     channel_aware_demo_estimators,
     demo_crowds,
-    demo_mechanisms_at_several_epsilons,
+    demo_mechanisms,
     every_nth_task,
     objective_from_public_numbers,
     simulated_ratings,
@@ -37,7 +37,7 @@ from crowdveil.estimators import DawidSkene, Gaussian
 from crowdveil.inference.scores.metrics import score
 from crowdveil.mechanisms import MECHANISMS, Mechanism, RandomizedResponse
 from crowdveil.randomness import seeded
-from crowdveil.simulate import categorical_crowd, numeric_crowd, perturb
+from crowdveil.simulate import categorical_crowd, numeric_crowd, perturb_reports
 
 pytestmark = pytest.mark.slow
 
@@ -69,7 +69,7 @@ def test_a_row_equals_a_direct_fit() -> None:
     mechanism = RandomizedResponse(alphabet=LABELS, epsilon=3.0)
     row = run_trial(trial_of(crowd, mechanism, 5))[-1]
 
-    reports = perturb(crowd.answers, mechanism, seeded(5))
+    reports = perturb_reports(crowd.answers, mechanism, seeded(5))
     estimate = DawidSkene(max_steps=200, tolerance=1e-3).fit(reports, channel=mechanism.channel())
     expected = score(estimate, crowd.gold, error="error_rate")
 
@@ -79,12 +79,12 @@ def test_a_row_equals_a_direct_fit() -> None:
 
 def test_numbers_are_inferred_with_their_public_prior() -> None:
     """The gaussian row equals a direct fit with the normal prior of the crowd."""
-    crowd = numeric_crowd(workers=60, tasks=30, sparsity=0.5, source=seeded(3))
-    crowd = replace(small_crowd(), answers=crowd.answers, gold=crowd.gold, error="mae", prior=(0.0, 1.0))
+    numbers = numeric_crowd(workers=60, tasks=30, sparsity=0.5, source=seeded(3))
+    crowd = replace(small_crowd(), answers=numbers.answers, gold=numbers.gold, error="mae", prior=(0.0, 1.0))
     mechanism = RandomizedResponse(alphabet=Scale(0, 9), epsilon=3.0)
     row = run_trial(trial_of(crowd, mechanism, 5))[-1]
 
-    reports = perturb(crowd.answers, mechanism, seeded(5))
+    reports = perturb_reports(crowd.answers, mechanism, seeded(5))
     gaussian = Gaussian(
         prior_mean=0.0, prior_deviation=1.0, max_steps=100, tolerance=9e-3, points_per_step=POINTS_PER_STEP
     )
@@ -174,7 +174,7 @@ def test_every_nth_task_keeps_its_answers() -> None:
 def test_two_layer_is_omitted_without_a_setting_for_its_claim() -> None:
     """With four labels at epsilon 1 Theorem 6.3 has no hyper-distribution from 0, so there is no row."""
     crowd = small_crowd(Categories(("a", "b", "c", "d")))
-    requested = {m.epsilon for m in demo_mechanisms_at_several_epsilons(crowd) if m.name == "two-layer"}
+    requested = {m.epsilon for m in demo_mechanisms(crowd) if m.name == "two-layer"}
 
     assert 1.0 not in {round(epsilon, 6) for epsilon in requested}
     assert 3.0 in {round(epsilon, 6) for epsilon in requested}

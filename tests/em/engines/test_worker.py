@@ -18,11 +18,11 @@ from crowdveil.em.engines.dask import DaskExecutor, check_versions, require_extr
 from crowdveil.em.engines.executor import FitTask, Step
 from crowdveil.em.engines.worker import (
     StoredFolder,
+    block_statistics,
     drop_cache,
     dump,
     load,
     shared_parts,
-    statistics_and_largest_change_of_block,
 )
 from crowdveil.errors import EngineError, ReportsError
 from crowdveil.estimators import ESTIMATORS
@@ -58,7 +58,7 @@ class LocalClient:
             self.sent.append(arguments[0])
         elif (
             arguments[0].step,
-            arguments[0].block if function is statistics_and_largest_change_of_block else -1,
+            arguments[0].block if function is block_statistics else -1,
         ) in self.clear:
             drop_cache(arguments[0].fit_id)
         done = function(*arguments)
@@ -136,7 +136,7 @@ def test_an_outdated_posterior_is_not_reused() -> None:
             whole = list(first.map(step))
             second._send_parameters_of_step(step)
             if number != 3:
-                away = next(second._run_on_each_block(statistics_and_largest_change_of_block))
+                away = next(second._run_on_each_block(block_statistics))
             sums = [sum(parts) for parts in zip(*(statistics for statistics, _ in whole), strict=True)]
             parameters = work.model.m_step(type(whole[0][0])(*sums), step.parameters)
             step = Step(work.model, number + 1, parameters)
@@ -223,7 +223,7 @@ def test_an_absent_package_is_named() -> None:
     with pytest.raises(
         EngineError, match=r'The engine dask needs the package no_such_package, .*pip install "crowdveil\[dask\]"'
     ):
-        require_extra("no_such_package", "dask")
+        require_extra("no_such_package")
 
 
 def test_other_versions_are_refused() -> None:

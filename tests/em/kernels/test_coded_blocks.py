@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 from crowdveil.channels.alphabet import Categories, Scale
-from crowdveil.em.kernels import dispatch, table_and_report_reductions
+from crowdveil.em.kernels import dispatch, reductions
 from crowdveil.em.kernels.dispatch import encoded_block_for_kernels
 from crowdveil.em.kernels.numpy_backend import EncodedBlock, ScoreTables, largest_change, softmax
-from crowdveil.em.kernels.table_and_report_reductions import (
+from crowdveil.em.kernels.reductions import (
     Slopes,
     normalize_confusion,
-    squared_derivative_sums_per_worker,
+    squared_derivative_sums,
 )
 from tests.estimators.dense import LABELS, random_reports
 
@@ -49,7 +49,7 @@ def test_scores_add_up_each_tasks_reports(coded: EncodedBlock) -> None:
 
     np.testing.assert_allclose(step.posterior, posterior, rtol=0, atol=1e-12)
     np.testing.assert_allclose(step.by_row, sums, rtol=0, atol=1e-12)
-    np.testing.assert_allclose(coded.posterior_sums_by_table_row(posterior), sums, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(coded.table_row_sums(posterior), sums, rtol=0, atol=1e-12)
     np.testing.assert_allclose(step.by_truth, [posterior[GROUP == g].sum(axis=0) for g in (0, 1)], atol=1e-12)
     assert pytest.approx(normaliser.sum(), abs=1e-9) == step.log_likelihood
 
@@ -62,7 +62,7 @@ def test_votes_add_up_weights(coded: EncodedBlock) -> None:
         votes[task, value] += weight[worker]
         agreed[worker] += posterior[task, value]
 
-    np.testing.assert_allclose(coded.weight_by_task_and_symbol(weight), votes, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(coded.symbol_weights(weight), votes, rtol=0, atol=1e-12)
     np.testing.assert_allclose(coded.agreement_sums(posterior), agreed, rtol=0, atol=1e-12)
 
 
@@ -81,7 +81,7 @@ def test_squares_add_up_squared_means(coded: EncodedBlock) -> None:
 def test_an_election_shares_ties(coded: EncodedBlock) -> None:
     """The label with most votes wins, ties share, a task without votes is shared by all, gold is certain."""
     gold = np.array([1, *[-1] * 8])
-    votes = coded.weight_by_task_and_symbol(np.ones(6))
+    votes = coded.symbol_weights(np.ones(6))
     expected = (votes == votes.max(axis=1, keepdims=True)).astype(float)
     expected /= expected.sum(axis=1, keepdims=True)
     expected[0] = [0, 1, 0]
@@ -133,12 +133,12 @@ def test_every_answer_adds_its_squared_slope(labels: int, compiled: bool, monkey
         slope = -sum(posterior[task, z] * wrong[worker, z] for z in range(labels) if z != label)
         expected[worker] += (slope + posterior[task, label] * right[worker, label]) ** 2
 
-    whole = squared_derivative_sums_per_worker(block, posterior, Slopes(right, wrong), compiled=compiled)
-    monkeypatch.setattr(table_and_report_reductions, "CHUNK_REPORTS", 16)
+    whole = squared_derivative_sums(block, posterior, Slopes(right, wrong), compiled=compiled)
+    monkeypatch.setattr(reductions, "CHUNK_REPORTS", 16)
     found = []
     for threads in ("1", "3"):
         monkeypatch.setenv(dispatch.THREADS_VARIABLE, threads)
-        found.append(squared_derivative_sums_per_worker(block, posterior, Slopes(right, wrong), compiled=compiled))
+        found.append(squared_derivative_sums(block, posterior, Slopes(right, wrong), compiled=compiled))
 
     np.testing.assert_allclose(whole, expected, rtol=1e-12)
     np.testing.assert_allclose(found[0], expected, rtol=1e-12)
@@ -162,9 +162,7 @@ def table(coded: EncodedBlock, rng: Any, before: Any) -> Any:
 
 def mean(coded: EncodedBlock, rng: Any, before: Any) -> Any:
     """Average numbers; tasks without reports are nan."""
-    return coded.weighted_means_and_residual_sums(
-        rng.uniform(0, 2, WORKERS), 1e-12, np.where(gold(rng) >= 0, 2.0, np.nan), before
-    )
+    return coded.reduce_weighted_means(rng.uniform(0, 2, WORKERS), 1e-12, np.where(gold(rng) >= 0, 2.0, np.nan), before)
 
 
 def gold(rng: Any) -> Any:

@@ -19,13 +19,13 @@ def test_size_decides(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_threads_are_idle_cores_or_as_set(monkeypatch: pytest.MonkeyPatch) -> None:
     """The environment variable decides; else there is one thread per idle core, at least one."""
     monkeypatch.setenv(dispatch.THREADS_VARIABLE, "3")
-    assert dispatch.thread_count_by_variable_or_load() == 3
+    assert dispatch.thread_count() == 3
     monkeypatch.delenv(dispatch.THREADS_VARIABLE)
     monkeypatch.setattr("os.sched_getaffinity", lambda process: set(range(8)), raising=False)
     monkeypatch.setattr("os.getloadavg", lambda: (2.7, 0.0, 0.0), raising=False)
-    assert dispatch.thread_count_by_variable_or_load() == 6
+    assert dispatch.thread_count() == 6
     monkeypatch.setattr("os.getloadavg", lambda: (90.0, 0.0, 0.0), raising=False)
-    assert dispatch.thread_count_by_variable_or_load() == 1
+    assert dispatch.thread_count() == 1
 
 
 def test_results_come_in_order_and_few_wait() -> None:
@@ -49,7 +49,7 @@ def test_wrong_thread_counts_are_refused(monkeypatch: pytest.MonkeyPatch, given:
     monkeypatch.setenv(dispatch.THREADS_VARIABLE, given)
 
     with pytest.raises(SettingsError, match=dispatch.THREADS_VARIABLE):
-        dispatch.thread_count_by_variable_or_load()
+        dispatch.thread_count()
 
 
 def test_blocks_never_depend_on_threads(monkeypatch: pytest.MonkeyPatch) -> None:

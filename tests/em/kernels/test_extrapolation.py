@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from crowdveil.em import acceleration
-from crowdveil.em.kernels.table_and_report_reductions import confusion_from_unnormalized_logs
+from crowdveil.em.kernels.reductions import confusion_from_unnormalized_logs
 
 
 def test_compiled_extrapolation_is_that_of_numpy() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from crowdveil.em.kernels import jit
-from crowdveil.em.kernels.jit import KERNELS_VARIABLE, use_compiled_by_environment_or_size
+from crowdveil.em.kernels.jit import KERNELS_VARIABLE, should_compile
 from crowdveil.errors import SettingsError
 
 PROGRAM = """
@@ -45,11 +45,11 @@ def run_program(tmp_path: Path, folder: str) -> str:
 def test_size_decides_unless_the_environment_does(monkeypatch: pytest.MonkeyPatch) -> None:
     """Work below the threshold is not compiled, larger work is; `plain` and `compiled` override the size."""
     monkeypatch.delenv(KERNELS_VARIABLE, raising=False)
-    assert [False, True] == [use_compiled_by_environment_or_size(size, 10) for size in (9, 10)]
+    assert [False, True] == [should_compile(size, 10) for size in (9, 10)]
     monkeypatch.setenv(KERNELS_VARIABLE, "plain")
-    assert not use_compiled_by_environment_or_size(10**9, 10)
+    assert not should_compile(10**9, 10)
     monkeypatch.setenv(KERNELS_VARIABLE, "compiled")
-    assert use_compiled_by_environment_or_size(1, 10)
+    assert should_compile(1, 10)
 
 
 def test_an_unknown_backend_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -57,7 +57,7 @@ def test_an_unknown_backend_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(KERNELS_VARIABLE, "fast")
 
     with pytest.raises(SettingsError, match="'fast'"):
-        use_compiled_by_environment_or_size(1, 10)
+        should_compile(1, 10)
 
 
 def test_free_address_space_is_the_limit_less_what_is_mapped(limit: Any) -> None:
@@ -78,11 +78,11 @@ def test_nothing_is_compiled_without_space_for_the_compiler(limit: Any, monkeypa
     found = []
     for size in (resource.RLIM_INFINITY, 1 << 40, 1 << 30):
         limit(size)
-        found.append(use_compiled_by_environment_or_size(10, 5))
+        found.append(should_compile(10, 5))
     monkeypatch.setenv(KERNELS_VARIABLE, "compiled")
 
     assert [True, True, False] == found
-    assert use_compiled_by_environment_or_size(10, 5)
+    assert should_compile(10, 5)
 
 
 @pytest.mark.slow

@@ -13,7 +13,7 @@ from crowdveil.em.kernels import dispatch
 from crowdveil.estimators.gaussian.belief_propagation import Priors, propagate
 from crowdveil.estimators.gaussian.estimator import Gaussian
 from crowdveil.randomness import seeded
-from crowdveil.simulate import perturb
+from crowdveil.simulate import perturb_reports
 from tests.estimators.gaussian.test_belief_propagation import (
     CHANNELS,
     PUBLIC,
@@ -74,7 +74,7 @@ def test_long_products_do_not_vanish() -> None:
 def test_whole_fits_are_alike(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     """A fit that learns workers and the prior, of 40 workers on 50 tasks (seed 3), differs by rounding only."""
     crowd, mechanism = sun_crowd(3, workers=40, tasks=50), MECHANISMS[name]
-    reports = crowd.answers if mechanism is None else perturb(crowd.answers, mechanism, seeded(4))
+    reports = crowd.answers if mechanism is None else perturb_reports(crowd.answers, mechanism, seeded(4))
     channel = None if mechanism is None else mechanism.channel()
 
     monkeypatch.setenv(dispatch.KERNELS_VARIABLE, "plain")

@@ -23,19 +23,19 @@ from crowdveil.estimators.confusion.credible_intervals import (
     CONCENTRATIONS,
     MEANS,
     AbilityTangent,
-    beta_posteriors_averaged_over_priors,
-    beta_priors_weighted_by_evidence,
+    averaged_beta_posteriors,
     fit_beta_prior,
     observed_information,
+    weighted_beta_priors,
 )
 from crowdveil.estimators.confusion.own_ability import (
     MAX_STRENGTH,
     OwnPrior,
     excess_row_variance_share,
-    prior_of_workers_own_abilities,
+    own_ability_prior,
 )
 from crowdveil.randomness import seeded
-from crowdveil.simulate import categorical_crowd, perturb
+from crowdveil.simulate import categorical_crowd, perturb_reports
 from tests.estimators.dense import (
     cells,
     channels,
@@ -104,7 +104,7 @@ def test_known_truths_and_answers_give_the_beta_posterior() -> None:
         Categories(("0", "1")),
     )
     gold = {k: str(truth[k]) for k in range(50)}
-    hits = np.bincount(worker, right)
+    hits = np.bincount(worker, right).astype(float)
     alpha, beta = fit_beta_prior(hits, 50 - hits, 3.0)
 
     estimate = OneCoin().fit(reports, gold=gold)
@@ -152,7 +152,7 @@ def test_average_priors_equal_those_of_a_fine_grid() -> None:
     first = (weight * mean).sum(axis=(1, 2))
     second = (weight * (mean**2 + mean * (1 - mean) / (number + 1))).sum(axis=(1, 2))
 
-    a, b = beta_posteriors_averaged_over_priors(hits, misses, beta_priors_weighted_by_evidence(hits, misses, 32.0))
+    a, b = averaged_beta_posteriors(hits, misses, weighted_beta_priors(hits, misses, 32.0))
 
     np.testing.assert_allclose(a / (a + b), first, atol=0.003)
     np.testing.assert_allclose(a * b / (a + b) ** 2 / (a + b + 1), second - first**2, rtol=0.05)
@@ -174,7 +174,7 @@ def test_intervals_and_posteriors_cover(method: Estimator[Any, Any], labels: int
         channel, reports = None, crowd.answers
         if epsilon is not None:
             mechanism = RandomizedResponse(alphabet=alphabet, epsilon=epsilon, participation="public")
-            channel, reports = mechanism.channel(), perturb(reports, mechanism, seeded(seed))
+            channel, reports = mechanism.channel(), perturb_reports(reports, mechanism, seeded(seed))
         found = method.fit(reports, channel=channel).workers
         assert found.ability_low is not None
         assert found.ability_high is not None
@@ -195,7 +195,7 @@ def test_intervals_cover_where_participation_is_protected(method: Estimator[Any,
     for seed in range(8):
         crowd = categorical_crowd(workers=100, tasks=500, labels=alphabet, sparsity=0.8, source=seeded(20 + seed))
         mechanism = RandomizedResponse(alphabet=alphabet, epsilon=3.0)
-        found = method.fit(perturb(crowd.answers, mechanism, seeded(seed)), channel=mechanism.channel()).workers
+        found = method.fit(perturb_reports(crowd.answers, mechanism, seeded(seed)), channel=mechanism.channel()).workers
         assert found.ability_low is not None
         assert found.ability_high is not None
         covered.append(np.mean((found.ability_low <= crowd.quality) & (crowd.quality <= found.ability_high)))
@@ -241,12 +241,12 @@ def test_rows_of_one_ability_share_it_and_other_rows_do_not() -> None:
     pool = frequencies_of_reports(validated_input(HierarchicalDawidSkene(), one, None).summary)
     identity = Channel.identity(LABELS, "public")
     alike, differing = (
-        prior_of_workers_own_abilities(reports, reports, np.ones(len(reports)), pool)
+        own_ability_prior(reports, reports, np.ones(len(reports)), pool)
         for reports in (crowd_of_rows(concentration, identity)[0] for concentration in (1e6, 4.0))
     )
 
     assert (MAX_STRENGTH, 0.0) == (alike.strength, differing.pseudo_answers_per_row)
-    assert pytest.approx(0.9) == alike.share_of_answers_in_strength
+    assert pytest.approx(0.9) == alike.answer_share
 
 
 @pytest.mark.parametrize("labels", [4, 9])
@@ -257,9 +257,9 @@ def test_compiled_matrices_are_those_of_numpy(labels: int) -> None:
     own = OwnPrior(strength=90.0, ability=0.6, errors=errors / errors.sum(axis=1, keepdims=True))
     answers, prior = rng.gamma(2.0, size=(7, labels, labels)), rng.gamma(1.0, size=(labels, labels))
 
-    found = own.confusion_from_answers_and_priors(answers, prior, 12, compiled=True)
+    found = own.posterior_confusion(answers, prior, 12, compiled=True)
 
-    np.testing.assert_allclose(found, own.confusion_from_answers_and_priors(answers, prior, 12), rtol=0, atol=1e-12)
+    np.testing.assert_allclose(found, own.posterior_confusion(answers, prior, 12), rtol=0, atol=1e-12)
 
 
 def symmetric_crowd(labels: int, seed: int) -> tuple[Reports, np.ndarray, np.ndarray]:

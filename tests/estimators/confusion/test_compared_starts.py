@@ -18,12 +18,12 @@ from crowdveil.estimators.confusion.compared_starts import (
     OWN_STEPS,
     ROW_STRENGTHS,
     compared_starts,
+    comparison_sample,
     log_evidence,
-    sample_to_compare_starts_on,
 )
 from crowdveil.estimators.confusion.measured_crowd import PARTS, evenly_spaced_task_blocks
 from crowdveil.randomness import seeded
-from crowdveil.simulate import perturb
+from crowdveil.simulate import perturb_reports
 from tests.estimators.slow_hierarchical_fit import dirichlet_multinomial
 
 YES_NO = Categories(("no", "yes"))
@@ -68,7 +68,7 @@ def test_the_usual_start_is_kept(right: tuple[float, float], share: float) -> No
 def test_noise_keeps_the_usual_start() -> None:
     """Reports behind a channel start as usual, whatever is rare."""
     mechanism = RandomizedResponse(alphabet=YES_NO, epsilon=3.0)
-    reports = perturb(crowd((0.78, 0.78), 0.01)[0], mechanism, seeded(1))
+    reports = perturb_reports(crowd((0.78, 0.78), 0.01)[0], mechanism, seeded(1))
 
     assert own_steps(validated_input(DEFAULT, reports, channel=mechanism.channel())) == 0
 
@@ -118,7 +118,7 @@ def test_many_answers_are_compared_on_a_sample() -> None:
     reports, truth = crowd((0.78, 0.78), 0.5, tasks=10_000)
     gold = {str(task): YES_NO.names[truth[task]] for task in range(0, 10_000, 3)}
 
-    sample = sample_to_compare_starts_on(DEFAULT, validated_input(DEFAULT, reports, gold=gold))
+    sample = comparison_sample(DEFAULT, validated_input(DEFAULT, reports, gold=gold))
 
     assert len(sample.reports) == pytest.approx(MAX_ANSWERS, rel=0.01)
     assert sample.gold.number_of_known_truths == pytest.approx(MAX_ANSWERS / 5 / 3, rel=0.05)

@@ -11,8 +11,8 @@ from crowdveil.channels.channel import Channel
 from crowdveil.estimators.confusion.model import (
     M_STEPS,
     ConfusionEstimator,
-    expected_answers_and_participations,
-    sums_over_listed_and_null_reports,
+    expected_worker_answers,
+    full_report_sums,
 )
 from crowdveil.estimators.confusion.parameters import CrowdParameters
 from tests.estimators.dense import (
@@ -109,9 +109,7 @@ def test_one_coin_ties_the_same_expected_answers(channel: Channel) -> None:
             for answer in range(3):
                 expected[worker, truth, answer] = ability if truth == answer else (1 - ability) / 2
 
-    split, _ = expected_answers_and_participations(
-        sums_over_listed_and_null_reports(statistics, parameters), parameters
-    )
+    split, _ = expected_worker_answers(full_report_sums(statistics, parameters), parameters)
 
     np.testing.assert_allclose(
         model.estimate_confusions(split, parameters.dirichlet_prior), expected, rtol=0, atol=1e-10

@@ -1,6 +1,7 @@
 """Participation in confusion models: its prior, its tangent, and the variational bound."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,9 +19,9 @@ from crowdveil.estimators.confusion.credible_intervals import (
     marginalize_participation,
 )
 from crowdveil.estimators.confusion.parameters import CONCENTRATIONS, fit_participation_prior, report_counts_by_worker
-from crowdveil.estimators.confusion.variational import dirichlet_divergence, expected_log_of_dirichlet_shares
+from crowdveil.estimators.confusion.variational import dirichlet_divergence, expected_log_dirichlet
 from crowdveil.randomness import seeded
-from crowdveil.simulate import categorical_crowd, perturb
+from crowdveil.simulate import categorical_crowd, perturb_reports
 from tests.estimators.dense import channels, dense_posterior, one_block, random_reports, sent_alphabet, summary_of
 
 LABELS = Categories(("a", "b", "c"))
@@ -33,7 +34,7 @@ def sent(answers: int | np.ndarray, epsilon: float) -> tuple[Summary, AnswerFreq
         workers=80, tasks=300, labels=LABELS, answers_per_worker=lambda *_: numbers, source=seeded(1)
     )
     mechanism = RandomizedResponse(alphabet=LABELS, epsilon=epsilon)
-    summary = summary_of(perturb(crowd.answers, mechanism, seeded(2)), mechanism.channel())
+    summary = summary_of(perturb_reports(crowd.answers, mechanism, seeded(2)), mechanism.channel())
     return summary, frequencies_of_reports(summary)
 
 
@@ -113,7 +114,7 @@ def test_the_tangent_keeps_participation_at_its_maximum() -> None:
 
 @pytest.mark.parametrize("model", [Mace(), Ebcc(subtypes=1)], ids=lambda model: model.name)
 @pytest.mark.parametrize("name", channels())
-def test_the_second_step_through_a_channel_equals_products_over_cells(model: Mace | Ebcc, name: str) -> None:
+def test_the_second_step_through_a_channel_equals_products_over_cells(model: Any, name: str) -> None:
     """Posterior and bound are those of the reports' probabilities, with exp(E log) for the workers' parameters."""
     channel = channels()[name]
     reports = random_reports(np.random.default_rng(12), sent_alphabet(channel), tasks=6, workers=4, share=0.6)
@@ -135,5 +136,5 @@ def test_expected_log_and_divergence_equal_means_of_draws() -> None:
     draws = dirichlet(counts).rvs(200_000, random_state=0).T
     ratio = dirichlet(counts).logpdf(draws) - dirichlet(prior).logpdf(draws)
 
-    np.testing.assert_allclose(expected_log_of_dirichlet_shares(counts), digamma(counts) - digamma(8.5))
+    np.testing.assert_allclose(expected_log_dirichlet(counts), digamma(counts) - digamma(8.5))
     assert pytest.approx(float(ratio.mean()), abs=0.02) == dirichlet_divergence(counts[None], prior)

@@ -8,8 +8,8 @@ from crowdveil.estimators.copies.pair_abilities import (
     AnswerNumbers,
     WorkerPairs,
     abilities_from_pair_agreements,
-    chance_corrected_agreements_both_directions,
-    means_trimmed_around_own_value,
+    chance_corrected_agreements,
+    trimmed_means,
 )
 from tests.estimators.dense import LABELS, one_block, random_reports
 
@@ -25,7 +25,7 @@ def test_agreement_equals_loops_over_pairs() -> None:
             same = np.mean([answer[j, i] == answer[j, k] for j in both])
             expected.append((i, k, (3 * same - 1) / 2))
 
-    entries = chance_corrected_agreements_both_directions(WorkerPairs.of_blocks([one_block(reports).block], 5), 5, 3)
+    entries = chance_corrected_agreements(WorkerPairs.of_blocks([one_block(reports).block], 5), 5, 3)
 
     np.testing.assert_allclose(np.stack(entries, axis=1), expected, atol=1e-12)
 
@@ -43,7 +43,7 @@ def test_trimmed_means_equal_loops(trimmed: int) -> None:
         if left:
             expected[i] = np.mean(left)
 
-    np.testing.assert_allclose(means_trimmed_around_own_value(row, ratio, own, trimmed), expected, atol=1e-12)
+    np.testing.assert_allclose(trimmed_means(row, ratio, own, trimmed), expected, atol=1e-12)
 
 
 def test_skills_are_found_again_and_liars_have_negative_ones() -> None:

@@ -17,7 +17,7 @@ from crowdveil.mechanisms.base import Mechanism
 from crowdveil.mechanisms.laplace import Laplace
 from crowdveil.mechanisms.randomized_response import RandomizedResponse
 from crowdveil.randomness import seeded
-from crowdveil.simulate import Crowd, numeric_crowd, perturb
+from crowdveil.simulate import Crowd, numeric_crowd, perturb_reports
 from tests.estimators.dense_numbers import output_cells, report_probability
 
 SMALL = Scale(0, 3)
@@ -89,7 +89,7 @@ def sent(crowd: Crowd, mechanism: Mechanism | None, seed: int) -> tuple[Reports,
     """Return what the curator gets, and the channel."""
     if mechanism is None:
         return crowd.answers, None
-    return perturb(crowd.answers, mechanism, seeded(seed)), mechanism.channel()
+    return perturb_reports(crowd.answers, mechanism, seeded(seed)), mechanism.channel()
 
 
 MECHANISMS: dict[str, Mechanism | None] = {
@@ -171,7 +171,9 @@ def test_a_learned_prior_errs_no_more_than_the_corrected_mean_of_all_reports() -
             truth=lambda generator, size: generator.normal(6.5, 1.5, size),
             source=seeded(seed),
         )
-        reports = perturb(crowd.answers, Laplace(alphabet=scale, epsilon=1.0, participation="public"), seeded(seed))
+        reports = perturb_reports(
+            crowd.answers, Laplace(alphabet=scale, epsilon=1.0, participation="public"), seeded(seed)
+        )
         one_number = np.interp(scale.values[reports.value].mean(), sent_mean, scale.values)
         found = Gaussian().fit(reports, channel=channel)
         listed = np.isfinite(found.posterior)
@@ -225,7 +227,9 @@ def laplace_estimate(
     """Return the crowd of Sun et al. on 30 tasks, 90 % NULL, and the estimate from Laplace reports at epsilon 3."""
     crowd = numeric_crowd(workers=workers, tasks=30, sparsity=0.9, scale=scale, source=seeded(seed))
     mechanism = Laplace(alphabet=scale, epsilon=3.0)
-    return crowd, method.fit(perturb(crowd.answers, mechanism, seeded(1000 + seed)), channel=mechanism.channel())
+    return crowd, method.fit(
+        perturb_reports(crowd.answers, mechanism, seeded(1000 + seed)), channel=mechanism.channel()
+    )
 
 
 @pytest.mark.slow

@@ -9,7 +9,7 @@ import pytest
 from crowdveil import Gaussian, RandomizedResponse, Reports, Scale
 from crowdveil.estimators.gaussian import marginal_likelihood
 from crowdveil.randomness import seeded
-from crowdveil.simulate import numeric_crowd, perturb
+from crowdveil.simulate import numeric_crowd, perturb_reports
 
 pytestmark = pytest.mark.slow
 
@@ -19,7 +19,7 @@ def sent(top: int, **crowd: Any) -> tuple[Reports, RandomizedResponse]:
     scale = Scale(0, top)
     made = numeric_crowd(sparsity=0.5, scale=scale, sigmas=(top / 20, top / 5), source=seeded(1), **crowd)
     mechanism = RandomizedResponse(alphabet=scale, epsilon=5, participation="public")
-    return perturb(made.answers, mechanism, seeded(2)), mechanism
+    return perturb_reports(made.answers, mechanism, seeded(2)), mechanism
 
 
 @pytest.mark.parametrize("prior", [{}, {"prior_mean": 3.0, "prior_deviation": 2.0}], ids=["learned", "public"])

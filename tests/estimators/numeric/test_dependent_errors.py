@@ -105,7 +105,8 @@ def test_the_busiest_workers_bound_the_products() -> None:
     rng = np.random.default_rng(3)
     task, worker = np.repeat(np.arange(500), 2000), np.tile(np.arange(2000), 500)
     reports = Reports.from_arrays(task, worker, rng.normal(size=len(task)), numeric=True)
-    ranks = busiest_workers(SimpleNamespace(per_worker=reports.per_worker, per_task=reports.per_task, workers=2000))
+    summary: Any = SimpleNamespace(per_worker=reports.per_worker, per_task=reports.per_task, workers=2000)
+    ranks = busiest_workers(summary)
 
     compared = int((ranks >= 0).sum())
 

@@ -66,7 +66,7 @@ def test_counts_equal_the_loops(kernel: str, claims: Claims, seed: int) -> None:
     seeds, candidate = made.draw(task, seeded(seed))
     slow = []
     for t, s, y in zip(task, seeds, candidate, strict=True):
-        density = [plain_density(kernel, (y - x) / 1.3) / 1.3 for x in claims.claims_of_task(t)]
+        density = [plain_density(kernel, (y - x) / 1.3) / 1.3 for x in claims.claims_of_task(int(t))]
         own = density[s - claims.pointers[t]]
         a = math.floor(-math.log(own, 2)) if own else None
         slow.append(sum(p > 0 and math.floor(-math.log(p, 2)) == a for p in density))

@@ -1,6 +1,7 @@
 """The release of Huai et al.: records, and that it has no guarantee."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from crowdveil.randomness import seeded
 from crowdveil.synthesis.original_claims import Claims
 from tests.real_data import load_or_skip
 
-PUBLIC = {"bandwidth": Bandwidth(rule="given", width=0.5), "weighting": Weighting(kind="uniform")}
+PUBLIC: dict[str, Any] = {"bandwidth": Bandwidth(rule="given", width=0.5), "weighting": Weighting(kind="uniform")}
 
 
 def crowd() -> Claims:

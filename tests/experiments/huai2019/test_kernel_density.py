@@ -68,8 +68,10 @@ def test_bandwidth_rules_are_the_textbook_ones() -> None:
     iqr = np.quantile(VALUES, 0.75) - np.quantile(VALUES, 0.25)
     silverman, scott = 0.9 * min(sd, iqr / 1.34) * 5**-0.2, sd * 5**-0.2
 
-    np.testing.assert_allclose(Bandwidth().for_tasks(claims), [silverman, np.nan, 10 * silverman], rtol=1e-12)
-    np.testing.assert_allclose(Bandwidth(rule="scott").for_tasks(claims), [scott, np.nan, 10 * scott], rtol=1e-12)
+    np.testing.assert_allclose(Bandwidth().for_tasks(claims), np.array([silverman, np.nan, 10 * silverman]), rtol=1e-12)
+    np.testing.assert_allclose(
+        Bandwidth(rule="scott").for_tasks(claims), np.array([scott, np.nan, 10 * scott]), rtol=1e-12
+    )
 
 
 def test_degenerate_tasks_have_a_stated_bandwidth() -> None:

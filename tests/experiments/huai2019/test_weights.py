@@ -2,6 +2,7 @@
 
 import math
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -161,11 +162,11 @@ def test_irwls_lowers_equation_3() -> None:
     claims, kernel = one_task(CLUSTER), KERNELS["gaussian"]
     batch = next(task_batches(claims, Bandwidth().for_tasks(claims), kernel))
     start = np.median(np.sqrt(batch.squared_distances(np.full((1, 8), 1 / 8))))
-    thresholds = tuple(float(q * start) for q in THRESHOLDS)
+    small, middle, large = (float(q * start) for q in THRESHOLDS)
     seen = []
     for steps in range(1, 10):
         weight = local_weights(batch, max_steps=steps)
-        seen.append(float(hampel_loss(np.sqrt(batch.squared_distances(weight)), thresholds).sum()))
+        seen.append(float(hampel_loss(np.sqrt(batch.squared_distances(weight)), (small, middle, large)).sum()))
 
     assert all(later <= earlier + 1e-12 for earlier, later in pairwise(seen))
 
@@ -182,7 +183,7 @@ def test_the_loss_as_weight_rewards_outliers_and_the_score_does_not() -> None:
     h, kernel = Bandwidth().for_tasks(claims), KERNELS["gaussian"]
     size = np.minimum(np.abs(claims.value), 4)  # beyond the cluster all outliers are equally far
 
-    def correlation(**reading: bool) -> float:
+    def correlation(**reading: Any) -> float:
         return float(np.corrcoef(Weighting(kind="local", **reading).claim_weights(claims, h, kernel), size)[0, 1])
 
     assert correlation(loss_as_weight=True) > 0.7

@@ -1,37 +1,29 @@
-"""Estimates from known truths: draws of gold, prediction-powered estimates, shares, and stacking."""
+"""Estimates from known truths: draws of gold, prediction-powered estimates, and stacking."""
 
 import math
-from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from scipy.stats import t
 
-from crowdveil.answers.reports import Reports
-from crowdveil.channels.alphabet import Categories
-from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.errors import ReportsError
-from crowdveil.inference.gold_draw import require_gold_is_start_of_draw, seeded_order_of_tasks, tasks_in_draw_order
+from crowdveil.inference.gold_draw import require_draw_start, seeded_order_of_tasks, tasks_in_draw_order
 from crowdveil.inference.stacking import (
     Regression,
-    features_with_weights_by_label,
     fit_regression,
+    label_features,
+    log_loss_warning,
     mixture_weights,
-    warning_if_gold_worsens_log_loss,
 )
-from crowdveil.mechanisms import RandomizedResponse
 from crowdveil.quality.prediction_powered import (
     SQUARE,
     SampledValues,
+    binary_wilson_interval,
     interval_of_mean_difference,
     regression_coefficient,
     rogan_gladen,
     share_interval,
-    wilson_interval_of_binary_sample,
 )
-from crowdveil.quality.shares import label_shares, shares_and_interval_ends
-from crowdveil.randomness import seeded
 
 TASKS = [f"t{number}" for number in range(40)]
 
@@ -53,7 +45,7 @@ def test_the_order_does_not_depend_on_the_order_of_tasks_or_on_new_ones() -> Non
     assert order == [task for task in again if task != "new"]
     reports = np.ones(40, dtype=np.int64)
     reports[TASKS.index(order[0])] = 0
-    assert order[1:] == tasks_in_draw_order(TASKS, reports, 7)
+    assert order[1:] == tasks_in_draw_order(np.array(TASKS), reports, 7)
 
 
 def test_gaps_are_refused() -> None:
@@ -61,10 +53,10 @@ def test_gaps_are_refused() -> None:
     order = [TASKS[place] for place in seeded_order_of_tasks(TASKS, 7)]
     gold = dict.fromkeys(order[:12], "yes")
 
-    require_gold_is_start_of_draw(gold | {"unasked": "no"}, order, 7)
+    require_draw_start(gold | {"unasked": "no"}, order, 7)
     del gold[order[3]]
     with pytest.raises(ReportsError, match=f"1 are missing.*{order[3]}"):
-        require_gold_is_start_of_draw(gold, order, 7)
+        require_draw_start(gold, order, 7)
 
 
 GENERATOR = np.random.default_rng(3)
@@ -111,7 +103,7 @@ def test_the_intervals_hold_and_are_shorter(share: float) -> None:
     for _ in range(2000):
         at = source.permutation(400)[:50]
         low, high = share_interval(SampledValues(truths[at], predicted[at], float(predicted.mean()), 400))[1:]
-        only = wilson_interval_of_binary_sample(truths[at], 400)
+        only = binary_wilson_interval(truths[at], 400)
         held += low <= share <= high
         widths, alone = widths + high - low, alone + only.high - only.low
 
@@ -149,90 +141,13 @@ def test_rogan_and_gladen_undo_known_errors() -> None:
     assert np.isnan(rogan_gladen(np.zeros(20, dtype=np.int64), decided, shares)).all()
 
 
-YES_NO = Categories(("no", "yes"))
-ONE_REPORT = np.eye(3)
-
-
-def table(epsilon: float, participation: Any = "protected") -> NDArray[np.float64]:
-    """Return P(report | answer) of randomized response."""
-    return RandomizedResponse(alphabet=YES_NO, epsilon=epsilon, participation=participation).channel().probabilities
-
-
-def on_a_grid(likelihood: Any) -> tuple[float, NDArray[np.float64]]:
-    """Return the best share of yes among answers, and all shares within the 90 % loss, of a grid over the simplex.
-
-    Args:
-        likelihood: function of an array of shares (no, yes, no answer).
-    """
-    share, none = np.meshgrid(np.linspace(0.001, 0.999, 999), np.linspace(0, 0.999, 500), indexing="ij")
-    found = likelihood(np.stack(((1 - share) * (1 - none), share * (1 - none), none), axis=-1)).max(axis=1)
-    return float(share[found.argmax(), 0]), share[:, 0][found >= found.max() - 2.705543 / 2]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("counts", [(30, 12, 18), (4, 1, 9), (3, 40, 3)])
-def test_share_and_interval_are_those_of_a_grid_search(counts: tuple[int, ...]) -> None:
-    """Maximum and both ends, each with one more report against it, equal a grid search over the simplex."""
-    channel, y = table(2.0), np.array(counts, dtype=float)
-    share, low, high = shares_and_interval_ends(y[None], channel, 2)[:, 0, 1]
-    no, yes = (on_a_grid(lambda f, more=more: np.log(f @ channel) @ (y + more)) for more in ONE_REPORT[:2])
-
-    assert on_a_grid(lambda f: np.log(f @ channel) @ y)[0] == pytest.approx(share, abs=0.002)
-    assert (no[1].min(), yes[1].max()) == pytest.approx((low, high), abs=0.002)
-
-
-def test_groups_of_workers_are_combined_by_likelihood() -> None:
-    """Two channels give the grid search over the product of their likelihoods."""
-    rng = np.random.default_rng(5)
-    answers = rng.choice(3, p=(0.6, 0.2, 0.2), size=200)
-    workers = np.array([f"w{k}" for k in range(200)])
-    channels = [RandomizedResponse(alphabet=YES_NO, epsilon=e).channel() for e in (1.0, 3.0)]
-    sent = np.concatenate([one.sample(answers[k::2], seeded(k)) for k, one in enumerate(channels)])
-    names = np.concatenate((workers[::2], workers[1::2]))
-    kept = sent < 2
-    reports = Reports.from_arrays(
-        np.zeros(kept.sum(), dtype=int), names[kept], np.array(YES_NO.names)[sent[kept]],
-        alphabet=YES_NO, tasks=[0], workers=workers.tolist(),
-    )  # fmt: skip
-    combined = ChannelTable.by_worker(channels, {name: k % 2 for k, name in enumerate(workers)})
-    counts = [np.bincount(part, minlength=3) for part in (sent[:100], sent[100:])]
-
-    found = label_shares(reports, combined)
-    best, _ = on_a_grid(
-        lambda f: sum(np.log(f @ one.probabilities) @ y for one, y in zip(channels, counts, strict=True))
-    )
-
-    assert best == pytest.approx(found.share[0, 1], abs=0.002)
-    assert ("no", "yes", "NULL", 200) == (*found.symbols, found.reports[0])
-
-
-def test_answers_have_plain_proportions() -> None:
-    """Without a channel shares are those of the answers; a task without an answer has none, and all of [0, 1]."""
-    reports = Reports.from_arrays(["a"] * 4, [1, 2, 3, 4], ["no", "yes", "yes", "yes"], tasks=["a", "b"])
-    found = label_shares(reports)
-
-    np.testing.assert_allclose(found.share, [[0.25, 0.75], [np.nan, np.nan]], atol=1e-6)
-    assert ((0.0, 0.0), (1.0, 1.0)) == (tuple(found.low[1]), tuple(found.high[1]))
-    assert found.high[0, 0] == pytest.approx(1 - found.low[0, 1], abs=1e-5)
-
-
-def test_numbers_and_repeated_answers_are_refused() -> None:
-    """A share needs labels, and counts a worker once."""
-    with pytest.raises(ReportsError, match="Give the scale of the numbers, or their labels: alphabet"):
-        label_shares(Reports.from_arrays(["a"], [1], [0.5], numeric=True))
-    with pytest.raises(ReportsError, match="a worker answers a task once"):
-        label_shares(Reports.from_arrays(["a", "a"], [1, 1], ["x", "y"], duplicates="all"))
-
-
 WEIGHTS = np.array([1.5, -0.5, 0.7, 0.0, -0.7])
 
 
 def simulated(tasks: int) -> tuple[np.ndarray, np.ndarray]:
     """Return features of three labels, two shared and three class biases, and truths drawn from the model."""
     rng = np.random.default_rng(1)
-    features = np.concatenate(
-        [rng.normal(size=(tasks, 3, 2)), features_with_weights_by_label(np.ones((tasks, 1)), 3)], axis=2
-    )
+    features = np.concatenate([rng.normal(size=(tasks, 3, 2)), label_features(np.ones((tasks, 1)), 3)], axis=2)
     shares = Regression(WEIGHTS, 0.0).probabilities(features)
     return features, (shares.cumsum(axis=1) > rng.random((tasks, 1))).argmax(axis=1)
 
@@ -271,12 +186,12 @@ def test_gold_that_makes_probabilities_worse_is_named_with_what_to_do() -> None:
     bad = np.where(np.eye(2)[truths] > 0, 0.6, 0.4)
     noisy = np.where((np.arange(40) % 4 < 2)[:, None], good, 1 - good)
 
-    (note,) = warning_if_gold_worsens_log_loss(bad, good, truths)
+    (note,) = log_loss_warning(bad, good, truths)
     assert "log-loss 0.511 on gold tasks that are held out, 0.223 without" in note
     assert "Leave gold out" in note
     assert (
         ()
-        == warning_if_gold_worsens_log_loss(good, bad, truths)
-        == warning_if_gold_worsens_log_loss(noisy, 1 - noisy, truths)
-        == warning_if_gold_worsens_log_loss(bad, bad, truths)
+        == log_loss_warning(good, bad, truths)
+        == log_loss_warning(noisy, 1 - noisy, truths)
+        == log_loss_warning(bad, bad, truths)
     )

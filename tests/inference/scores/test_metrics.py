@@ -1,8 +1,10 @@
 """Scores of estimates: errors, calibration, and decisions by their costs."""
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +13,7 @@ from hypothesis import strategies as st
 
 from crowdveil.answers.reports import Reports
 from crowdveil.channels.alphabet import Categories, Scale
-from crowdveil.em.estimate import Baseline, Estimate, WorkerTable
+from crowdveil.em.estimate import Estimate, NumericBaseline, WorkerTable
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.estimators import DawidSkene, MajorityVote, StudentT
 from crowdveil.inference.scores import metrics
@@ -190,7 +192,7 @@ def test_a_certain_mistake_costs_a_finite_loss():
 def test_no_constant_beats_the_best_constant(truths):
     """No value among many candidates has a smaller error than the best constant, which reaches its own."""
     candidates = [*np.linspace(-6, 6, 121), np.mean(truths)]
-    errors = {
+    errors: dict[Any, Callable[[float], Any]] = {
         "error_rate": lambda c: np.mean([c != truth for truth in truths]),
         "mae": lambda c: np.mean([abs(c - truth) for truth in truths]),
         "rmse": lambda c: math.sqrt(np.mean([(c - truth) ** 2 for truth in truths])),
@@ -222,7 +224,7 @@ def test_large_errors_are_written_with_six_digits():
     text = str(metrics.score(estimate_of([0.0, 1.0], None), {"t0": 1e99, "t1": -1e99}))
 
     assert "mae 1e+99 (constant -1e+99: 1e+99)" in text
-    assert "expected error 2e+06, the estimate 0.500;" in str(Baseline("1", 2e6, 0.5, 3))
+    assert "expected mean error 2e+06; this estimate: 0.500." in str(NumericBaseline("1", 2e6, 0.5, 3))
 
 
 LABELS = Categories(("no", "yes", "maybe"))
@@ -287,7 +289,7 @@ def test_decisions_are_scored_by_error_and_cost() -> None:
     probable = costs[truth, found.posterior.argmax(axis=1)].mean()
     notes = decision_notes(decided, {str(task): label for task, label in gold.items()}, costs)
 
-    assert f"{(decided.decisions != truth).mean():.4f} are wrong" in notes[0]
+    assert f"{100 * (decided.decisions != truth).mean():.1f} % are wrong" in notes[0]
     assert f"{costs[truth, decided.decisions].mean():.4g}" in notes[1]
     assert f"{probable:.4g}" in notes[1]
 
@@ -328,7 +330,7 @@ def test_only_labels_with_probabilities_are_decided() -> None:
         (estimate(), {"costs": -np.ones((3, 3))}),
     ):
         with pytest.raises(SettingsError):
-            decide(found, **options)  # type: ignore[arg-type]
+            decide(found, **options)
 
 
 CALIBRATED_LABELS = Categories(("a", "b", "c"))

@@ -3,6 +3,7 @@
 import json
 import math
 from dataclasses import fields
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from crowdveil.channels.alphabet import Categories
 from crowdveil.errors import SettingsError
 from crowdveil.mechanisms import RandomizedResponse
 from crowdveil.privacy.audit.black_box import Pair, audit_black_box
-from crowdveil.privacy.audit.confidence import Counts, lower_limit, upper_limit, wilson_lower_and_upper_limits
+from crowdveil.privacy.audit.confidence import Counts, lower_limit, upper_limit, wilson_limits
 from crowdveil.privacy.audit.events import event_with_largest_objective
 from crowdveil.randomness import seeded
 from crowdveil.standalone.checks import digest
@@ -75,7 +76,8 @@ def test_a_loss_that_equals_the_claim_is_refuted_at_most_at_the_stated_rate():
 def test_no_bound_exceeds_the_exact_loss_of_a_mechanism(mechanism):
     """One answer, NULL where protected, and a whole worker; false alarms: 1e-6 per mechanism and neighbours."""
     tasks = mechanism.tasks if "tasks" in {field.name for field in fields(mechanism)} else 6
-    for neighbours, unit in ((None, 0), ("worker", 1)):
+    cases: tuple[tuple[Any, int], ...] = ((None, 0), ("worker", 1))
+    for neighbours, unit in cases:
         exact = mechanism.guarantees(tasks)[unit].epsilon
 
         result = audit_mechanism(mechanism, neighbours, tasks=tasks, draws=400, alpha=1e-6, source=seeded(5))
@@ -109,7 +111,7 @@ def test_rounds_add_up():
 @pytest.mark.parametrize("tick", [lambda call: call // 20, lambda call: call % 2], ids=["slow", "parity"])
 def test_draws_of_both_inputs_alternate_in_random_order(tick):
     """A box that drifts with time, but not with its input, is not refuted; nor one that counts its calls."""
-    calls = []
+    calls: list[None] = []
 
     def clock(_):
         calls.append(None)
@@ -150,7 +152,7 @@ def test_public_participation_has_no_neighbours_in_participation():
     """Nothing is claimed about it."""
     mechanism = RandomizedResponse(alphabet=Categories(("no", "yes")), epsilon=1.0, participation="public")
 
-    with pytest.raises(SettingsError, match="promises nothing"):
+    with pytest.raises(SettingsError, match="does not protect participation"):
         audit_mechanism(mechanism, "participation")
 
 
@@ -207,7 +209,7 @@ def test_a_bound_says_the_same_about_epsilon_and_delta():
 
 def test_limits_that_rank_events_are_near_the_exact_ones():
     """Wilson's limits, which select events only, are within a few per cent of the exact ones."""
-    low, high = wilson_lower_and_upper_limits(np.array([500]), np.array([30]), (1000, 1000), 0.01)
+    low, high = wilson_limits(np.array([500]), np.array([30]), (1000, 1000), 0.01)
 
     assert low[0] == pytest.approx(lower_limit(500, 1000, 0.005), rel=0.05)
     assert high[0] == pytest.approx(upper_limit(30, 1000, 0.005), rel=0.1)

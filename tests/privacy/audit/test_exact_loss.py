@@ -15,7 +15,7 @@ from crowdveil.channels.channel import Channel
 from crowdveil.errors import SettingsError
 from crowdveil.mechanisms import Laplace, RandomizedResponse, TwoLayer
 from crowdveil.privacy.audit.black_box import BlackBoxAudit, Pair, audit_black_box
-from crowdveil.privacy.audit.columns import columns_that_tell_inputs_apart, exponent_of_lowest_set_bit
+from crowdveil.privacy.audit.columns import distinguishing_columns, lowest_bit_exponent
 from crowdveil.privacy.audit.exact_loss import exact_loss, worst_loss
 from crowdveil.privacy.audit.outputs import NUMBERS, drawn_outputs_by_part
 from crowdveil.published import MatrixFactorizationPublished
@@ -74,8 +74,7 @@ def test_public_participation_has_no_neighbours_in_participation():
 def names(first, second) -> list[str]:
     """Return the names of the columns of two samples."""
     return [
-        column.name
-        for column in columns_that_tell_inputs_apart(drawn_outputs_by_part(first), drawn_outputs_by_part(second))
+        column.name for column in distinguishing_columns(drawn_outputs_by_part(first), drawn_outputs_by_part(second))
     ]
 
 
@@ -83,7 +82,7 @@ def differing(first, second) -> list[str]:
     """Return the names of the columns that are constant in each sample and differ between them."""
     both = drawn_outputs_by_part(first), drawn_outputs_by_part(second)
     found = []
-    for column in columns_that_tell_inputs_apart(*both):
+    for column in distinguishing_columns(*both):
         one, two = (np.unique(column.read(outputs)) for outputs in both)
         if len(one) == len(two) == 1 and one[0] != two[0]:
             found.append(column.name)
@@ -131,7 +130,7 @@ def test_the_lowest_bit_is_the_exponent_of_the_last_binary_digit():
     """0.75 is an odd multiple of 2^-2, 6 of 2^1; zero and infinity have 2000."""
     numbers = np.array([0.75, 6.0, 1.0, -0.5, 2.0**-1040, 0.1, 0.0, np.inf, np.nan])
 
-    assert [-2, 1, 0, -1, -1040, -55, 2000, 2000, 2000] == exponent_of_lowest_set_bit(numbers).tolist()
+    assert [-2, 1, 0, -1, -1040, -55, 2000, 2000, 2000] == lowest_bit_exponent(numbers).tolist()
 
 
 MIXED = [
@@ -148,7 +147,7 @@ def test_a_column_is_a_function_of_the_single_output():
     Every column that is fitted on all kinds of outputs gives an output alone the number that it gives it among others.
     """
     everything, backwards = drawn_outputs_by_part(MIXED), drawn_outputs_by_part(MIXED[::-1])
-    for column in columns_that_tell_inputs_apart(everything, drawn_outputs_by_part(MIXED[3:] + MIXED[:9])):
+    for column in distinguishing_columns(everything, drawn_outputs_by_part(MIXED[3:] + MIXED[:9])):
         among = column.read(everything).astype(float)
 
         np.testing.assert_array_equal(among[::-1], column.read(backwards).astype(float))

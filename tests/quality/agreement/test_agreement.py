@@ -15,10 +15,10 @@ from crowdveil.channels.channel import Channel
 from crowdveil.channels.guarantee import Participation
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.mechanisms import RandomizedResponse
-from crowdveil.quality.agreement.alpha import Interval, Metric, agreement
+from crowdveil.quality.agreement.alpha import Interval, Metric, measure_agreement
 from crowdveil.quality.agreement.corrected_for_channel import agreement_through_channel
 from crowdveil.randomness import seeded
-from crowdveil.simulate.perturbation import perturb
+from crowdveil.simulate.perturbation import perturb_reports
 
 NO = None
 CANONICAL = (
@@ -64,7 +64,7 @@ def textbook_alpha(table: Table, metric: Metric) -> float:
 
 def test_the_canonical_example_has_its_published_values() -> None:
     """Krippendorff's own example gives .743, .815 and .849."""
-    found = agreement(reports_of(CANONICAL, Scale(1, 5)))
+    found = measure_agreement(reports_of(CANONICAL, Scale(1, 5)))
 
     assert {"nominal": 0.743, "ordinal": 0.815, "interval": 0.849} == {
         metric: round(alpha.value, 3) for metric, alpha in found.alphas.items()
@@ -85,8 +85,8 @@ def test_alpha_is_that_of_loops_over_pairs(table: list[list[int | None]]) -> Non
     """On any small table alpha and the agreement of workers equal their definitions."""
     if all(sum(value is not None for value in column) < 2 for column in zip(*table, strict=True)):
         return
-    by_label = agreement(reports_of(table, Categories(("a", "b", "c", "d"), ordered=True)))
-    by_number = agreement(reports_of(table, None))
+    by_label = measure_agreement(reports_of(table, Categories(("a", "b", "c", "d"), ordered=True)))
+    by_number = measure_agreement(reports_of(table, None))
 
     for metric, found in (*by_label.alphas.items(), *by_number.alphas.items()):
         assert textbook_alpha(table, metric) == pytest.approx(found.value, abs=1e-9, nan_ok=True)
@@ -103,7 +103,7 @@ def test_many_labels_and_few_answers_are_counted_by_sorting() -> None:
     source = np.random.default_rng(3)
     table = np.where(source.random((3, 40)) < 0.7, source.integers(0, 200, (3, 40)) // 40 * 40, -1)
     rows = [[None if value < 0 else int(value) for value in row] for row in table]
-    found = agreement(reports_of(rows, Scale(0, 199)))
+    found = measure_agreement(reports_of(rows, Scale(0, 199)))
 
     assert textbook_alpha(rows, "nominal") == pytest.approx(found.alphas["nominal"].value)
     assert textbook_alpha(rows, "ordinal") == pytest.approx(found.alphas["ordinal"].value)
@@ -122,8 +122,10 @@ def test_intervals_hold_the_alpha_of_the_population(metric: Metric) -> None:
         names = np.arange(tasks), np.arange(5)
         return Reports(answered[1].astype(np.int32), answered[0].astype(np.int32), noisy[answered], *names, Scale(0, 3))
 
-    value = agreement(crowd(60_000)).alphas[metric].value
-    held = [found.low <= value <= found.high for found in (agreement(crowd(60)).alphas[metric] for _ in range(200))]
+    value = measure_agreement(crowd(60_000)).alphas[metric].value
+    held = [
+        found.low <= value <= found.high for found in (measure_agreement(crowd(60)).alphas[metric] for _ in range(200))
+    ]
 
     assert 0.85 <= np.mean(held) <= 0.95
 
@@ -131,7 +133,7 @@ def test_intervals_hold_the_alpha_of_the_population(metric: Metric) -> None:
 def test_numbers_have_a_difference() -> None:
     """Free numbers give the root mean squared difference, for all pairs and each worker."""
     table = ((1, 5, NO), (3, NO, 2), (4, 5, NO))
-    found = agreement(reports_of(table, None))
+    found = measure_agreement(reports_of(table, None))
     squares = [4, 9, 1, 0]
 
     assert "difference" == found.pairwise_name
@@ -143,7 +145,7 @@ def test_numbers_have_a_difference() -> None:
 
 def test_equal_answers_have_no_alpha_and_few_tasks_no_interval() -> None:
     """Without any difference alpha is not defined; below ten tasks no interval is stated."""
-    found = agreement(reports_of(((0, 0), (0, 0)), Categories(("a", "b"))))
+    found = measure_agreement(reports_of(((0, 0), (0, 0)), Categories(("a", "b"))))
 
     assert (True, True) == (np.isnan(found.alphas["nominal"].value), np.isnan(found.pairwise.low))
     assert 1.0 == found.pairwise.value
@@ -152,10 +154,10 @@ def test_equal_answers_have_no_alpha_and_few_tasks_no_interval() -> None:
 def test_what_cannot_be_compared_is_refused() -> None:
     """Tasks with one answer each, and a worker who answers a task twice, are refused."""
     with pytest.raises(ReportsError, match="two workers"):
-        agreement(reports_of(((0, NO), (NO, 1)), Categories(("a", "b"))))
+        measure_agreement(reports_of(((0, NO), (NO, 1)), Categories(("a", "b"))))
     twice = Reports.from_arrays([1, 1], ["x", "x"], ["a", "b"], duplicates="all")
     with pytest.raises(ReportsError, match="once"):
-        agreement(twice)
+        measure_agreement(twice)
 
 
 COLOURS, POINTS = Categories(("red", "green", "blue")), Scale(0, 3)
@@ -177,10 +179,10 @@ def crowd(request: pytest.FixtureRequest) -> Reports:
 
 
 def test_without_noise_it_is_the_agreement_of_the_answers(crowd: Reports) -> None:
-    """The identity channel gives the values of `agreement`, with intervals of about the same width."""
+    """The identity channel gives the values of `measure_agreement`, with intervals of about the same width."""
     assert crowd.alphabet is not None
     found = agreement_through_channel(crowd, Channel.identity(crowd.alphabet, "public"))
-    plain = agreement(crowd)
+    plain = measure_agreement(crowd)
 
     assert (plain.tasks, plain.answers, plain.single) == (found.tasks, found.answers, found.single)
     assert plain.pairwise.value == pytest.approx(found.pairwise.value)
@@ -196,14 +198,14 @@ def test_noise_is_corrected(crowd: Reports, participation: Participation) -> Non
     """Over 40 collections the mean of alpha is that of the answers, which raw reports miss by far."""
     assert crowd.alphabet is not None
     mechanism = RandomizedResponse(alphabet=crowd.alphabet, epsilon=2.5, participation=participation)
-    channel, sent = mechanism.channel(), [perturb(crowd, mechanism, seeded(seed)) for seed in range(40)]
+    channel, sent = mechanism.channel(), [perturb_reports(crowd, mechanism, seeded(seed)) for seed in range(40)]
     found = [agreement_through_channel(reports, channel) for reports in sent]
     # With protected participation every pair has the same weight, as with this identity channel.
     plain = agreement_through_channel(crowd, Channel.identity(crowd.alphabet, participation))
     metric = next(iter(plain.alphas))
     values = np.array([one.alphas[metric].value for one in found])
     shares = np.array([one.pairwise.value for one in found])
-    raw = agreement(sent[0]).alphas[metric].value
+    raw = measure_agreement(sent[0]).alphas[metric].value
 
     assert plain.alphas[metric].value == pytest.approx(values.mean(), abs=4 * values.std() / np.sqrt(40))
     assert plain.pairwise.value == pytest.approx(shares.mean(), abs=4 * shares.std() / np.sqrt(40))
@@ -216,7 +218,7 @@ def test_assigned_cells_count_only(crowd: Reports) -> None:
     """With an assignment of the answered cells, protected participation without noise gives the same agreement."""
     assert crowd.alphabet is not None
     names = crowd.tasks[crowd.task], crowd.workers[crowd.worker]
-    assigned = Assignment.from_arrays(*names, tasks=crowd.tasks, workers=crowd.workers)
+    assigned = Assignment.from_arrays(*names, tasks=np.asarray(crowd.tasks), workers=np.asarray(crowd.workers))
     channel = Channel.identity(crowd.alphabet, "protected")
 
     everyone = agreement_through_channel(crowd, channel).alphas["nominal"]
@@ -231,7 +233,7 @@ def test_noise_that_leaves_nothing_gives_no_value(crowd: Reports, epsilon: float
     """A coefficient is in its range, or not known: over 20 collections with much noise neither is left out."""
     assert crowd.alphabet is not None
     mechanism = RandomizedResponse(alphabet=crowd.alphabet, epsilon=epsilon, participation="public")
-    sent = [perturb(crowd, mechanism, seeded(seed)) for seed in range(20)]
+    sent = [perturb_reports(crowd, mechanism, seeded(seed)) for seed in range(20)]
     found = [agreement_through_channel(reports, mechanism.channel()) for reports in sent]
     alphas = np.array([alpha for one in found for alpha in one.alphas.values()])
 
@@ -262,7 +264,7 @@ def test_intervals_are_those_of_the_leave_one_task_out_jackknife(alphabet: Categ
     table = np.minimum(source.choice(3, 100, p=[0.7, 0.2, 0.1]) + (source.random((4, 100)) < 0.3), 2)
 
     def measures(tasks: np.ndarray) -> list[Interval]:
-        found = agreement(reports_of(table[:, tasks].tolist(), alphabet))
+        found = measure_agreement(reports_of(table[:, tasks].tolist(), alphabet))
         return [*found.alphas.values(), found.pairwise]
 
     left_out = np.array([[one.value for one in measures(np.delete(np.arange(100), task))] for task in range(100)])

@@ -9,7 +9,7 @@ import pytest
 
 from crowdveil.answers.reports import Reports
 from crowdveil.channels.alphabet import Alphabet, Categories, Scale
-from crowdveil.quality.agreement.alpha import agreement
+from crowdveil.quality.agreement.alpha import measure_agreement
 from crowdveil.quality.agreement.kappa import kappas
 from tests.quality.agreement.test_agreement import reports_of
 from tests.real_data import load_or_skip
@@ -108,8 +108,8 @@ def test_coefficients_of_chance_are_zero_without_rounding() -> None:
     for votes in range(1, 12):
         one = [[label] for label in [0] * votes + [1] * (13 - votes) + [2] * 3]
 
-        assert "0.0" == str(agreement(reports_of(one, FIVE)).alphas["nominal"].value)
-        assert "0.0" == str(agreement(reports_of(one, FIVE)).alphas["ordinal"].value)
+        assert "0.0" == str(measure_agreement(reports_of(one, FIVE)).alphas["nominal"].value)
+        assert "0.0" == str(measure_agreement(reports_of(one, FIVE)).alphas["ordinal"].value)
     table = [[0, 0, 1, 1] * 5, [0, 1, 0, 1] * 5]
     assert "0.0" == str(kappas(reports_of(table, FIVE))["Cohen"].value)
 
@@ -120,16 +120,16 @@ def test_equal_answers_have_no_kappa() -> None:
         reports = reports_of([[1, 1, 1]] * workers, FIVE)
 
         assert all(np.isnan(kappa.value) for kappa in kappas(reports).values())
-        assert agreement(reports).all_agree
-    assert not agreement(reports_of([[1, 0], [1, 0]], FIVE)).all_agree
+        assert measure_agreement(reports).all_agree
+    assert not measure_agreement(reports_of([[1, 0], [1, 0]], FIVE)).all_agree
 
 
 def test_levels_widen_intervals_in_proportion_to_the_normal_quantile() -> None:
     """An interval of 95 % is 1.959964 / 1.644854 as wide as one of 90 %, for every coefficient."""
     reports = reports_of([*pair_of_raters(40, 5), *pair_of_raters(40, 6)], FIVE)
     for level, wide in ((0.95, 1.959964), (0.9, 1.644854), (0.5, 0.674490)):
-        found = agreement(reports, level), kappas(reports, level)
-        usual = agreement(reports), kappas(reports)
+        found = measure_agreement(reports, level), kappas(reports, level)
+        usual = measure_agreement(reports), kappas(reports)
 
         for one, other in zip((*found[0].alphas.values(), found[1]["Fleiss"]),
                               (*usual[0].alphas.values(), usual[1]["Fleiss"]), strict=True):  # fmt: skip
@@ -200,7 +200,7 @@ def test_alpha_of_public_sets_is_that_of_krippendorff(name: str) -> None:
     """Every metric that the answers support has the value of the package krippendorff."""
     other = pytest.importorskip("krippendorff")
     reports = load_or_skip(name).answers
-    for metric, alpha in agreement(reports).alphas.items():
+    for metric, alpha in measure_agreement(reports).alphas.items():
         theirs = other.alpha(reliability_data=rater_matrix(reports), level_of_measurement=metric)
 
         assert theirs == pytest.approx(alpha.value), metric

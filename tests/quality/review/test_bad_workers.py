@@ -13,9 +13,9 @@ from experiments.utility.crowds.reviews import ReviewRow, is_ordered, reviewed, 
 
 import crowdveil as cv
 from crowdveil.cli import main
-from crowdveil.pages.sentences_on_crowd_review import sentences_on_agreement_tasks_workers
+from crowdveil.pages.review_sentences import crowd_review_sentences
 from crowdveil.quality.review.label_patterns import LabelPatterns
-from crowdveil.quality.review.votes_of_others import VotesOfOthers
+from crowdveil.quality.review.leave_one_out import VotesOfOthers
 from crowdveil.quality.review.workers import Review, review_workers
 
 
@@ -65,7 +65,7 @@ def test_answers_of_others_leave_the_own_answer_out() -> None:
     for row in range(len(reports)):
         others = np.flatnonzero((reports.task == reports.task[row]) & (np.arange(len(reports)) != row))
         scores = np.log(prior)
-        for other in others:
+        for other in others.tolist():
             says = skill * (np.arange(labels) == reports.value[other]) + (1 - skill) / labels
             scores = scores + weight[other] * np.log(says)
         said = np.exp(scores - scores.max())
@@ -81,7 +81,7 @@ def test_copies_are_grouped_with_what_they_count_as() -> None:
     assert [set(map(str, range(8, 16)))] == [set(group.workers) for group in review.groups]
     assert 1 < review.groups[0].counts_as < 2
     assert {"copies"} == {one.kind for one in review.found}
-    assert all("common answers are equal" in one.reasons[0] for one in review.found)
+    assert all("shared answers are equal" in one.reasons[0] for one in review.found)
     assert {"8"} == {one.group for one in review.found}
 
 
@@ -89,13 +89,13 @@ def test_the_page_of_results_counts_copies() -> None:
     """The sentences of the page count copies by their answers, say what they count as, and name them on request."""
     found = cv.infer(copying(np.random.default_rng(1)).reports)
     silent, named = (
-        " ".join(sentences_on_agreement_tasks_workers(found.estimate, found.evidence, with_workers=with_workers))
+        " ".join(crowd_review_sentences(found.estimate, found.evidence, with_workers=with_workers))
         for with_workers in (False, True)
     )
 
-    assert "8 of 16 workers answer as another one." in silent
+    assert "8 of 16 workers copy another worker." in silent
     assert "8 workers who answer alike count as 1." in silent
-    assert "8 of 16 workers answer as another one: 8, 9, 10" in named
+    assert "8 of 16 workers copy another worker: 8, 9, 10" in named
 
 
 def test_too_few_tasks_are_said(tmp_path: Path) -> None:
@@ -148,9 +148,7 @@ def test_patterns_do_not_depend_on_names() -> None:
     reports, rng = repeating(np.random.default_rng(5)).reports, np.random.default_rng(0)
     task, worker, label = (rng.permutation(size) for size in (300, 40, 3))
     columns = task[reports.task], worker[reports.worker], label[reports.value]
-    order = np.lexsort(columns[1::-1])
-    codes = (one[order].astype(kind) for one, kind in zip(columns, (np.int32, np.int32, np.int16), strict=True))
-    renamed = cv.Reports(*codes, np.arange(300), np.arange(40), reports.alphabet)
+    renamed = cv.Reports(columns[0], columns[1], columns[2], np.arange(300), np.arange(40), reports.alphabet)
 
     found, expected = LabelPatterns.of_reports(renamed), LabelPatterns.of_reports(reports)
     np.testing.assert_allclose(found.bayes_factor[worker], expected.bayes_factor, atol=1e-6)

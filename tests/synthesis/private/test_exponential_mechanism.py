@@ -16,8 +16,8 @@ from crowdveil.synthesis.private.exponential_mechanism import (
     CELLS_PER_SPREAD,
     LEVELS,
     TOP,
-    claims_in_fullest_range_per_level,
     exponential_weights,
+    fullest_range_counts,
     sample_proportional,
     select_private_locations,
     triangular_kernel_scores,
@@ -27,7 +27,7 @@ from crowdveil.synthesis.private.histogram_density import (
     BIN_CHOICES,
     CELLS,
     HistogramDensities,
-    density_masses_by_cosine_series,
+    cosine_density,
 )
 from crowdveil.synthesis.private.pooled_shape import PooledShape
 from tests.chi_square import chi_square_p_value
@@ -105,7 +105,7 @@ def test_largest_range_counts_equal_a_loop() -> None:
         ]
         expected.append(sum(map(max, held)))
 
-    assert expected == claims_in_fullest_range_per_level(claims).tolist()
+    assert expected == fullest_range_counts(claims).tolist()
 
 
 def test_without_claims_all_locations_are_equally_likely() -> None:
@@ -201,13 +201,13 @@ def test_smoothing_equals_the_equations(bins: int) -> None:
 
     expected = [slow_smooth(list(counts[k]), variance[k], total[k]) for k in range(3)]
 
-    np.testing.assert_allclose(density_masses_by_cosine_series(counts, variance, total), expected, atol=1e-9)
+    np.testing.assert_allclose(cosine_density(counts, variance, total), expected, atol=1e-9)
 
 
 @pytest.mark.parametrize("bins", BIN_CHOICES)
 def test_every_number_of_bins_divides_the_cells(bins: int) -> None:
     """Cells refine bins, and a flat histogram stays flat."""
-    flat = density_masses_by_cosine_series(np.full((1, bins), 100.0 / bins), np.array([1.0]), np.array([100.0]))
+    flat = cosine_density(np.full((1, bins), 100.0 / bins), np.array([1.0]), np.array([100.0]))
 
     assert CELLS % bins == 0
     np.testing.assert_allclose(flat, 1 / CELLS)
@@ -253,7 +253,7 @@ def test_spread_locations_and_shapes_share_epsilon(monkeypatch: pytest.MonkeyPat
         return lambda *given: spent.append(float(given[place])) or function(*given)
 
     for name, place in (
-        ("select_level_of_common_spread", 1),
+        ("select_common_spread", 1),
         ("select_private_locations", 2),
         ("_noisy_shape_per_group", 4),
     ):

@@ -13,7 +13,7 @@ from scipy.stats import beta
 from crowdveil.errors import SettingsError
 from crowdveil.randomness import secure, seeded
 from crowdveil.synthesis.discrete_noise import SENSITIVITY, noisy_counts
-from crowdveil.synthesis.original_claims import Claims, ScaledClaims, used_claims_in_unit_interval
+from crowdveil.synthesis.original_claims import Claims, ScaledClaims, scaled_claims
 from crowdveil.synthesis.private.histogram import Histogram, bin_counts
 from crowdveil.synthesis.private.pooled_shape import PooledShape
 
@@ -65,7 +65,7 @@ def test_progress_reaches_all_tasks() -> None:
     """Progress ends with all tasks done, in either method."""
     for method in (Histogram(epsilon=1.0), PooledShape(epsilon=1.0)):
         calls: list[tuple[int, int]] = []
-        method.release(bimodal(3, 20), seeded(1), progress=lambda *call, to=calls: to.append(call))  # type: ignore[misc]
+        method.release(bimodal(3, 20), seeded(1), progress=lambda *call, to=calls: to.append(call))
         assert calls[-1] == (3, 3)
 
 
@@ -192,7 +192,7 @@ def test_claims_are_scaled_by_task() -> None:
     claims = Claims.from_arrays(
         ["a", "b", "b", "c"], [1, 1, 2, 1], [5.0, 2.0, 4.0, 30.0], bounds=(np.array([0, 0, 20]), np.array([10, 4, 40]))
     )
-    found = used_claims_in_unit_interval(claims, np.array([1, 2]), np.array([True, False, True, True]))
+    found = scaled_claims(claims, np.array([1, 2]), np.array([True, False, True, True]))
 
     assert found.tasks == 2
     assert found.task.tolist() == [0, 1]

@@ -73,7 +73,7 @@ class Asked:
                 "count as no answer",
                 source="reports",
                 examples="the lists are unknown",
-                hint="Put the crowd.json of the collection beside the reports"
+                hint="Put the crowd.json of the collection next to the reports"
                 + advice(", or give the lists of all who were asked: {tasks} and {workers}")
                 + ".",
             )
@@ -87,7 +87,7 @@ UNKNOWN = Asked()
 """Nothing is known of those asked."""
 
 
-def why_missing_lists_void_privacy(missing: Collection[ListName]) -> str:
+def missing_lists_reason(missing: Collection[ListName]) -> str:
     """Return the reason why lists taken from the answers leave no guarantee."""
     return f"{join_words([*missing])} were taken from the answers, and show who answered and what: no privacy"
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from math import isclose
 from typing import Self
 
-from crowdveil.answers.facts.asked import ListName, why_missing_lists_void_privacy
+from crowdveil.answers.facts.asked import ListName, missing_lists_reason
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.channels.guarantee import Guarantee, Participation
@@ -76,7 +76,7 @@ class Collection:
                 self.stated_guarantee or f"none: a simulation carries no privacy; devices would have{lists}: {promise}"
             )
         if self.lists_from_answers:
-            return f"none: {why_missing_lists_void_privacy(self.lists_from_answers)}"
+            return f"none: {missing_lists_reason(self.lists_from_answers)}"
         if self.edited and not self.stated_none:
             return f"unknown: the reports were edited after they were sent; stated before: {promise}"
         return promise
@@ -97,7 +97,7 @@ class Collection:
             return (SIMULATED_REPORTS, *edited)
         if not self.lists_from_answers:
             return edited
-        return (f"{why_missing_lists_void_privacy(self.lists_from_answers).capitalize()}.", *edited)
+        return (f"{missing_lists_reason(self.lists_from_answers).capitalize()}.", *edited)
 
     @property
     def as_edited(self) -> Self:
@@ -113,7 +113,7 @@ class Collection:
         """
         if channel is None or self.voided:
             return self
-        if channel.has_no_privacy:
+        if channel.voids_privacy:
             raise ReportsError(
                 "the crowd.json must not state a guarantee if its certificate is marked as without privacy",
                 source="crowd.json",

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from crowdveil.answers.ingest.column_readers import normal_name
-from crowdveil.answers.ingest.labels import groups_of_same_label_spellings
+from crowdveil.answers.ingest.labels import spelling_groups
 from crowdveil.answers.reports import Reports
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.display.counts import number_of
@@ -35,9 +35,9 @@ def notes_on_unread_columns(columns: Sequence[str]) -> tuple[str, ...]:
     if weights:
         notes.append(f"Not read: {', '.join(map(repr, weights))}. Each row counts as one answer of one worker.")
     if sure:
-        used = advice(" {weight} uses it if it informs.", weight=sure[0])
+        used = advice(" {weight} uses it if it helps.", weight=sure[0])
         listed = ", ".join(map(repr, sure))
-        notes.append(f"Not read: {listed}. Answers count alike, however sure their workers were.{used}")
+        notes.append(f"Not read: {listed}. All answers count the same, however sure the workers were.{used}")
     return tuple(notes)
 
 
@@ -46,7 +46,7 @@ def spelling_notes(reports: Reports) -> tuple[str, ...]:
     if not isinstance(reports.alphabet, Categories) or "labels" in reports.asked.stated:
         return ()
     names = reports.alphabet.names
-    groups = groups_of_same_label_spellings(names)
+    groups = spelling_groups(names)
     if not groups:
         return ()
     counts = np.zeros(len(names), dtype=np.int64)
@@ -63,7 +63,7 @@ def spelling_notes(reports: Reports) -> tuple[str, ...]:
     return (f"These are read as different labels: {spellings}{more}.{merged}",)
 
 
-def warnings_of_labels_meaning_no_answer(reports: Reports) -> tuple[str, ...]:
+def no_answer_warnings(reports: Reports) -> tuple[str, ...]:
     """Return a warning with the labels that mean "no answer" in other programs, for labels taken from the reports."""
     if not isinstance(reports.alphabet, Categories) or "labels" in reports.asked.stated:
         return ()
@@ -73,7 +73,7 @@ def warnings_of_labels_meaning_no_answer(reports: Reports) -> tuple[str, ...]:
     return (f"Read as labels: {', '.join(found)}. If they stand for no answer, leave these rows out or write NULL.",)
 
 
-def hint_if_labels_look_like_grades(reports: Reports) -> tuple[str, ...]:
+def grades_hint(reports: Reports) -> tuple[str, ...]:
     """Return a hint that labels taken from the reports look like grades, which have an order; empty if they do not."""
     alphabet = reports.alphabet
     if not isinstance(alphabet, Categories) or alphabet.ordered or "labels" in reports.asked.stated:

@@ -16,8 +16,3 @@ class Note(str):
         note = super().__new__(cls, text)
         note.code = code
         return note
-
-
-def has_code(note: str, code: str) -> bool:
-    """Return whether a note has a code."""
-    return isinstance(note, Note) and note.code == code

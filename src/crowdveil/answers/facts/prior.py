@@ -46,8 +46,8 @@ class Prior:
             raise self._error("prior probabilities must be at most 1", above, hint=EXAMPLE)
         wrong = [label for label, share in self.probabilities.items() if not share > 0]
         if wrong:
-            rule = "prior probabilities must be positive: a report can contradict a 0"
-            raise self._error(rule, wrong, hint="Give a label that hardly occurs a small probability, such as 1e-6.")
+            rule = "prior probabilities must be positive: no report can overrule a prior of 0"
+            raise self._error(rule, wrong, hint="Give a rare label a small probability, such as 1e-6.")
         total = float(sum(self.probabilities.values()))
         if not abs(total - 1) < SUM_TOLERANCE:
             rule = f"prior probabilities must sum to 1, not to {total:.9g}"
@@ -68,7 +68,7 @@ class Prior:
         wrong = sorted(map(str, self.probabilities.keys() ^ set(names)))
         if wrong:
             labels = f"{len(names)} labels" if len(names) > 2 * SHOWN else f"labels {', '.join(names)}"
-            rule = f"the prior must give a probability to exactly the {labels}"
+            rule = f"the prior must give a probability to each of the {labels} and to no other"
             hint = "Give each label once, as it is written in the answers."
             if self.source:
                 raise ReportsError(rule, source=self.source, examples=", ".join(wrong[:SHOWN]), hint=hint)

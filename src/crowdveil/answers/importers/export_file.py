@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from crowdveil.answers.ingest.arrow_columns import encode_arrow_column, unreadable_parquet_error
-from crowdveil.answers.ingest.checked_column_codes import CodedColumn
+from crowdveil.answers.ingest.column_checks import CodedColumn
 from crowdveil.answers.ingest.column_readers import (
     NO_NAMES,
     ROWS_SHOWN,
@@ -26,7 +26,6 @@ from crowdveil.answers.ingest.column_readers import (
 )
 from crowdveil.answers.ingest.csv_errors import COMMA, DELIMITERS
 from crowdveil.answers.ingest.csv_files import (
-    UTF8_MARK,
     Headers,
     Progress,
     header_or_raise,
@@ -38,7 +37,6 @@ from crowdveil.answers.ingest.csv_files import (
     text_source,
 )
 from crowdveil.answers.ingest.json_tables import records_of_table
-from crowdveil.answers.spreadsheets.sheets import path_with_sheet
 from crowdveil.errors import ReportsError
 from crowdveil.hints import advice
 
@@ -114,8 +112,8 @@ class ExportFile:
 
     @property
     def sheet_path(self) -> Path:
-        """Path as readers of text take it: with the name of the sheet."""
-        return path_with_sheet(self.path, self.sheet) if self.sheet is not None else self.path
+        """Path as readers of text take it: with the name of the sheet, as `file_and_sheet` reads it."""
+        return self.path if self.sheet is None else Path(f"{self.path}?{self.sheet}")
 
     @cached_property
     def sniffed(self) -> Sniffed:
@@ -141,7 +139,7 @@ class ExportFile:
         return self.sniffed.form
 
     @property
-    def is_blank_or_empty_json_list(self) -> bool:
+    def is_empty_json(self) -> bool:
         """Whether the file may be JSON without a record: it is blank, or an empty list."""
         return self.sniffed.is_blank
 
@@ -151,10 +149,10 @@ class ExportFile:
         `by_header`: whether a refusal must not depend on the rows. Errors as `delimiter_and_roles`.
         """
         if self.form != "text":
-            return COMMA, self.names.stated_or_found_column_by_role(self.columns, self.name)
+            return COMMA, self.names.resolve_columns(self.columns, self.name)
         return delimiter_and_roles(
             self.sheet_path,
-            self.names.stated_or_found_column_by_role,
+            self.names.resolve_columns,
             self.delimiters[0] if len(self.delimiters) == 1 else None,
             self.encoding,
             by_header=by_header,
@@ -242,7 +240,7 @@ class ExportFile:
         repeated = sorted(name for name in set(wanted) if counts[name] > 1)
         if repeated:
             raise ReportsError(
-                "each column needs a name of its own",
+                "no two columns may have the same name",
                 source=self.name,
                 examples=", ".join(f"{counts[name]} columns {name!r}" for name in repeated),
                 hint="Rename the columns.",
@@ -271,7 +269,7 @@ class ExportFile:
     def _json_records(self) -> list[dict[str, Any]]:
         """Return the records of a JSON list, or of JSON lines."""
         with open_as_utf8(self.path, self.encoding) as stream:
-            data = stream.read(MAX_JSON_BYTES + 1).removeprefix(UTF8_MARK)
+            data = stream.read(MAX_JSON_BYTES + 1)
         if len(data) > MAX_JSON_BYTES:
             raise ReportsError(
                 f"JSON must have at most {MAX_JSON_BYTES:,} bytes, without compression",
@@ -310,7 +308,7 @@ def _json_cell_text(cell: Any) -> str | None:
     return None if cell is None else str(int(cell) if isinstance(cell, float) and cell.is_integer() else cell)
 
 
-def first_file_and_count_of_others(files: Sequence[ExportFile]) -> str:
+def abbreviate_files(files: Sequence[ExportFile]) -> str:
     """Return the name of the first file for messages, and how many more there are."""
     return files[0].name + (f" and {len(files) - 1} more" if len(files) > 1 else "")
 

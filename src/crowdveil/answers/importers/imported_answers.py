@@ -10,13 +10,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from crowdveil.answers.importers.export_file import ExportFile, first_file_and_count_of_others
+from crowdveil.answers.importers.export_file import ExportFile, abbreviate_files
 from crowdveil.answers.importers.importer import Importer, Submission
 from crowdveil.answers.importers.personal_columns import (
     ADDRESS,
     NUMBERED_PREFIX,
     is_personal,
-    personal_columns_and_record_keys,
+    personal_fields,
 )
 from crowdveil.answers.ingest.choices import (
     MIN_CHOICES,
@@ -30,7 +30,7 @@ from crowdveil.answers.ingest.choices import (
     parsed_cell,
     refuse_equal_choice_tasks,
 )
-from crowdveil.answers.ingest.dictionary_encoding import encode_text
+from crowdveil.answers.ingest.dictionary_encoding import encode_sorted
 from crowdveil.answers.ingest.labels import LabelMap, map_labels
 from crowdveil.arguments import is_number
 from crowdveil.channels.alphabet import NULL
@@ -85,7 +85,7 @@ class ImportedAnswers:
         """Return the answers with labels that are replaced by a map, which `columns` says; NULL stays."""
         if not label_map:
             return self
-        labels = encode_text(self.table["label"])
+        labels = encode_sorted(self.table["label"])
         known = tuple(pair for pair in label_map if pair[0] != NULL)
         mapped, notes = map_labels(labels, known)
         place = self.table.column_names.index("label")
@@ -111,8 +111,8 @@ def answers_to_one_question(
         ReportsError: a file breaks the layout; none or several questions; a task or worker without a name; or a
             submission with several answers to the question that are no choices.
     """
-    source = first_file_and_count_of_others(exports)
-    found = _submissions_with_questions_decided(importer, exports, question)
+    source = abbreviate_files(exports)
+    found = _decided_submissions(importer, exports, question)
     chosen = _given_or_only_question(question, found, importer, source)
     columns = tuple(note for export in exports for note in importer.notes(export))
     return replace(_answers_to(chosen, importer, exports, found, options), columns=columns)
@@ -126,7 +126,7 @@ def collect_all_questions(
     Questions of free text, regions or rankings are left out, and named in `not_read`. Arguments and errors as
     `answers_to_one_question`.
     """
-    found = _submissions_with_questions_decided(importer, exports, None)
+    found = _decided_submissions(importer, exports, None)
     questions = _question_names(found)
     if len(questions) < MIN_QUESTIONS:
         return {}
@@ -138,13 +138,11 @@ def collect_all_questions(
         else:
             read[question] = _answers_to(question, importer, exports, found, options)
     if not read:
-        _given_or_only_question(None, found, importer, first_file_and_count_of_others(exports))
+        _given_or_only_question(None, found, importer, abbreviate_files(exports))
     return {question: replace(one, not_read=tuple(left)) for question, one in read.items()}
 
 
-def _submissions_with_questions_decided(
-    importer: Importer, exports: Sequence[ExportFile], question: str | None
-) -> list[Submission]:
+def _decided_submissions(importer: Importer, exports: Sequence[ExportFile], question: str | None) -> list[Submission]:
     """Return the submissions of all files, those unsure columns that are questions among their answers.
 
     These are the chosen one and those in which two answers to a task differ, whatever the order of columns; without any
@@ -153,7 +151,9 @@ def _submissions_with_questions_decided(
     paths = Counter(export.path.resolve() for export in exports)
     twice = next((export.name for export in exports if paths[export.path.resolve()] > 1), None)
     if twice is not None:
-        raise ReportsError("each file of an export is given once", source=twice, hint="Leave out the repeated name.")
+        raise ReportsError(
+            "each file of an export must be given once", source=twice, hint="Leave out the repeated name."
+        )
     found = [
         replace(_with_lists_parsed(one), file=file, number=number)
         for file, export in enumerate(exports)
@@ -196,7 +196,7 @@ def _answers_to(
     tasks = [_identifier_text(one.task, "task", source, number) for number, one in enumerate(kept, 1)]
     workers, renamed = _worker_names_without_addresses(kept, source)
     contents = [_content_of(one, question, options) for one in kept]
-    choices = _choices_of_multiple_choice_question(contents)
+    choices = _multiple_choices(contents)
     nothing = sum(content == [] for content in contents) if choices else 0
     if choices:
         distinct = dict.fromkeys(tasks)
@@ -224,10 +224,12 @@ def _answers_to(
 def _source_of_submissions(kept: Sequence[Submission], importer: Importer, exports: Sequence[ExportFile]) -> RowSource:
     """Return the source of submissions: the lines of a table with one in each row, else their numbers in the file."""
     sources = [
-        one.row_source if importer.one_per_row and one.form == "text" else _source_of_numbered_submissions(one.name)
+        one.row_source
+        if importer.one_per_row and one.form == "text"
+        else RowSource(one.name, partial(_place_of_numbered_submissions, one.name))
         for one in exports
     ]
-    return RowSource(first_file_and_count_of_others(exports), partial(_place_of_submissions, tuple(kept), sources))
+    return RowSource(abbreviate_files(exports), partial(_place_of_submissions, tuple(kept), sources))
 
 
 def _place_of_submissions(kept: Sequence[Submission], sources: Sequence[str], rows: tuple[int, ...]) -> str:
@@ -236,10 +238,6 @@ def _place_of_submissions(kept: Sequence[Submission], sources: Sequence[str], ro
         place_of_rows(sources[file], tuple(one.number for one in group))
         for file, group in groupby(chosen, lambda one: one.file)
     )
-
-
-def _source_of_numbered_submissions(name: str) -> RowSource:
-    return RowSource(name, partial(_place_of_numbered_submissions, name))
 
 
 def _place_of_numbered_submissions(name: str, numbers: tuple[int, ...]) -> str:
@@ -265,7 +263,7 @@ def _is_several_choices(content: Any) -> bool:
     return isinstance(content, list) and len(content) >= MIN_CHOICES and None not in map(choice_text, content)
 
 
-def _choices_of_multiple_choice_question(contents: Sequence[Any]) -> tuple[str, ...]:
+def _multiple_choices(contents: Sequence[Any]) -> tuple[str, ...]:
     """Return all choices of a question with answers of several, in the order in which they occur; else nothing."""
     if not any(map(_is_several_choices, contents)):
         return ()
@@ -338,9 +336,7 @@ def _personal_columns(importer: Importer, exports: Sequence[ExportFile], questio
     found = dict.fromkeys(
         name
         for export in exports
-        for name in personal_columns_and_record_keys(
-            export.columns, export.rows_as_mappings if export.form == "json" else ()
-        )
+        for name in personal_fields(export.columns, export.rows_as_mappings if export.form == "json" else ())
     )
     return tuple(name for name in found if name not in kept and not any(_is_part_of(name, one) for one in questions))
 
@@ -371,7 +367,7 @@ def _given_or_only_question(question: str | None, found: Sequence[Submission], i
             ),
         )
     if question is None and data and len(questions) == 1:
-        _refuse_if_question_holds_no_answers(questions[0], data, found, source)
+        _refuse_question_without_answers(questions[0], data, found, source)
     if question is None and len(questions) != 1:
         rule = "one question is read at a time" if questions else "there must be a question with one answer per worker"
         hint = _choose_question(questions[0]) if questions else importer.expected
@@ -379,7 +375,7 @@ def _given_or_only_question(question: str | None, found: Sequence[Submission], i
     return question or questions[0]
 
 
-def _refuse_if_question_holds_no_answers(
+def _refuse_question_without_answers(
     question: str, data: Sequence[str], found: Sequence[Submission], source: str
 ) -> None:
     """Refuse texts, times and addresses as the only column that differs: the question may be one on which all agree."""
@@ -430,7 +426,7 @@ def _label_text_or_null(value: Any, source: str, number: int) -> str:
         value = int(value)
     if value == NULL:
         raise ReportsError(
-            f"the label {NULL} is kept for no answer",
+            f"the label {NULL} is reserved for no answer",
             source=source,
             rows=(number,),
             examples=repr(value),

@@ -51,7 +51,7 @@ class MechanicalTurk(Importer):
                 row[WORKER],
                 left_out="rejected" if rejected else "",
                 # Hidden inputs of a form repeat data of the task among the answers.
-                unsure=_answer_or_ticked_options_by_question(content, options, explicit),
+                unsure=_answers_to_questions(content, options, explicit),
             )
 
     def task_data(self, export: ExportFile) -> Iterator[tuple[Any, Mapping[str, Any]]]:
@@ -114,7 +114,7 @@ def _has_unticked_option(contents: Sequence[Mapping[str, Any]], group: Mapping[s
     return any(CHOSEN[str(content.get(column) or "").lower()] is False for content in contents for column in group)
 
 
-def _answer_or_ticked_options_by_question(
+def _answers_to_questions(
     content: Mapping[str, Any], options: Mapping[str, Mapping[str, str]], explicit: Set[str]
 ) -> dict[str, Any]:
     """Return the answer to each question: of options, those that were chosen.

@@ -45,9 +45,7 @@ def is_personal(name: str) -> bool:
     return not PERSONAL_WORDS.isdisjoint({*words, *joined})
 
 
-def personal_columns_and_record_keys(
-    columns: Iterable[str], records: Iterable[Mapping[str, Any]] = ()
-) -> tuple[str, ...]:
+def personal_fields(columns: Iterable[str], records: Iterable[Mapping[str, Any]] = ()) -> tuple[str, ...]:
     """Return the names of columns with personal data, and the paths of such keys inside records."""
     found = dict.fromkeys(name for name in columns if is_personal(name))
     for number, record in enumerate(records):

@@ -7,13 +7,13 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, cast
 
 from crowdveil.errors import ReportsError
-from crowdveil.registry import Entry, entries_by_command_line_name
+from crowdveil.registry import Entry, entries_by_name
 
 if TYPE_CHECKING:
     from crowdveil.answers.importers.export_file import ExportFile
     from crowdveil.answers.importers.importer import Importer
 
-IMPORTER_ENTRIES: Mapping[str, Entry] = entries_by_command_line_name(
+IMPORTER_ENTRIES: Mapping[str, Entry] = entries_by_name(
     Entry("label-studio", "answers.importers.label_studio", "LabelStudio"),
     Entry("argilla", "answers.importers.argilla", "Argilla"),
     Entry("toloka", "answers.importers.toloka", "Toloka"),

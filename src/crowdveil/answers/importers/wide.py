@@ -40,7 +40,7 @@ seed refurl userlanguage distribution_channel distributionchannel collector_id n
 FIGURES = OTHER_COLUMNS.union(_FIGURES.split())
 """Names of columns about a respondent or a submission in the sheets of forms, which are no tasks."""
 MAX_WORDS = 4
-"""Most words of a column's name that tells of personal data; a longer one, or one that asks, is a task."""
+"""Largest number of words in the name of a column of personal data; a longer name, or one that asks, is a task."""
 DESCRIPTIONS = ('{"ImportId"', "Open-Ended Response")
 """Beginnings of cells in rows below a header that describe the columns."""
 
@@ -113,11 +113,11 @@ def _task_and_worker_columns(export: ExportFile) -> tuple[str, list[str]]:
         workers = _stated_columns(names.worker, "worker", others, export.name)
     else:
         workers = [name for name in others if not is_personal(name)]
-    if names.stated_kind_of_value_column is not None:
+    if names.stated_value_kind is not None:
         raise ReportsError(
             "a wide table has labels in the columns of workers",
             source=export.name,
-            examples=repr(names.stated_kind_of_value_column),
+            examples=repr(names.stated_value_kind),
             hint=f"Leave it out{_stated_workers()}.",
         )
     _refuse_other_columns(workers, export.name)
@@ -143,11 +143,13 @@ def _task_column(export: ExportFile) -> str:
     named = [name for name in export.columns if normal_name(name) in TASK_NAMES]
     if len(named) != 1:
         raise ReportsError(
-            "a wide table must have one column with the name of tasks",
+            "a wide table must have exactly one column of task names",
             source=export.name,
             examples=", ".join(map(repr, named or export.columns[:COLUMNS_SHOWN])),
-            hint=f"Name it task{advice(', or state it ({task})')}. With one row per respondent, exchange rows and "
-            f"columns{advice(': {transpose}', transpose=True)}.",
+            hint=(
+                f"Name it task{advice(', or state it ({task})')}. If it has one row per respondent, transpose "
+                f"it{advice(': {transpose}', transpose=True)}."
+            ),
         )
     return named[0]
 
@@ -163,7 +165,7 @@ def _refuse_other_columns(workers: Sequence[str], source: str) -> None:
             examples=", ".join(map(repr, others[:5])),
             hint="A table with one row per answer needs no import: give it to infer or perturb."
             if is_long
-            else "Remove these columns (known truths go into a file of their own), or rename the workers.",
+            else "Remove these columns (known truths go into a separate file), or rename the workers.",
         )
 
 
@@ -180,7 +182,7 @@ def _refuse_rows_of_respondents(task: str, cells: Sequence[Any], export: ExportF
         "the rows of a wide table must be tasks, and these are respondents",
         source=export.name,
         examples=f"the column {(telling or [task])[0]!r}",
-        hint=f"Exchange rows and columns{advice(': {transpose}', transpose=True)}. If the rows are tasks, state the "
+        hint=f"Transpose the table{advice(': {transpose}', transpose=True)}. If the rows are tasks, state the "
         f"columns of workers: {_workers_argument()}.",
     )
 
@@ -314,7 +316,11 @@ def _submissions_of_form(form: _Form, export: ExportFile) -> Iterator[Submission
 
 
 def _refuse_descriptive_rows(rows: Sequence[Mapping[str, Any]], source: str) -> None:
-    described = [number for number, row in enumerate(rows[:2], 1) if _describes_columns(row)]
+    described = [
+        number
+        for number, row in enumerate(rows[:2], 1)
+        if any(str(cell).startswith(DESCRIPTIONS) for cell in row.values())
+    ]
     if described:
         raise ReportsError(
             "every row below the header must be a respondent",
@@ -323,7 +329,3 @@ def _refuse_descriptive_rows(rows: Sequence[Mapping[str, Any]], source: str) -> 
             examples="a row that describes the columns",
             hint="Remove the rows between the header and the first respondent.",
         )
-
-
-def _describes_columns(row: Mapping[str, Any]) -> bool:
-    return any(str(cell).startswith(DESCRIPTIONS) for cell in row.values())

@@ -13,10 +13,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from crowdveil.answers.ingest.checked_column_codes import CodedColumn
+from crowdveil.answers.ingest.column_checks import CodedColumn
 from crowdveil.answers.ingest.column_readers import NO_NAMES, ColumnNames, ReportColumns, report_columns
 from crowdveil.answers.ingest.csv_files import Progress
-from crowdveil.answers.ingest.dictionary_encoding import encode_integers, encode_sorted, encode_text
+from crowdveil.answers.ingest.dictionary_encoding import encode_sorted
 from crowdveil.errors import ReportsError
 
 TEXT_KINDS = {"string", "large_string", "string_view", "binary", "large_binary", "binary_view"}
@@ -30,11 +30,11 @@ def read_parquet_columns(
     source = str(path)
     try:
         with pq.ParquetFile(Path(path)) as file:
-            roles = names.stated_or_found_column_by_role(file.schema_arrow.names, source)
+            roles = names.resolve_columns(file.schema_arrow.names, source)
             groups = [[number] for number in range(file.num_row_groups)] or [[]]
             tables = (file.read_row_groups(group, columns=list(roles.values())) for group in groups)
             table = pa.concat_tables(_with_progress(tables, file, Path(path), progress))
-        return encode_columns(roles, table, source, value_name=names.stated_kind_of_value_column)
+        return encode_columns(roles, table, source, value_name=names.stated_value_kind)
     except MemoryError:
         raise  # also an Arrow error, but not a defect of the file
     except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
@@ -110,12 +110,7 @@ def encode_arrow_column(column: Any, source: str) -> CodedColumn:
         raise ReportsError(
             "columns must hold text or numbers", source=source, examples=f"a column of {kind}", hint=hint
         )
-    if pa.types.is_dictionary(column.type):
-        return encode_sorted(column)
-    if not pa.types.is_integer(kind):
-        return encode_text(column)
-    counted = encode_integers(column)
-    return CodedColumn(*counted) if counted is not None else encode_sorted(column.dictionary_encode())
+    return encode_sorted(column)
 
 
 def _lists_as_text(column: Any) -> Any:

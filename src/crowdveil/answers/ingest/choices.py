@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.answers.ingest.checked_column_codes import EXAMPLES_SHOWN, MISSING, CodedColumn
+from crowdveil.answers.ingest.column_checks import EXAMPLES_SHOWN, MISSING, CodedColumn
 from crowdveil.answers.ingest.column_readers import ReportColumns
 from crowdveil.arguments import is_number, require_choice
 from crowdveil.channels.alphabet import NULL
@@ -56,7 +56,7 @@ class ChoiceOptions:
                 value=self.multiple,
                 hint=f"Such as ';', or {NEVER!r} if no answer has several choices.",
             )
-        hint = "An answer without a choice says no to each of them, or is no answer."
+        hint = "An answer without a choice counts as no to each choice, or as no answer."
         require_choice("nothing ticked", self.nothing_ticked, get_args(NothingTicked), hint=hint)
 
     def choices_in(self, content: Any) -> Any:
@@ -123,7 +123,11 @@ def columns_by_choice(
     lists = [one if isinstance(one, list) else [one] for one in contents]
     if all(len(one) < MIN_CHOICES for one in lists):
         merged = [NULL if one in ([], [None]) else str(choice_text(one[0])) for one in lists]
-        notes = () if options.multiple is not None else ("Labels are lists of one choice: it is the label.",)
+        notes = (
+            ()
+            if options.multiple is not None
+            else (("Each label is a list of one choice, which is read as the label."),)
+        )
         return replace(columns, value=columns.value.with_merged_names(merged)), notes
     return _columns_of_choices(columns, contents, options.nothing_ticked)
 
@@ -200,7 +204,7 @@ def refuse_equal_choice_tasks(names: Sequence[str], source: str) -> None:
         return
     twice = next(name for name, count in Counter(names).items() if count > 1)
     raise ReportsError(
-        f"names of tasks and choices must be told apart at the {CHOICE_MARK}",
+        f"names of tasks and choices must differ when joined by {CHOICE_MARK}",
         source=source,
         examples=repr(twice),
         hint=f"Rename the choice, or the task, that has a {CHOICE_MARK} in its name.",
@@ -210,7 +214,7 @@ def refuse_equal_choice_tasks(names: Sequence[str], source: str) -> None:
 def choice_notes(choices: Sequence[str], nothing: int, nothing_ticked: NothingTicked) -> tuple[str, ...]:
     """Return notes on answers of several choices, of which some tick nothing."""
     listed = ", ".join(choices[:MAX_CHOICES_SHOWN]) + (", ..." if len(choices) > MAX_CHOICES_SHOWN else "")
-    several = f"Answers have several choices: each choice of a task is a task TASK|CHOICE, yes or no ({listed})."
+    several = f"Answers have several choices: each choice of a task is read as a yes/no task TASK|CHOICE ({listed})."
     if not nothing:
         return (several,)
     ticked = f"{number_of(nothing, 'answer')} with nothing ticked"

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from hashlib import sha256
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ from numpy.typing import NDArray
 
 from crowdveil.answers.facts.inputs import Input
 from crowdveil.answers.facts.prior import Prior
-from crowdveil.answers.ingest.checked_column_codes import (
+from crowdveil.answers.ingest.column_checks import (
     COMMA_NUMBER,
     MISSING,
     CodedColumn,
@@ -85,7 +84,6 @@ class ReportColumns:
         question: the question that each row answers; None without such a column.
         skip_empty: whether an empty answer is no answer, as NULL is; otherwise it is refused.
         labels: known labels, which are answers even if they read as none.
-        sha256: digest of the content of the text file, as of `content_digest`; None if it was not asked for.
         weight: how sure the worker of each row was; None unless its column is stated.
     """
 
@@ -97,7 +95,6 @@ class ReportColumns:
     question: CodedColumn | None = None
     skip_empty: bool = False
     labels: frozenset[str] = frozenset()
-    sha256: str | None = None
     weight: CodedColumn | None = None
 
     def __len__(self) -> int:
@@ -162,7 +159,7 @@ class ColumnNames:
     def __post_init__(self) -> None:
         if self.label is not None and self.value is not None:
             raise SettingsError(
-                "answers are in one column: give label= for labels or value= for numbers",
+                "answers must be in one column: give label= for labels or value= for numbers, not both",
                 value=(self.label, self.value),
             )
         given = [name for name in (self.task, self.worker, self.label, self.value, self.weight) if name is not None]
@@ -172,7 +169,7 @@ class ColumnNames:
             several = "task, worker and label are three columns" if self.weight is None else "each column has one role"
             raise SettingsError(several, value=given)
 
-    def stated_or_found_column_by_role(self, found: Sequence[str], source: str) -> dict[str, str]:
+    def resolve_columns(self, found: Sequence[str], source: str) -> dict[str, str]:
         """Return the column of each role: the stated one, else the one that the header names.
 
         A column `question` besides these has the role `question`, and that of confidences the role `weight`.
@@ -205,14 +202,14 @@ class ColumnNames:
         return roles | ({QUESTION: questions[0]} if questions else {}) | weight
 
     @property
-    def stated_kind_of_value_column(self) -> str | None:
+    def stated_value_kind(self) -> str | None:
         """`value` or `label`, where one is stated."""
         return "value" if self.value is not None else "label" if self.label is not None else None
 
     def answer_name(self, columns: Iterable[str]) -> str:
         """Return `value` or `label`: the stated one, else `value` if all these columns of answers are named so."""
         numeric = all(normal_name(name) == "value" for name in columns)
-        return self.stated_kind_of_value_column or ("value" if numeric else "label")
+        return self.stated_value_kind or ("value" if numeric else "label")
 
 
 NO_NAMES = ColumnNames()
@@ -225,8 +222,6 @@ def read_columns(
     progress: Progress | None = None,
     encoding: str | None = None,
     headers: Headers | None = None,
-    *,
-    digested: bool = False,
 ) -> ReportColumns:
     """Return the columns of a CSV file of answers or reports; all cells are text.
 
@@ -237,15 +232,13 @@ def read_columns(
         progress: called with the bytes read so far and the size of the file.
         encoding: encoding of a text without byte-order mark; by default UTF-8.
         headers: headers of the file, if its start was read.
-        digested: whether the columns have the digest of the content.
 
     Raises:
         ReportsError: no such file, damaged, or without the columns.
     """
-    path, match = Path(path), names.stated_or_found_column_by_role
+    path, match = Path(path), names.resolve_columns
     headers = headers or _headers_of_file(path, delimiter, encoding)
     delimiter, roles = delimiter_and_roles(path, match, delimiter, encoding, headers=headers)
-    header, digest = header_or_raise(headers, delimiter), sha256() if digested else None
     coded = read_csv_batches(
         path,
         list(roles.values()),
@@ -253,13 +246,11 @@ def read_columns(
         delimiter,
         progress,
         encoding,
-        header,
-        digest,
+        header_or_raise(headers, delimiter),
     )
     source = text_source(path, delimiter, encoding)
     by_role = {role: coded[name] for role, name in roles.items()}
-    columns = report_columns(by_role, roles, source, names.stated_kind_of_value_column)
-    return columns if digest is None else replace(columns, sha256=digest.hexdigest())
+    return report_columns(by_role, roles, source, names.stated_value_kind)
 
 
 def _headers_of_file(path: Path, delimiter: str | None, encoding: str | None) -> Headers:

@@ -3,7 +3,7 @@
 Accepted: UTF-8, UTF-16 with byte-order mark or a stated encoding, plain or compressed by gzip, bzip2, xz or zstd
 (detected by content), any line end, quoted commas (or another delimiter), quotes and line ends; a sheet of a workbook.
 Blank rows and a first line `sep=;` are skipped. Memory is bounded by row codes and distinct values, not by the text.
-Quotes are checked while the file is read, because the parser accepts text after a closing quote.
+Where Arrow refuses a file, or quotes are doubtful, which it accepts anywhere, the csv module reads the file again.
 """
 
 import bz2
@@ -14,6 +14,7 @@ import hashlib
 import io
 import lzma
 import zlib
+from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from functools import partial, reduce
@@ -21,7 +22,7 @@ from itertools import islice
 from os import PathLike
 from pathlib import Path
 from threading import RLock
-from typing import Any, BinaryIO, NamedTuple, Protocol, TypeVar, cast
+from typing import Any, BinaryIO, NamedTuple, TypeVar, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -40,7 +41,7 @@ from crowdveil.answers.ingest.csv_errors import (
     ragged_errors,
     row_too_long_error,
 )
-from crowdveil.answers.ingest.csv_quotes import QuoteValidator
+from crowdveil.answers.ingest.csv_quotes import QuoteStream
 from crowdveil.answers.spreadsheets.sheets import SheetText, file_and_sheet, read_sheet
 from crowdveil.errors import ReportsError, RowSource, join_errors, place_of_lines
 from crowdveil.files.filesystem import refuse_change_while_read
@@ -66,13 +67,6 @@ TAR, TAR_START = b"ustar", 257
 EXAMPLES_SHOWN = 5
 CELL_LIMIT = RLock()
 """Lock for changes of the process-wide field size limit of the csv module."""
-
-
-class Digest(Protocol):
-    """Hash of `hashlib`."""
-
-    def update(self, content: Any, /) -> None:
-        """Add content."""
 
 
 class Header(NamedTuple):
@@ -156,7 +150,7 @@ def read_text_start(path: Path, encoding: str | None = None) -> TextStart:
     # A table may begin with a column named like a form.
     if form and (b"\0" in start or not magic.isascii() or magic == PDF):
         raise other_form_error(str(path), form)
-    return TextStart(str(path), start.removeprefix(UTF8_MARK), len(start) < BLOCK_BYTES, is_sheet)
+    return TextStart(str(path), start, len(start) < BLOCK_BYTES, is_sheet)
 
 
 def headers_by_delimiter(start: TextStart, delimiters: Iterable[str]) -> Headers:
@@ -220,7 +214,6 @@ def read_csv_batches(
     progress: Progress | None = None,
     encoding: str | None = None,
     header: Header | None = None,
-    digest: Digest | None = None,
 ) -> Result:
     """Return the result of `consume` on the batches of the named text columns.
 
@@ -231,35 +224,30 @@ def read_csv_batches(
         delimiter, encoding: as in `find_header`.
         progress: called with the bytes read so far and the size of the file.
         header: its header, if its start was read.
-        digest: hash that is updated with the content of the file, as of `content_digest`.
 
     Raises:
         ReportsError: a row has more or fewer cells than the header, text is not UTF-8, a quote is never closed.
     """
     found, header = "", header or find_header(path, delimiter, encoding)
     with (
-        open_as_utf8(path, encoding, digest) as raw,
-        QuoteValidator(raw, delimiter, _report_position(raw, path, progress)) as checked,
+        open_as_utf8(path, encoding) as raw,
+        QuoteStream(raw, delimiter, _report_position(raw, path, progress)) as stream,
     ):
         if hasattr(raw, "sheet"):
             raw.sheet.refuse_faults(names)
         try:
-            with closing(_nonblank_batches_of_columns(checked, names, delimiter, header)) as batches:
+            with closing(_nonblank_batches_of_columns(stream, names, delimiter, header)) as batches:
                 columns = consume(batches)
-            checked.check_end_of_file()
         except (pa.ArrowInvalid, pa.ArrowCapacityError) as error:
             found = str(error)[:200]
-    # The parser accepts unclosed quotes and text after a closing quote without an error.
-    if found or not checked.sound:
+    if found or stream.has_nul or (stream.has_doubtful_quotes and not _quotes_are_sound(path, delimiter, encoding)):
         unknown = ReportsError(
             "the file must be a readable table",
             source=str(path),
             examples=found,
             hint=f"Write it again as text in UTF-8, with a {delimiter_name(delimiter)} between cells.",
         )
-        raise join_errors(
-            find_defects(path, delimiter, encoding) or [unknown if found else quotes_error(str(path), 0, "", delimiter)]
-        )
+        raise join_errors(find_defects(path, delimiter, encoding) or [unknown])
     return columns
 
 
@@ -267,7 +255,6 @@ def _report_position(raw: Any, path: Path, progress: Progress | None) -> Callabl
     """Return a function that reports the position in a file, in compressed bytes if it is gzipped."""
     if progress is None:
         return None
-    raw = getattr(raw, "raw", raw) if isinstance(raw, _DigestedStream) else raw
     size, file = path.stat().st_size, getattr(raw, "fileobj", None) or raw
     return lambda: progress(min(file.tell(), size), size)
 
@@ -293,8 +280,8 @@ def _first_line_of_each_row(
     """Return the first line of each row, counted from 1, in a file whose rows up to these can be read."""
     found = dict.fromkeys(rows, 0)
     delimiter = delimiter or max(DELIMITERS, key=lambda one: len(find_header(path, one, encoding).names))
-    with _open_numbered_rows(path, delimiter, encoding) as numbered, suppress(csv.Error, _TooLongError):
-        for number, line, _ in numbered:
+    with _open_bytes_as_text(path, encoding) as text, suppress(csv.Error, _TooLongError):
+        for number, line, _ in _rows_of_text(text, delimiter):
             found |= {number: line} if number in found else {}
             if number >= max(rows):
                 break
@@ -302,16 +289,22 @@ def _first_line_of_each_row(
 
 
 @contextmanager
-def _open_numbered_rows(
-    path: Path, delimiter: str, encoding: str | None
-) -> Iterator[Iterator[tuple[int, int, list[str]]]]:
-    """Open a file as `_rows_of_text`."""
+def _open_bytes_as_text(path: Path, encoding: str | None) -> Iterator[io.TextIOWrapper]:
+    """Open the bytes of a text in UTF-8 as characters, for the csv module."""
     with (
         open_as_utf8(path, encoding) as raw,
         io.TextIOWrapper(raw, encoding="latin-1", newline="") as text,
         _long_cells_allowed(),
     ):
-        yield _rows_of_text(text, delimiter)
+        yield text
+
+
+def _quotes_are_sound(path: Path, delimiter: str, encoding: str | None) -> bool:
+    """Return whether the csv module reads a file without a complaint."""
+    with _open_bytes_as_text(path, encoding) as text, suppress(csv.Error):
+        deque(csv.reader(text, strict=True, delimiter=delimiter), maxlen=0)
+        return True
+    return False
 
 
 def _rows_of_text(text: io.TextIOWrapper, delimiter: str) -> Iterator[tuple[int, int, list[str]]]:
@@ -344,9 +337,9 @@ def find_defects(
     broken: list[ReportsError] = []
     ragged: list[tuple[int, int]] = []
     number, width = -1, 0
-    with _open_numbered_rows(path, delimiter, encoding) as numbered:
+    with _open_bytes_as_text(path, encoding) as text:
         try:
-            for number, _, row in islice(numbered, most):
+            for number, _, row in islice(_rows_of_text(text, delimiter), most):
                 width = width or len(row)
                 defects += [] if defects else _error_of_first_non_utf8_byte(source, number, row)
                 zeros += [nul_byte_error(source, number)] if not zeros and any("\0" in cell for cell in row) else []
@@ -462,24 +455,9 @@ class _Buffered(io.BufferedReader):
         self.fileobj = fileobj
 
 
-class _DigestedStream:
-    """Stream whose bytes update a digest as they are read."""
-
-    def __init__(self, raw: BinaryIO, digest: Digest) -> None:
-        self.raw, self.digest = raw, digest
-
-    def read(self, size: int = -1) -> bytes:
-        """Return the next bytes."""
-        content = self.raw.read(size)
-        self.digest.update(content)
-        return content
-
-
 @contextmanager
-def open_as_utf8(path: Path, encoding: str | None = None, digest: Digest | None = None) -> Iterator[Any]:
-    """Open a plain or gzipped text for reading as UTF-8: decoded by its byte-order mark, else from `encoding`.
-
-    A digest is updated with the bytes of the file as they are read, decompressed and not decoded.
+def open_as_utf8(path: Path, encoding: str | None = None) -> Iterator[Any]:
+    """Open a plain or gzipped text for reading as UTF-8 without a mark: decoded by its mark, else from `encoding`.
 
     Raises:
         ReportsError: the file cannot be read, or is not in that encoding.
@@ -487,18 +465,16 @@ def open_as_utf8(path: Path, encoding: str | None = None, digest: Digest | None 
     with open_decompressed(path) as opened:
         start = cast(Any, opened).peek(len(ZIP))
         if start.startswith(ZIP):
-            for part in iter(lambda: opened.read(PART_BYTES) if digest is not None else b"", b""):
-                cast(Digest, digest).update(part)
             yield SheetText(read_sheet(path))
             return
         start = start[: len(UTF8_MARK)]
-        raw: Any = opened if digest is None else _DigestedStream(opened, digest)
         source = "utf-16" if start.startswith(UTF16_MARKS) else encoding or ENCODINGS[0]
         if start == UTF8_MARK or source == ENCODINGS[0]:
-            yield raw
+            opened.read(len(UTF8_MARK) if start == UTF8_MARK else 0)
+            yield opened
             return
         try:
-            yield pa.transcoding_input_stream(pa.PythonFile(raw, "r"), source, ENCODINGS[0])
+            yield pa.transcoding_input_stream(pa.PythonFile(opened, "r"), source, ENCODINGS[0])
         except UnicodeDecodeError as error:
             raise ReportsError(
                 f"the file must be text in {source}",
@@ -533,7 +509,7 @@ def _nonblank_batches_of_columns(
     """Yield the named columns without blank rows."""
     several = len(header.names) > 1
     if header.is_last:
-        stream.read(BLOCK_BYTES)  # for its quotes: the parser refuses a header without a line end
+        stream.read(BLOCK_BYTES)  # notes its quotes: the parser refuses a header without a line end
         return
 
     reader = pa.csv.open_csv(

@@ -1,117 +1,66 @@
-"""Streaming dictionary encoding of text columns: one group of rows is encoded while the next is read.
+"""Dictionary encoding of columns by Arrow: sorted distinct values, and the position of each row's among them."""
 
-Existing dictionaries (Categorical, Enum, Arrow, Parquet) are reused without hashing. Large columns use a compiled
-hash table, dense integers a direct-address table, all others Arrow.
-"""
-
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
-from crowdveil.answers.ingest.checked_column_codes import MISSING, CodedColumn
-from crowdveil.em.kernels.jit import use_compiled_by_environment_or_size
+from crowdveil.answers.ingest.column_checks import MISSING, CodedColumn
 
-if TYPE_CHECKING:
-    from crowdveil.answers.ingest.hash_table import TextTable
-
-COMPILED_FROM = 16 << 20
-"""Bytes of text from which compiled code is used if numba is loaded."""
-LOADED_FROM = 128 << 20
-"""Bytes of text from which numba is imported; the import lasts half a second."""
-MAX_TABLE_ENTRIES_PER_ROW = 8
-"""Largest size of a direct-address table of integers, in entries per row."""
-SMALL_TABLE = 1 << 16
-"""Entries up to which a direct-address table is used for any number of rows."""
-ROWS_AT_ONCE = 1 << 16
-"""Rows per pass; they stay in a core's cache."""
 TEXT: Any = pa.dictionary(pa.int32(), pa.string())
-
-
-class ColumnEncoder:
-    """Streaming dictionary encoder of a text column: compiled hash table if possible, else Arrow."""
-
-    def __init__(self, *, compiled: bool) -> None:
-        self.table = _new_table() if compiled else None
-        self.codes: list[NDArray[np.int32]] = []
-        self.done: list[Any] = []
-
-    def add(self, column: Any) -> None:
-        """Add rows, an Arrow chunked array of text with at least one chunk."""
-        codes = None if self.table is None else self.table.code_of_each_row_or_none(column)
-        if codes is not None:
-            self.codes.append(codes)
-            return
-        if self.table is not None and self.codes:
-            # From the first group that the hash table cannot hold, Arrow encodes.
-            names = self.table.dictionary().cast(column.type)
-            self.done.append(pa.DictionaryArray.from_arrays(pa.array(np.concatenate(self.codes)), names, safe=False))
-        self.table, self.codes = None, []
-        coded = column.dictionary_encode()  # all chunks have the same dictionary
-        indices = pa.concat_arrays([one.indices for one in coded.chunks])
-        self.done.append(pa.DictionaryArray.from_arrays(indices, coded.chunks[-1].dictionary))
-
-    def coded(self) -> CodedColumn:
-        """Return all rows as a coded column."""
-        if self.table is not None and self.codes:
-            return self.table.sorted_coded_column(self.codes)
-        return encode_sorted(pa.chunked_array(self.done) if self.done else pa.chunked_array([], TEXT))
-
-
-def _new_table() -> "TextTable":
-    from crowdveil.answers.ingest.hash_table import TextTable
-
-    return TextTable()
-
-
-def least_bytes_for_compiled_code() -> int:
-    """Return the bytes of text from which compiled code is used."""
-    return COMPILED_FROM if "numba" in sys.modules else LOADED_FROM
-
-
-def encode_text(column: Any) -> CodedColumn:
-    """Return the coded column of an Arrow chunked array of text; null is missing."""
-    encoder = ColumnEncoder(
-        compiled=use_compiled_by_environment_or_size(column.get_total_buffer_size(), least_bytes_for_compiled_code())
-    )
-    if len(column):
-        encoder.add(column)
-    return encoder.coded()
+GROUP_BYTES = 128 << 20
+"""Bytes of text that are coded at once."""
+GROUPS_AT_ONCE = 8
+"""Groups whose dictionaries are merged at once."""
 
 
 def encode_batches(batches: Iterable[pa.RecordBatch], names: Sequence[str]) -> dict[str, CodedColumn]:
-    """Return text columns as coded columns, encoded in threads.
+    """Return text columns as coded columns, coded in threads.
 
-    Memory holds the text of one group of batches, and the codes and distinct values of the others.
+    Memory holds the text of one group of batches, the codes of the others, and their distinct values.
 
     Args:
         batches: record batches with the named columns.
         names: column names.
     """
-    enough, waiting = least_bytes_for_compiled_code(), iter(batches)
-    group = _next_group(waiting, enough)
-    compiled = use_compiled_by_environment_or_size(sum(batch.nbytes for batch in group), enough)
-    encoders = {name: ColumnEncoder(compiled=compiled) for name in names}
+    waiting, columns = iter(batches), {name: list[Any]() for name in names}
     with ThreadPoolExecutor(max(len(names), 1)) as threads:
-        while group:
-            text = pa.Table.from_batches(group)
-            under_way = [threads.submit(encoder.add, text[name]) for name, encoder in encoders.items()]
-            group = _next_group(waiting, COMPILED_FROM)
-            for column in under_way:
-                column.result()
-        return dict(zip(names, threads.map(ColumnEncoder.coded, encoders.values()), strict=True))
+        while group := _next_group(waiting):
+            list(threads.map(_add_coded, columns.values(), map(pa.Table.from_batches(group).column, names)))
+            group.clear()  # its text, before the next is read
+        coded = threads.map(lambda parts: encode_sorted(pa.chunked_array(parts, TEXT)), columns.values())
+        return dict(zip(names, coded, strict=True))
+
+
+def _next_group(batches: Iterator[pa.RecordBatch]) -> list[pa.RecordBatch]:
+    """Return the next batches with at least `GROUP_BYTES` in total, or all that are left."""
+    held: list[pa.RecordBatch] = []
+    size = 0
+    while size < GROUP_BYTES and (batch := next(batches, None)) is not None:
+        held.append(batch)
+        size += batch.nbytes
+    return held
+
+
+def _add_coded(parts: list[Any], column: Any) -> None:
+    """Add a column to its dictionary-encoded parts; many parts become one."""
+    parts.append(_coded(column))
+    if len(parts) > GROUPS_AT_ONCE:
+        parts[:] = [_with_one_dictionary(pa.chunked_array(parts))]
 
 
 def encode_sorted(column: Any) -> CodedColumn:
-    """Return the coded column of a dictionary-encoded Arrow column; unused dictionary entries are dropped."""
+    """Return the coded column of an Arrow column; dictionaries are not hashed again, and their unused entries dropped.
+
+    Args:
+        column: Arrow chunked array; null is missing.
+    """
     if not len(column):
         return CodedColumn(np.empty(0, dtype=object), np.empty(0, dtype=np.int32))
-    whole = _with_wide_indices(column).unify_dictionaries().combine_chunks()
+    whole = _with_one_dictionary(column) if pa.types.is_dictionary(column.type) else _coded(column)
     dictionary, positions = whole.dictionary, whole.indices.fill_null(MISSING).to_numpy()
     occurs = np.zeros(len(dictionary) + 1, dtype=bool)
     occurs[positions] = True
@@ -119,51 +68,19 @@ def encode_sorted(column: Any) -> CodedColumn:
     order = order[occurs[order]]
     names = dictionary.take(pa.array(order)).to_numpy(zero_copy_only=False)
     if dictionary.null_count or (names[1:] == names[:-1]).any():
-        return encode_sorted(column.cast(dictionary.type).dictionary_encode())
+        return encode_sorted(column.cast(dictionary.type))
     rank = np.full(len(dictionary) + 1, MISSING, dtype=np.int32)
     rank[order] = np.arange(len(order), dtype=np.int32)
     return CodedColumn(names, rank[positions])
 
 
-def _with_wide_indices(column: Any) -> Any:
-    """Return a column of dictionary-encoded chunks whose indices hold the entries of all chunks together."""
-    if column.type.index_type == pa.int32():
-        return column
+def _coded(column: Any) -> Any:
+    """Return a column as one dictionary-encoded array."""
+    chunks = column.dictionary_encode().chunks  # all have the same dictionary
+    return pa.DictionaryArray.from_arrays(pa.concat_arrays([one.indices for one in chunks]), chunks[0].dictionary)
+
+
+def _with_one_dictionary(column: Any) -> Any:
+    """Return one array of dictionary-encoded chunks, with indices that hold the entries of all of them."""
     parts = [pa.DictionaryArray.from_arrays(one.indices.cast(pa.int32()), one.dictionary) for one in column.chunks]
-    return pa.chunked_array(parts)
-
-
-def _next_group(batches: Iterator[pa.RecordBatch], group_bytes: int) -> list[pa.RecordBatch]:
-    """Return the next batches with at least `group_bytes` in total, or all that are left."""
-    held: list[pa.RecordBatch] = []
-    size = 0
-    while size < group_bytes and (batch := next(batches, None)) is not None:
-        held.append(batch)
-        size += batch.nbytes
-    return held
-
-
-def encode_integers(column: Any) -> tuple[NDArray[Any], NDArray[np.int32]] | None:
-    """Return the sorted distinct values of an integer Arrow column and each row's position among them.
-
-    Uses a direct-address table, not hashing. None if a value is null, or the range is large for the number of rows.
-    """
-    if column.null_count or not len(column):
-        return None
-    ends: Any = pc.min_max(column).as_py()
-    size = ends["max"] - ends["min"] + 1
-    if size > max(MAX_TABLE_ENTRIES_PER_ROW * len(column), SMALL_TABLE):
-        return None
-    numbers = column.to_numpy()
-    parts = [slice(first, first + ROWS_AT_ONCE) for first in range(0, len(numbers), ROWS_AT_ONCE)]
-    low = numbers.dtype.type(ends["min"])
-    occurs = np.zeros(size, dtype=bool)
-    for part in parts:
-        occurs[(numbers[part] - low).view(f"u{numbers.itemsize}")] = True
-    # Without a gap, the offset from the smallest number is the code.
-    code_of = None if occurs.all() else np.cumsum(occurs, dtype=np.int32) - np.int32(1)
-    codes = np.empty(len(numbers), dtype=np.int32)
-    for part in parts:
-        offset = (numbers[part] - low).view(f"u{numbers.itemsize}")
-        codes[part] = offset if code_of is None else code_of[offset]
-    return np.flatnonzero(occurs).astype(numbers.dtype) + low, codes
+    return pa.chunked_array(parts).unify_dictionaries().combine_chunks()

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.answers.importers.export_file import read_given_columns
-from crowdveil.answers.ingest.checked_column_codes import (
+from crowdveil.answers.ingest.column_checks import (
     MISSING,
     CodedColumn,
     encode_ids,
     parse_number_column,
-    refuse_if_rows_empty_or_marked,
+    refuse_invalid_rows,
     with_sorted_distinct_numbers,
 )
 from crowdveil.answers.ingest.column_readers import GOLD, match_columns
@@ -34,7 +34,7 @@ class DrawnGold(NamedTuple):
     chosen: bool = False
 
 
-def load_gold_with_draw_seed(
+def load_gold_and_seed(
     path: str | PathLike[str],
     *,
     kind: Literal["categorical", "numeric"] | None = None,
@@ -64,7 +64,7 @@ def gold_of_columns(
     numeric: bool = False,
     conflicts: Literal["error", "first"] = "error",
 ) -> DrawnGold:
-    """Return known truths from the columns of their roles, as `load_gold_with_draw_seed`.
+    """Return known truths from the columns of their roles, as `load_gold_and_seed`.
 
     Those of text are numbers if `numeric`. Of lists of tasks to decide, those whose truth is still empty are left out.
     """
@@ -72,7 +72,7 @@ def gold_of_columns(
         columns, source = _without_empty_truths(columns, source)
     task, truth = columns["task"], columns["truth"]
     names, codes = encode_ids(task, None, "task", source)
-    refuse_if_rows_empty_or_marked(
+    refuse_invalid_rows(
         truth,
         _is_empty_truth_per_name(truth),
         "every gold task needs a truth",
@@ -105,7 +105,7 @@ def _is_empty_truth_per_name(truth: CodedColumn) -> NDArray[np.bool_]:
 def _without_empty_truths(columns: Mapping[str, CodedColumn], source: str) -> tuple[dict[str, CodedColumn], str]:
     """Return the columns of gold without the rows whose truth is still empty, and the source of those that are left."""
     truth = columns["truth"]
-    rows = np.delete(np.arange(len(truth)), truth.positions_of_empty_or_marked_rows(_is_empty_truth_per_name(truth)))
+    rows = np.delete(np.arange(len(truth)), truth.invalid_positions(_is_empty_truth_per_name(truth)))
     if not len(rows):
         order = ", from the top" if SEED in columns else ""
         hint = f"Write the truths into the column truth{order}."

@@ -7,25 +7,25 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal, InvalidOperation
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from crowdveil.answers.ingest.checked_column_codes import (
+from crowdveil.answers.ingest.choices import ChoiceOptions, columns_by_choice, notes_on_shared_separators
+from crowdveil.answers.ingest.column_checks import (
     MISSING,
     TEXT_RULE,
     CodedColumn,
     has_lone_surrogate,
     parse_numbers,
-    refuse_if_rows_empty_or_marked,
+    refuse_invalid_rows,
     with_sorted_distinct_numbers,
 )
-from crowdveil.answers.ingest.choices import ChoiceOptions, columns_by_choice, notes_on_shared_separators
 from crowdveil.answers.ingest.column_readers import ReportColumns
-from crowdveil.channels.alphabet import MAX_LABELS, NULL, Categories, first_names_and_count_of_others
+from crowdveil.channels.alphabet import MAX_LABELS, NULL, Categories, abbreviate_names
 from crowdveil.display.counts import number_of
 from crowdveil.errors import ReportsError
 from crowdveil.hints import advice, one_of
@@ -76,37 +76,23 @@ def labels_with_counts(names: Sequence[Any], counts: NDArray[np.integer]) -> str
     return ", ".join(f"{str(name)!r} ({number_of(count, 'answer')})" for name, count in given[:LABELS_SHOWN]) + more
 
 
-class StatedReading(Protocol):
-    """What a user states of labels and choices."""
-
-    @property
-    def multiple(self) -> str | None:
-        """Separator of choices, as of `ChoiceOptions`."""
-
-    @property
-    def choices(self) -> ChoiceOptions:
-        """How answers of several choices are read."""
-
-    @property
-    def label_map(self) -> LabelMap:
-        """Labels that are replaced by others."""
-
-
-def columns_as_stated(columns: ReportColumns, stated: StatedReading) -> tuple[ReportColumns, tuple[str, ...]]:
+def columns_as_stated(
+    columns: ReportColumns, choices: ChoiceOptions, label_map: LabelMap
+) -> tuple[ReportColumns, tuple[str, ...]]:
     """Return the columns with mapped labels and a task for each choice, and notes on labels, names and choices.
 
     Raises:
         ReportsError: as `columns_by_choice`.
     """
     notes: tuple[str, ...] = ()
-    if stated.label_map:
-        value, notes = map_labels(columns.value, stated.label_map)
+    if label_map:
+        value, notes = map_labels(columns.value, label_map)
         columns = replace(columns, value=value)
     notes += notes_on_similar_names(columns.task, columns.worker)
-    if stated.multiple is not None or columns.may_have_choices:
-        columns, more = columns_by_choice(columns, stated.choices)
+    if choices.multiple is not None or columns.may_have_choices:
+        columns, more = columns_by_choice(columns, choices)
         shared = () if columns.value_name == "value" else notes_on_shared_separators(columns.value.names)
-        notes += more + (shared if stated.multiple is None else ())
+        notes += more + (shared if choices.multiple is None else ())
     return columns, notes
 
 
@@ -133,8 +119,8 @@ def notes_on_similar_names(task: CodedColumn, worker: CodedColumn) -> tuple[str,
     if repeated:
         first = min(repeated)
         notes.append(
-            f"If these are one, {number_of(len(repeated), 'answer')} of a worker to a task would be repeated, such as "
-            f"({task.names[first[0]]}, {worker.names[first[1]]})."
+            f"If these names mean the same, {number_of(len(repeated), 'answer')} of a worker to a task would be "
+            f"repeated, such as ({task.names[first[0]]}, {worker.names[first[1]]})."
         )
     return tuple(notes)
 
@@ -167,10 +153,10 @@ def _note_on_similar_names(role: str, column: CodedColumn, place: NDArray[np.int
         for first in firsts[:NAMES_SHOWN]
     )
     more = f"; and {len(firsts) - NAMES_SHOWN} more" if len(firsts) > NAMES_SHOWN else ""
-    return f"These are read as different {role}s: {groups}{more}. Give one {role} one spelling."
+    return f"These are read as different {role}s: {groups}{more}. Use one spelling for each {role}."
 
 
-def groups_of_same_label_spellings(texts: Sequence[str]) -> list[list[int]]:
+def spelling_groups(texts: Sequence[str]) -> list[list[int]]:
     """Return groups of positions of texts that are spellings of one label; single spellings are omitted."""
     found: dict[str | Decimal, list[int]] = {}
     for position, text in enumerate(texts):
@@ -193,7 +179,7 @@ def _replaced_by_known_labels(texts: Sequence[str], known: Sequence[str]) -> lis
 
 def _replaced_by_most_frequent(texts: list[str], counts: NDArray[np.int64]) -> list[str]:
     chosen = [_stripped_nfc(text) for text in texts]
-    for positions in groups_of_same_label_spellings(texts):
+    for positions in spelling_groups(texts):
         most = min(positions, key=lambda position: (-counts[position], texts[position]))
         for position in positions:
             chosen[position] = _stripped_nfc(texts[most])
@@ -238,25 +224,23 @@ def alphabet_and_label_codes(
     texts = [str(name) for name in column.names.tolist()]
     known = () if alphabet is None else alphabet.names
     absent = np.array([text.strip() in RESERVED_LABELS and text not in known for text in texts], dtype=bool)
-    refuse_if_rows_empty_or_marked(
+    refuse_invalid_rows(
         column,
         absent,
         "labels must not be empty, NaN or NULL",
         source=source,
-        hint=advice("If they are no answers, skip them: {missing}.", "Remove these rows.", missing="skip"),
+        hint=advice("If they mean no answer, skip them: {missing}.", "Remove these rows.", missing="skip"),
     )
-    refuse_if_rows_empty_or_marked(
-        column, has_lone_surrogate(column.names), TEXT_RULE, source=source, hint="Correct the rows."
-    )
+    refuse_invalid_rows(column, has_lone_surrogate(column.names), TEXT_RULE, source=source, hint="Correct the rows.")
     if alphabet is None:
         _require_alphabet_size(texts, source)
         alphabet = Categories(_sorted_labels(texts))
     place = {name: code for code, name in enumerate(alphabet.names)}
     codes = np.array([place.get(text, MISSING) for text in texts], dtype=np.int16)
-    refuse_if_rows_empty_or_marked(
+    refuse_invalid_rows(
         column,
         codes == MISSING,
-        f"every label must be one of {first_names_and_count_of_others(alphabet.names)}",
+        f"every label must be one of {abbreviate_names(alphabet.names)}",
         source=source,
         hint=one_of(
             "correct the rows",
@@ -270,7 +254,7 @@ def alphabet_and_label_codes(
     return alphabet, codes[column.codes]
 
 
-def refuse_if_numbers_of_unstated_kind(column: CodedColumn, source: str) -> None:
+def refuse_unstated_numbers(column: CodedColumn, source: str) -> None:
     """Refuse a label column of unstated kind with many distinct numbers, or some with a decimal comma.
 
     These may be counts or measurements.

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.answers.ingest.checked_column_codes import CodedColumn, encode_ids
+from crowdveil.answers.ingest.column_checks import CodedColumn, encode_ids
 from crowdveil.answers.ingest.column_readers import ReportColumns
 from crowdveil.answers.ingest.row_sources import source_of_kept_rows
 from crowdveil.errors import ReportsError
@@ -61,9 +61,7 @@ def answers_to(columns: ReportColumns, question: str) -> ReportColumns:
     return replace(columns, task=task, worker=worker, value=value, source=source, question=None, weight=weight)
 
 
-def answers_by_question_if_tasks_have_several(
-    columns: ReportColumns, *, every: bool = False
-) -> dict[str, ReportColumns]:
+def split_by_question(columns: ReportColumns, *, every: bool = False) -> dict[str, ReportColumns]:
     """Return the answers to each question, if a task has answers to several or with `every`; empty otherwise.
 
     Raises:

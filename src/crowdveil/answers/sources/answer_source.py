@@ -16,13 +16,12 @@ from crowdveil.answers.facts.notes import NUMBERED_WORKERS, Note
 from crowdveil.answers.importers.export_file import (
     STANDARD_INPUT,
     ExportFile,
+    abbreviate_files,
     concatenate_tables,
-    first_file_and_count_of_others,
     whole_file_progress,
 )
 from crowdveil.answers.importers.imported_answers import ImportedAnswers, answers_to_one_question, collect_all_questions
 from crowdveil.answers.importers.importer import Importer
-from crowdveil.answers.importers.other_outputs import refuse_other_output
 from crowdveil.answers.importers.registry import (
     RECOGNISED_TOOLS,
     TOOLS,
@@ -30,17 +29,18 @@ from crowdveil.answers.importers.registry import (
     importer_of,
     with_recognised_delimiter,
 )
+from crowdveil.answers.importers.unread_exports import refuse_other_output
 from crowdveil.answers.ingest.arrow_columns import encode_columns, read_parquet_columns
-from crowdveil.answers.ingest.checked_column_codes import with_decimal_points
 from crowdveil.answers.ingest.choices import NothingTicked, choice_notes
+from crowdveil.answers.ingest.column_checks import with_decimal_points
 from crowdveil.answers.ingest.column_readers import NO_NAMES, QUESTION, ReportColumns, normal_name, read_columns
 from crowdveil.answers.ingest.csv_errors import COMMA
 from crowdveil.answers.ingest.csv_files import Progress, refuse_encoding_of_utf8
-from crowdveil.answers.ingest.labels import columns_as_stated, map_labels, refuse_if_numbers_of_unstated_kind
-from crowdveil.answers.ingest.questions import answers_by_question_if_tasks_have_several, answers_to
+from crowdveil.answers.ingest.labels import columns_as_stated, map_labels, refuse_unstated_numbers
+from crowdveil.answers.ingest.questions import answers_to, split_by_question
 from crowdveil.answers.ingest.row_sources import source_of_files, source_of_kept_rows
-from crowdveil.answers.sources.local_copies_of_sources import (
-    copy_duckdb_table_as_parquet,
+from crowdveil.answers.sources.local_copies import (
+    copy_duckdb_table,
     copy_remote_files,
     copy_stdin,
 )
@@ -93,7 +93,7 @@ class AnswerSource:
     @property
     def name(self) -> str:
         """Name for messages."""
-        return first_file_and_count_of_others(self.files) if self.files else self.copied or str(self.path)
+        return abbreviate_files(self.files) if self.files else self.copied or str(self.path)
 
     @property
     def is_single_file(self) -> bool:
@@ -106,7 +106,7 @@ class AnswerSource:
         return not self.files and self.path.is_dir()
 
     @property
-    def path_beside_which_collection_lies(self) -> Path | None:
+    def collection_path(self) -> Path | None:
         """Path of the reports beside which files of a collection are looked for; None for several files."""
         return self.path if self.is_single_file or self.is_block_folder else None
 
@@ -122,7 +122,7 @@ class AnswerSource:
             return []
         found = dict[str, None]()
         for file in self.files:
-            if not file.is_blank_or_empty_json_list:
+            if not file.is_empty_json:
                 delimiter, roles = file.delimiter_and_column_roles()
                 names = file.with_delimiter(delimiter).columns
                 found |= dict.fromkeys(name for name in names if name not in roles.values())
@@ -139,8 +139,8 @@ class AnswerSource:
         if self.private:
             self._require_plain_tables()
             return None
-        if self.copied == STDIN and self.files[0].is_blank_or_empty_json_list:
-            hint = "Did the command before the pipe write anything?"
+        if self.copied == STDIN and self.files[0].is_empty_json:
+            hint = "Check that the command before the pipe writes something."
             raise ReportsError("the input must not be empty", source=STANDARD_INPUT, hint=hint)
         for file in self.files:
             refuse_encoding_of_utf8(file.path, self.layout.encoding)
@@ -180,12 +180,12 @@ class AnswerSource:
                 raise ReportsError(
                     "private answers must be to one question, without a column of questions",
                     source=self.name,
-                    hint="Write the answers to the question, without that column, into a file of their own.",
+                    hint="Write the answers to the question, without that column, into a separate file.",
                 )
 
     def _roles_by_header_of_plain_table(self, file: ExportFile) -> dict[str, str] | None:
         """Return the columns by role of a plain table, by its header alone; None for JSON and exports."""
-        if self.layout.tool is not None or file.is_blank_or_empty_json_list or file.form == "json":
+        if self.layout.tool is not None or file.is_empty_json or file.form == "json":
             return None
         try:
             return file.delimiter_and_column_roles(by_header=True)[1]
@@ -215,22 +215,19 @@ class AnswerSource:
     def _export_files_with_delimiter(self, importer: Importer) -> list[ExportFile]:
         return [with_recognised_delimiter(file, importer) for file in self.files]
 
-    def read_columns_and_notes(
-        self, progress: Progress | None = None, *, digested: bool = False
-    ) -> tuple[ReportColumns, tuple[str, ...]]:
+    def read_columns_and_notes(self, progress: Progress | None = None) -> tuple[ReportColumns, tuple[str, ...]]:
         """Return the columns of answers, and notes on how they were read.
 
         Args:
             progress: called with the bytes read so far and the size of the files.
-            digested: whether the columns of one text file have its digest, which is made as it is read.
 
         Raises:
             ReportsError: a file is damaged, or its layout is unknown or ambiguous.
         """
         with whole_file_progress(self.files, progress):
-            columns, notes = self._columns_with_numbers_unchanged(progress, digested)
+            columns, notes = self._columns_with_numbers_unchanged(progress)
             if not self.private:
-                columns, more = columns_as_stated(columns, self.layout)
+                columns, more = columns_as_stated(columns, self.layout.choices, self.layout.label_map)
                 notes += self._notes_on_sheets() + more
             elif self.layout.label_map:
                 columns = replace(columns, value=map_labels(columns.value, self.layout.label_map)[0])
@@ -248,9 +245,7 @@ class AnswerSource:
         notes = [read_sheet(file.sheet_path).notes(names) for file, names in zip(sheets, columns, strict=True)]
         return tuple(note for one in notes for note in one)
 
-    def _columns_with_numbers_unchanged(
-        self, progress: Progress | None, digested: bool
-    ) -> tuple[ReportColumns, tuple[str, ...]]:
+    def _columns_with_numbers_unchanged(self, progress: Progress | None) -> tuple[ReportColumns, tuple[str, ...]]:
         """Return columns and notes as `read` does, with numbers as the source has them."""
         if self.columns is not None:
             columns = self._with_missing_policy(self.columns)
@@ -264,7 +259,7 @@ class AnswerSource:
         if self.importer is not None:
             imported = self.answers_of_tool_export()
             return _columns_and_notes(imported, self.importer, self.name, self.layout.nothing_ticked)
-        columns = self._with_missing_policy(self._read_plain_columns(progress, digested))
+        columns = self._with_missing_policy(self._read_plain_columns(progress))
         if self.layout.question is not None:
             columns = answers_to(columns, self.layout.question)
         return columns, () if self.private else _notes_on_blank_and_null_rows(columns)
@@ -274,7 +269,7 @@ class AnswerSource:
         return replace(columns, skip_empty=self.layout.missing == "skip")
 
     @property
-    def why_answers_are_hardly_labels(self) -> str:
+    def unlikely_labels_reason(self) -> str:
         """Why the answers to one question of several are hardly labels: all are one, or numbers; else empty."""
         if self.columns is None or self.columns.value_name == "value":
             return ""
@@ -283,7 +278,7 @@ class AnswerSource:
         if len(names) == 1:
             return f"all answers to it are {str(names[0])!r}"
         try:
-            refuse_if_numbers_of_unstated_kind(answers.value, answers.source)
+            refuse_unstated_numbers(answers.value, answers.source)
         except ReportsError as error:
             return f"its answers are {error.value}"
         return ""
@@ -301,7 +296,7 @@ class AnswerSource:
                 return self._imported_questions(self.importer)
             if not self._has_question_column:
                 return {}
-            tables = answers_by_question_if_tasks_have_several(self._read_plain_columns(progress), every=every)
+            tables = split_by_question(self._read_plain_columns(progress), every=every)
             return {question: replace(self, columns=columns) for question, columns in tables.items()}
 
     def _imported_questions(self, importer: Importer) -> dict[str, AnswerSource]:
@@ -319,13 +314,13 @@ class AnswerSource:
         files = (one for file in self.files for one in file.by_each_delimiter)
         return any(normal_name(name) == QUESTION for file in files for name in file.columns)
 
-    def _read_plain_columns(self, progress: Progress | None, digested: bool = False) -> ReportColumns:
+    def _read_plain_columns(self, progress: Progress | None) -> ReportColumns:
         names = self.layout.names
         if self.is_single_file:
             file = self.files[0]
             if file.form == "text":
                 stated = self.layout.delimiter, progress, self.layout.encoding
-                columns = read_columns(file.sheet_path, names, *stated, file.sniffed.headers, digested=digested)
+                columns = read_columns(file.sheet_path, names, *stated, file.sniffed.headers)
                 return replace(columns, source=file.row_source)
             if file.form == "parquet":
                 return replace(read_parquet_columns(file.path, names, progress), source=self.name)
@@ -498,7 +493,7 @@ def _source_of_name(source: str, layout: Layout, temporary: Path, progress: Prog
     if source == STDIN:
         path = copy_stdin(temporary, progress)
     elif table is not None:
-        path = copy_duckdb_table_as_parquet(*table, temporary)
+        path = copy_duckdb_table(*table, temporary)
     else:
         path = copy_remote_files(source, temporary, COMPANIONS, progress)
     return _refuse_question_without_files(local_source(path, layout, source))

@@ -9,8 +9,8 @@ from typing import get_args
 
 from crowdveil.answers.columnar_store import STORE_FILES
 from crowdveil.answers.importers.registry import TOOLS
-from crowdveil.answers.ingest.checked_column_codes import Missing
 from crowdveil.answers.ingest.choices import ChoiceOptions, NothingTicked
+from crowdveil.answers.ingest.column_checks import Missing
 from crowdveil.answers.ingest.column_readers import NO_NAMES, ColumnNames
 from crowdveil.answers.ingest.csv_errors import DELIMITERS
 from crowdveil.answers.ingest.csv_files import ENCODINGS
@@ -189,5 +189,5 @@ def refuse_files_beside_companions(paths: Sequence[Path]) -> None:
                 raise ReportsError(
                     f"files of reports with a {name} are read one by one",
                     source=str(path),
-                    hint="Infer each collection by itself; move answers to a folder of their own.",
+                    hint="Infer each collection by itself; move answers to a separate folder.",
                 )

@@ -72,11 +72,6 @@ def is_named_as_workbook(path: Path) -> bool:
     return path.suffix.lower() in SUFFIXES
 
 
-def path_with_sheet(path: Path, sheet: str | None) -> Path:
-    """Return a path that names a sheet, as `file_and_sheet` reads it."""
-    return path if sheet is None else Path(f"{path}?{sheet}")
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Sheet:
     """Sheet of a workbook.
@@ -180,15 +175,12 @@ def _kept_sheet(file: Path, sheet: str | None, changed: int, size: int) -> Sheet
     parts = sheets_of_workbook(file, form)
     try:
         with open(file, "rb") as stream, calamine.CalamineWorkbook.from_filelike(stream) as book:
-            name = _chosen_sheet(file, sheet, parts, _visible_sheets(book))
+            visible = [one.name for one in book.sheets_metadata if str(one.visible).endswith("Visible")]
+            name = _chosen_sheet(file, sheet, parts, visible)
             rows = book.get_sheet_by_name(name).to_python(skip_empty_area=False) if parts[name].rows else []
     except (calamine.CalamineError, OSError) as error:
         raise damaged_workbook_error(file, str(error)) from error
     return _sheet_of_rows(file, name, tuple(other for other in parts if other != name), parts[name], rows)
-
-
-def _visible_sheets(book: Any) -> list[str]:
-    return [one.name for one in book.sheets_metadata if str(one.visible).endswith("Visible")]
 
 
 def _chosen_sheet(file: Path, stated: str | None, parts: dict[str, SheetParts], visible: Sequence[str]) -> str:

@@ -18,7 +18,7 @@ from crowdveil.answers.assignment import Assignment
 from crowdveil.answers.evidence import Evidence
 from crowdveil.answers.facts.asked import STATED
 from crowdveil.answers.reports import Reports
-from crowdveil.answers.write_reports import warning_of_names_read_as_formulas
+from crowdveil.answers.write_reports import formula_names_warning
 from crowdveil.campaign.files.folder import CAMPAIGN_FILE, read_campaign
 from crowdveil.campaign.rules.document import Campaign
 from crowdveil.campaign.rules.report import decode_body, level_in_body
@@ -34,13 +34,14 @@ from crowdveil.storage.crowd import (
     REPORTS_FILE,
     crowd_of_reports,
     json_bytes,
+    sha256_hex,
 )
-from crowdveil.storage.evidence import public_inputs_of_collection
+from crowdveil.storage.evidence import public_inputs
 from crowdveil.storage.write_collection import collection_outputs, report_files_in_memory
 
 FIRST_QUESTION = "question-1"
 EXPORT_FILES = (CERTIFICATE_FILE, ASSIGNMENT_FILE, CAMPAIGN_FILE, CROWD_FILE, REPORTS_FILE)
-"""Files that `write_campaign_reports` writes."""
+"""Files of a question."""
 
 
 class AcceptedReport(NamedTuple):
@@ -137,7 +138,7 @@ def refuse_other_collections(directory: Path, campaign: Campaign) -> None:
     found = [path for path in sorted(others) if path not in own] + [path for path in beside if path.exists()]
     if found:
         raise SettingsError(
-            "the folder must hold no question or reports beside those of the campaign",
+            "the folder must hold only the questions and reports of the campaign",
             value=", ".join(map(str, found)),
             hint="They are of another collection, and nothing was deleted: move them away, or give another folder.",
         )
@@ -146,7 +147,15 @@ def refuse_other_collections(directory: Path, campaign: Campaign) -> None:
 def write_questions(
     directory: str | PathLike[str], campaign: Campaign, accepted: Iterable[AcceptedReport], *, replace: bool = False
 ) -> list[ExportedQuestion]:
-    """Write a collection for each question, as `write_campaign_reports`, with the workers that were asked it.
+    """Write `EXPORT_FILES` for each question, through a relay without the assignment, with the workers asked it.
+
+    The files depend on the set of reports only.
+
+    Args:
+        directory: folder to be written, see `export_folder_per_question`.
+        campaign: campaign of the reports.
+        accepted: at most one report per slot, in any order.
+        replace: whether an earlier collection in the folder is removed.
 
     Raises:
         SettingsError: as `collected_questions` and `refuse_other_collections`, before anything is written if a
@@ -157,7 +166,7 @@ def write_questions(
     for folder, one in zip(
         export_folder_per_question(Path(directory), campaign), collected_questions(campaign, accepted), strict=True
     ):
-        _write_question(folder, one, replace=replace)
+        write_outputs(collection_outputs(folder, tuple(one.files), replace=replace), one.files)
         found.append(ExportedQuestion(folder, one.campaign, one.evidence.reports))
     return found
 
@@ -193,32 +202,6 @@ def _reports_on_tasks(reports: Iterable[AcceptedReport], tasks: range) -> list[A
     ]
 
 
-def write_campaign_reports(
-    directory: str | PathLike[str], campaign: Campaign, accepted: Iterable[AcceptedReport], *, replace: bool = False
-) -> Reports:
-    """Write `EXPORT_FILES` of one question, through a relay without the assignment, and return the non-NULL reports.
-
-    The files depend on the set of reports only.
-
-    Args:
-        directory: folder to be written.
-        campaign: campaign of the reports; one of several questions is one of `Campaign.by_question`.
-        accepted: at most one report per slot, in any order.
-        replace: whether an earlier collection in the folder is removed.
-
-    Raises:
-        SettingsError: as `collected_question` and `collection_outputs`.
-    """
-    one = collected_question(campaign, accepted)
-    _write_question(Path(directory), one, replace=replace)
-    return one.evidence.reports
-
-
-def _write_question(folder: Path, one: CollectedQuestion, *, replace: bool) -> None:
-    """Write the files of a question, the reports last."""
-    write_outputs(collection_outputs(folder, tuple(one.files), replace=replace), one.files)
-
-
 def collected_question(
     campaign: Campaign,
     accepted: Iterable[AcceptedReport],
@@ -226,7 +209,7 @@ def collected_question(
     question: tuple[int, int] | None = None,
     linked: bool = True,
 ) -> CollectedQuestion:
-    """Return the collection of one question in memory; arguments as `write_campaign_reports` and `Collection`.
+    """Return the collection of one question in memory; arguments as `write_questions` and `Collection`.
 
     Raises:
         SettingsError: fewer reports than `campaign.min_reports`, or two reports of a slot.
@@ -237,7 +220,7 @@ def collected_question(
     slots = [report.slot for report in ordered]
     if len(set(slots)) != len(slots):
         raise SettingsError("a campaign has one report per slot", value=f"{len(slots) - len(set(slots))} more")
-    channel = channel_or_table_of_campaign(campaign, ordered)
+    channel = campaign_channel(campaign, ordered)
     reports, assignment = _reports_and_assignment(campaign, channel, ordered)
     # Through a relay every worker has every task.
     assigned = assignment if campaign.relay is None else None
@@ -259,7 +242,7 @@ def collected_question(
         channel=channel,
         asked=dataclasses.replace(crowd.asked, assignment=assigned),
         collection=crowd.collection.with_channel(channel),
-        inputs=public_inputs_of_collection(json_bytes(certificate), crowd),
+        inputs=public_inputs(sha256_hex(json_bytes(certificate)), crowd),
     )
     files = report_files_in_memory(
         reports, certificate, crowd, assignment=text, beside={CAMPAIGN_FILE: campaign.to_bytes()}
@@ -267,7 +250,7 @@ def collected_question(
     return CollectedQuestion(campaign, evidence, files)
 
 
-def channel_or_table_of_campaign(campaign: Campaign, accepted: Iterable[AcceptedReport]) -> Channel | ChannelTable:
+def campaign_channel(campaign: Campaign, accepted: Iterable[AcceptedReport]) -> Channel | ChannelTable:
     """Return the channel of a campaign; with several, the table over its task ids and the names of these workers.
 
     In a campaign with levels the group of a worker is the level that the worker chose.
@@ -289,7 +272,7 @@ def channel_or_table_of_campaign(campaign: Campaign, accepted: Iterable[Accepted
 def warning_of_formulas(campaign: Campaign) -> tuple[str, ...]:
     """Return a warning of a task or label that a spreadsheet reads as a formula; empty without any."""
     labels = (label for one in campaign.by_question for label in one.labels)
-    return warning_of_names_read_as_formulas("csv", labels, (task.id for task in campaign.tasks))
+    return formula_names_warning("csv", labels, (task.id for task in campaign.tasks))
 
 
 def _require_min_reports(found: int, campaign: Campaign) -> None:

@@ -37,7 +37,7 @@ def new_curator_key(source: CampaignSettings, folder: Path) -> Iterator[Relay | 
             descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE_FILE)
         except FileExistsError as error:
             raise SettingsError(
-                "the curator's key is written into a new file",
+                "the file of the curator's key must not exist yet",
                 value=str(path),
                 hint=command_advice("Choose another name with {out}.", "Choose another name."),
             ) from error

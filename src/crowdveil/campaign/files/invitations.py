@@ -15,7 +15,7 @@ import segno
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from crowdveil.answers.write_reports import warning_of_names_read_as_formulas
+from crowdveil.answers.write_reports import formula_names_warning
 from crowdveil.campaign.files.folder import (
     LINKS_FILE,
     SHEET_FILE,
@@ -27,7 +27,7 @@ from crowdveil.campaign.files.folder import (
 )
 from crowdveil.campaign.rules.document import Campaign, spaced_name_to_compare
 from crowdveil.campaign.rules.token import Link, Token, token_hash
-from crowdveil.campaign.settings.task_and_worker_files import read_rows
+from crowdveil.campaign.settings.public_lists import read_rows
 from crowdveil.display.html import policy_source
 from crowdveil.errors import SettingsError
 from crowdveil.files.atomic_write import Outputs, write_outputs
@@ -74,7 +74,7 @@ class Invitation:
     warnings: tuple[str, ...]
 
 
-def write_first_link_of_each_worker(path: Path) -> Invitation:
+def write_first_links(path: Path) -> Invitation:
     """Write one new link for each worker of a campaign.
 
     Raises:
@@ -118,7 +118,7 @@ def replace_link(path: Path, worker: int | str, *, accept_second_report: bool = 
         raise SettingsError(
             "without a service it is unknown whether the old link was used",
             value=slot,
-            hint="If the worker may report twice, epsilon of both reports adds up: accept it"
+            hint="If the worker may report twice, the epsilons of both reports add up: accept it"
             f"{advice(' ({accept_second_report})', accept_second_report=True)}, and tell the worker.",
         )
     revoked = [
@@ -159,14 +159,16 @@ def _write_links_sheet_and_tokens(
     header = ("slot", "name", "link") if names else ("slot", "link")
     rows = [(link.token.slot, *names[link.token.slot : link.token.slot + 1], link.text) for link in made]
     contents: dict[str, bytes | str] = {links: csv_text(header, rows)}
-    warnings = [*warning_of_names_read_as_formulas("csv", names)]
+    warnings = [*formula_names_warning("csv", names)]
     if len(made) <= MAX_SHEET:
         contents[sheet] = render_link_sheet(campaign, made, names)
     else:
-        warnings.append(f"No printable sheet: it has at most {MAX_SHEET:,} links.")
+        warnings.append(f"No printable sheet was written: it holds at most {MAX_SHEET:,} links.")
     contents[TOKENS_FILE] = tokens_bytes(entries, campaign)
     if _is_versioned(folder.path):
-        warnings.append("The folder lies inside a git repository. Do not commit the links: whoever has one can use it.")
+        warnings.append(
+            "The folder lies inside a git repository. Do not commit the links: anyone who has one can use it."
+        )
     outputs = Outputs(folder=folder.path, names=tuple(contents), kind=KIND, private=True)
     write_outputs(outputs, dict(contents))
     return Invitation(

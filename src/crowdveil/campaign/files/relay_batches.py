@@ -33,13 +33,13 @@ def read_batches(folder: Path, campaign: Campaign, key: "PrivateKey") -> Collect
         CampaignError: relay, if the campaign names none.
     """
     relay_of(campaign)
-    states, batches = _batch_file_states_and_sealed_parts(folder, campaign)
+    states, batches = _read_batches(folder, campaign)
     shapes = body_parts(campaign, bytes(campaign.body_bytes))
     columns: list[list[tuple[int, ...]]] = [[] for _ in shapes]
     most = len({sealed for parts in batches.values() for sealed in parts[0]})
     if most > campaign.slots:
         raise ReportsError(
-            f"a campaign with {campaign.slots:,} links has as many reports at most",
+            f"a campaign with {campaign.slots:,} links has at most as many reports",
             source=str(folder),
             examples=f"{most:,} reports",
             hint="The relay invented some. None of them is used.",
@@ -56,16 +56,14 @@ def read_batches(folder: Path, campaign: Campaign, key: "PrivateKey") -> Collect
                 else:
                     columns[task].append(codes)
     return CollectedFiles(
-        accepted=_numbered_reports_of_shuffled_columns([sorted(column) for column in columns]),
+        accepted=_number_shuffled_reports([sorted(column) for column in columns]),
         states=states,
         closing=Closing(tuple(sorted(batches))),
         refused=refused,
     )
 
 
-def _batch_file_states_and_sealed_parts(
-    folder: Path, campaign: Campaign
-) -> tuple[dict[str, str], dict[str, list[tuple[bytes, ...]]]]:
+def _read_batches(folder: Path, campaign: Campaign) -> tuple[dict[str, str], dict[str, list[tuple[bytes, ...]]]]:
     """Return the state of each file, and the sealed parts of each batch by the SHA-256 of its content."""
     try:
         paths = sorted(path for path in folder.iterdir() if path.suffix == SUFFIX and not path.name.startswith("."))
@@ -92,7 +90,7 @@ def _batch_file_states_and_sealed_parts(
         except CampaignError as error:
             states[path.name] = f"refused ({error.defect})"
         except OSError as error:
-            states[path.name] = f"refused ({error.strerror or 'no regular file'})"
+            states[path.name] = f"refused ({error.strerror or 'not a regular file'})"
     states |= {file: COPY if name in found else DAMAGED for file, name in others.items()}
     return dict(sorted(states.items())), found
 
@@ -111,7 +109,7 @@ def _codes_of_sealed_part(
         return None
 
 
-def _numbered_reports_of_shuffled_columns(columns: list[list[tuple[int, ...]]]) -> tuple[AcceptedReport, ...]:
+def _number_shuffled_reports(columns: list[list[tuple[int, ...]]]) -> tuple[AcceptedReport, ...]:
     """Return reports with anonymous numbers: whole ones, or for the k-th number the k-th cell of every task."""
     if len(columns) == 1 and columns[0] and len(columns[0][0]) > 1:
         tasks = range(len(columns[0][0]))

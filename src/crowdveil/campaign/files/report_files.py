@@ -65,7 +65,7 @@ class Closing:
             raise CampaignError("file", f"{CLOSED_FILE} cannot be read: {error.strerror or error}.") from error
         form = {"format": FORMAT, "campaign": folder.campaign.name, "reports": [HEX]}
         if not fits(fields, form) or fields["reports"] != sorted(set(fields["reports"])):
-            raise CampaignError("closed", f"{CLOSED_FILE} is not the closing of this campaign.")
+            raise CampaignError("closed", f"{CLOSED_FILE} does not belong to this campaign.")
         return cls(tuple(fields["reports"]))
 
     def write(self, folder: CampaignFolder) -> Path:
@@ -74,18 +74,16 @@ class Closing:
         Raises:
             SettingsError: the folder holds another file of this name, or cannot be written.
         """
-        write_files(folder.path, {CLOSED_FILE: self._to_bytes(folder.campaign)}, kind=KIND)
+        fields = {"format": FORMAT, "campaign": folder.campaign.name, "reports": list(self.reports)}
+        write_files(folder.path, {CLOSED_FILE: canonical_bytes(fields)}, kind=KIND)
         return folder.path / CLOSED_FILE
-
-    def _to_bytes(self, campaign: Campaign) -> bytes:
-        return canonical_bytes({"format": FORMAT, "campaign": campaign.name, "reports": list(self.reports)})
 
 
 LIST_FILE = "files.csv"
 LIST_KIND = "list of report files"
 ACCEPTED, COPY = "accepted", "copy of an accepted file"
 LATE = "late: the campaign was closed"
-TWO_REPORTS, SAME_ID = "two reports for one token: none counts", "one id of two reports: none counts"
+TWO_REPORTS, SAME_ID = "two reports for one token: neither counts", "two reports with one id: neither counts"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,13 +126,13 @@ def read_report_files(folder: Path, campaign: CampaignFolder) -> CollectedFiles:
     )
     counted = {reports[name].token.slot: name for name, state in states.items() if state == ACCEPTED}
     return CollectedFiles(
-        accepted=tuple(issued.checked_report_of_issued_link(reports[name]) for _, name in sorted(counted.items())),
+        accepted=tuple(issued.checked_report(reports[name]) for _, name in sorted(counted.items())),
         states=dict(sorted(states.items())),
         closing=Closing(tuple(sorted(hashes[name] for name in counted.values()))),
     )
 
 
-def close_campaign_by_report_files(folder: Path, campaign: CampaignFolder) -> CollectedFiles:
+def close_by_report_files(folder: Path, campaign: CampaignFolder) -> CollectedFiles:
     """Close a campaign without a service: store which reports count; return them. A second closing changes nothing.
 
     Raises:
@@ -156,7 +154,7 @@ def close_campaign_by_report_files(folder: Path, campaign: CampaignFolder) -> Co
     return collected
 
 
-def write_collections_and_file_states(
+def write_collections(
     directory: str | PathLike[str], campaign: Campaign, collected: CollectedFiles
 ) -> list[ExportedQuestion]:
     """Write the folder of each question that `infer` reads, and `files.csv` (file, state); return the collections.
@@ -200,7 +198,7 @@ class _IssuedLinks:
         self._entries = {entry.hash: entry for entry in folder.tokens}
         self._part = cache(folder.part)
 
-    def checked_report_of_issued_link(self, report: ReportFile) -> AcceptedReport:
+    def checked_report(self, report: ReportFile) -> AcceptedReport:
         """Return a report after the checks of the service: token and body.
 
         Raises:
@@ -225,11 +223,11 @@ def _report_or_refusal(path: Path, issued: _IssuedLinks) -> ReportFile | str:
         with open_regular(path) as stream:
             data = stream.read(3 * issued.campaign.body_bytes + 2 * MAX_OVERHEAD)
         report = ReportFile.from_bytes(b"".join(data.removeprefix(UTF8_MARK).split()), issued.campaign)
-        issued.checked_report_of_issued_link(report)
+        issued.checked_report(report)
     except CampaignError as error:
         return f"refused ({error.defect})"
     except OSError as error:
-        return f"refused ({error.strerror or 'no regular file'})"
+        return f"refused ({error.strerror or 'not a regular file'})"
     return report
 
 

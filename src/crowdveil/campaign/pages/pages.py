@@ -17,12 +17,12 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from crowdveil.campaign.pages.results import DOWNLOADS, PAGE_FILE, CampaignResult, Results
+from crowdveil.campaign.pages.results import DOWNLOADS, PAGE_FILE, CampaignResult, ResultCache
 from crowdveil.campaign.pages.session import (
     Session,
     campaign_of_curator_token,
     end_sessions,
-    read_form_of_same_origin,
+    read_same_origin_form,
     read_session,
     require_csrf,
     start_session,
@@ -40,13 +40,13 @@ HOME = "/curator/"
 HEADERS = {"Cache-Control": "no-store", "Referrer-Policy": "same-origin"}
 """Under `no-referrer`, browsers send the Origin of a form as null."""
 _TYPES = {"csv": "text/csv; charset=utf-8", "json": "application/json", "html": "text/html", "txt": "text/plain"}
-_WRONG_TOKEN = "This is not the token of a campaign of this service. It is in the file curator-token.txt."
+_WRONG_TOKEN = "This service has no campaign with this token. The token is in the file curator-token.txt."
 _UNCONFIRMED = "Confirm that the campaign ends now."
 
 
 def curator_routes(store: Store) -> list[BaseRoute]:
     """Return the routes of the curator's pages."""
-    pages = _Pages(store, Results(store))
+    pages = _Pages(store, ResultCache(store))
     return [
         Route(HOME, pages.home, methods=["GET"]),
         Route(HOME + "style.css", _style_sheet_response, methods=["GET"]),
@@ -62,7 +62,7 @@ def curator_routes(store: Store) -> list[BaseRoute]:
 class _Pages:
     """Pages of one store; every page but the login needs a session."""
 
-    def __init__(self, store: Store, results: Results) -> None:
+    def __init__(self, store: Store, results: ResultCache) -> None:
         self._store = store
         self._results = results
 
@@ -71,7 +71,7 @@ class _Pages:
         return _render_page("login.html") if session is None else await self._overview(session)
 
     async def login(self, request: Request) -> Response:
-        form = await read_form_of_same_origin(request)
+        form = await read_same_origin_form(request)
         digest = await run_in_threadpool(campaign_of_curator_token, self._store, form.get("token", "").strip())
         if digest is None:
             return _render_page("login.html", 401, message=_WRONG_TOKEN)
@@ -119,9 +119,7 @@ class _Pages:
         return await self._respond_with_result(session, respond)
 
     async def _respond_with_result(self, session: Session, respond: Callable[[Any], Response]) -> Response:
-        return await self._respond_with_result_or_error(
-            session, partial(self._results.result_computed_once_after_closing, session.digest), respond
-        )
+        return await self._respond_with_result_or_error(session, partial(self._results.get, session.digest), respond)
 
     async def _respond_with_result_or_error(
         self, session: Session, compute: Callable[[], Any], respond: Callable[[Any], Response]
@@ -146,7 +144,7 @@ class _Pages:
             "compared": spaced_name_to_compare(campaign.name),
             "state": campaign.state_on(self._store.today()) if state == "open" else state,
             "accepts_reports": state == "open",
-            "count": self._store.report_count_if_above_minimum(session.digest),
+            "count": self._store.visible_report_count(session.digest),
             "epsilon": format_bound(campaign.epsilon, 4),
             "worker_epsilon": format_bound(campaign.worker_epsilon, 4),
             "csrf": session.csrf,
@@ -166,7 +164,7 @@ class _Pages:
 
     async def _session_and_csrf_checked_form(self, request: Request) -> tuple[Session, dict[str, str]]:
         """Return the session and the form of a request that changes something."""
-        form, session = await read_form_of_same_origin(request), await self._session_or_forbidden(request)
+        form, session = await read_same_origin_form(request), await self._session_or_forbidden(request)
         require_csrf(session, form)
         return session, form
 

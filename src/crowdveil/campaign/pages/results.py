@@ -24,7 +24,7 @@ from crowdveil.pages.results_page import QuestionResults, results_page
 from crowdveil.privacy.statement import PrivacyStatement, statement_text
 from crowdveil.storage.crowd import ASSIGNMENT_FILE, CERTIFICATE_FILE, CROWD_FILE, REPORTS_FILE
 from crowdveil.storage.estimate_files import estimate_files_in_memory
-from crowdveil.storage.results.result_files import Results as InferredResults
+from crowdveil.storage.results.result_files import Results
 
 PAGE_FILE, STATEMENT_FILE, TRUTHS_FILE = "report.html", "statement.txt", "truths.csv"
 DOWNLOADS = {
@@ -55,7 +55,7 @@ class CampaignResult:
     inputs: tuple[Input, ...]
 
 
-class Results:
+class ResultCache:
     """Results of the campaigns of a store, one computation at a time."""
 
     def __init__(self, store: Store) -> None:
@@ -68,7 +68,7 @@ class Results:
         """Return a result that this process has computed; None without one."""
         return self._computed.get(digest)
 
-    def result_computed_once_after_closing(self, digest: bytes) -> CampaignResult:
+    def get(self, digest: bytes) -> CampaignResult:
         """Return the result of a closed campaign, computed on the first call.
 
         Raises:
@@ -110,7 +110,7 @@ def _infer_question(one: CollectedQuestion, campaign: Campaign) -> tuple[Questio
     inference = infer(one.evidence)
     estimated = estimate_files_in_memory(inference.estimate)
     digest = hashlib.sha256(estimated[TRUTHS_FILE]).hexdigest()
-    results = InferredResults(inference.estimate, digest, one.evidence.sha256, inference.notes, inference.inputs)
+    results = Results(inference.estimate, digest, one.evidence.sha256, inference.notes, inference.inputs)
     stated = statement_of_evidence(one.evidence, campaign)
     files = {name: contents for name, contents in (one.files | estimated).items() if name in DOWNLOADS}
     return QuestionResults(results, stated, one.evidence, campaign_text(one.campaign)), files

@@ -55,7 +55,7 @@ def campaign_of_curator_token(store: Store, token: str) -> bytes | None:
     found = None
     if len(token) == TOKEN_CHARACTERS and token.isascii():
         for digest in store.digests_of_unpurged_campaigns():
-            held = _receipt_key_curator_hash_and_logouts(store, digest)
+            held = _session_secrets(store, digest)
             if held is not None and hmac.compare_digest(held[1], curator_token_hash(digest, token)):
                 found = digest
     return found
@@ -99,7 +99,7 @@ def read_session(store: Store, request: Request) -> Session | None:
     return Session(digest, identifier, _csrf_token_of_session(key, identifier))
 
 
-async def read_form_of_same_origin(request: Request) -> dict[str, str]:
+async def read_same_origin_form(request: Request) -> dict[str, str]:
     """Return the fields of a form of this site.
 
     Raises:
@@ -129,7 +129,7 @@ def _require_same_origin(request: Request) -> None:
         raise Problem("forbidden")
 
 
-def _receipt_key_curator_hash_and_logouts(store: Store, digest: bytes) -> tuple[bytes, bytes, int] | None:
+def _session_secrets(store: Store, digest: bytes) -> tuple[bytes, bytes, int] | None:
     """Return the receipt key, the hash of the curator's token and the number of logouts; None without a campaign."""
     query = select(campaigns.c.receipt_key, campaigns.c.curator_hash, campaigns.c.logouts)
     with store.engine.connect() as connection:
@@ -138,7 +138,7 @@ def _receipt_key_curator_hash_and_logouts(store: Store, digest: bytes) -> tuple[
 
 
 def _session_signing_key(store: Store, digest: bytes) -> bytes | None:
-    keys = _receipt_key_curator_hash_and_logouts(store, digest)
+    keys = _session_secrets(store, digest)
     return None if keys is None else hmac.digest(keys[0], KEY_LABEL + keys[1] + keys[2].to_bytes(8), "sha256")
 
 

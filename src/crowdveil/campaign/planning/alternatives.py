@@ -16,7 +16,7 @@ from crowdveil.planning.expected_campaign import mechanism_on_plan_scale
 from crowdveil.planning.plan import WORTH_ASKING
 from crowdveil.planning.plan_sentences import expected_error_text
 from crowdveil.planning.prediction import predict_from_bayes_errors
-from crowdveil.planning.worker_budget import task_loads_per_worker_to_compare
+from crowdveil.planning.worker_budget import compared_task_loads
 from crowdveil.standalone.checks import MAX_SLOTS
 
 WORKER_FACTORS = (1.5, 2.0, 3.0, 5.0, 10.0)
@@ -34,7 +34,7 @@ class CampaignChange:
     prediction: Prediction
 
 
-def is_error_well_below_constant(expected: ExpectedError) -> bool:
+def is_worth_asking(expected: ExpectedError) -> bool:
     """Return whether the expected error is at most `WORTH_ASKING` of that of the best public constant."""
     return expected.protected.error <= WORTH_ASKING * expected.constant
 
@@ -50,16 +50,16 @@ def require_worth_asking(source: CampaignSettings, expected: ExpectedError, *, q
     Raises:
         SettingsError: the hint names the nearest campaigns that are worth asking.
     """
-    if is_error_well_below_constant(expected):
+    if is_worth_asking(expected):
         return
     found = [f"{one.change} (expected {expected_error_text(one.prediction)})" for one in nearest_alternatives(source)]
     nearest = f"Any of these is enough: {'; '.join(found)}." if found else HOPELESS
     about = f"question {question[:100]!r}: " if question else ""
     raise SettingsError(
-        f"{about}the expected {expected.error_name} of a campaign must be at most {WORTH_ASKING:g} of that of the best "
-        f"public constant, {expected.constant:.3g}",
+        f"{about}the expected {expected.error_name} of a campaign must be at most {WORTH_ASKING:g} times that of "
+        f"the same answer for every task, {expected.constant:.3g}",
         value=float(f"{expected.protected.error:.3g}"),
-        hint=f"{nearest}{advice(' {anyway} asks all the same.', anyway=True)}",
+        hint=f"{nearest}{advice(' {anyway} creates it.', anyway=True)}",
     )
 
 
@@ -93,7 +93,7 @@ def _prediction_if_worth(source: CampaignSettings) -> Prediction | None:
     """
     chosen = mechanism_of_campaign_settings(source)
     campaign = planned_campaign(chosen.source, chosen.method)
-    mechanism = mechanism_on_plan_scale(campaign.crowd.alphabet, chosen.mechanism_at_epsilon_or_budget_share)
+    mechanism = mechanism_on_plan_scale(campaign.crowd.alphabet, chosen.device_mechanism)
     most = WORTH_ASKING * campaign.crowd.constant_error
     if predict_from_bayes_errors(campaign, mechanism.channel(), 0.0, crowds=SEARCH_CROWDS).error > most:
         return None
@@ -122,7 +122,7 @@ def _with_fewer_tasks_per_worker(source: CampaignSettings) -> Iterator[tuple[str
     if source.privacy.budget_per_worker is None or source.relay is not None:
         return
     whole = replace(planned_campaign(source), assigned_per_task=None)
-    fewer = [load for load in task_loads_per_worker_to_compare(whole) if load < (source.per_worker or len(source.rows))]
+    fewer = [load for load in compared_task_loads(whole) if load < (source.per_worker or len(source.rows))]
     for load in reversed(fewer):
         yield f"tasks.per_worker = {load}", replace(source, per_worker=load)
 

@@ -8,21 +8,21 @@ from math import inf
 import numpy as np
 
 from crowdveil.campaign.planning.expected_error import expectation_within_cells, planned_campaign
-from crowdveil.campaign.settings.build import BuildMechanism, mechanism_of_requested_epsilon_or_budget
+from crowdveil.campaign.settings.build import BuildMechanism, requested_mechanism
 from crowdveil.campaign.settings.privacy_request import PLAN
 from crowdveil.campaign.settings.settings_file import CampaignSettings
 from crowdveil.channels.alphabet import Alphabet
 from crowdveil.design.channel_design import design_channel
 from crowdveil.mechanisms import ChannelMechanism, Designed, QuantizedResponse, RandomizedResponse
-from crowdveil.planning import Campaign, candidates
+from crowdveil.planning import PlannedCampaign, candidates
 from crowdveil.planning.expected_campaign import expected_objective
 from crowdveil.planning.plan import predict_group
 from crowdveil.planning.worker_budget import (
     LARGEST_CELL_EPSILON,
-    most_cells_of_a_worker,
-    plan_row_with_least_expected_error,
-    task_loads_per_worker_to_compare,
-    with_most_tasks_per_worker,
+    best_plan_row,
+    compared_task_loads,
+    largest_cell_count,
+    with_task_load,
 )
 
 
@@ -51,14 +51,14 @@ class ChosenMechanism:
         return own.per_worker or len(own.rows) - min(map(len, own.excluded))
 
     @property
-    def mechanism_at_epsilon_or_budget_share(self) -> ChannelMechanism:
+    def device_mechanism(self) -> ChannelMechanism:
         """Mechanism of the devices, with the epsilon of a single answer or a share of the budget.
 
         Raises:
             SettingsError: epsilon or alphabet are refused.
         """
         own = self.source
-        return mechanism_of_requested_epsilon_or_budget(
+        return requested_mechanism(
             own.privacy, own.alphabet, own.participation, cells=self.most_tasks, build=self.build
         )
 
@@ -85,7 +85,7 @@ def _chosen_mechanism_of_one_channel(source: CampaignSettings) -> ChosenMechanis
     privacy = source.privacy
     if privacy.mechanism == PLAN:
         return _best_within_budget(source) if privacy.epsilon_per_answer is None else _best_at_epsilon(source)
-    if not privacy.is_designed_for_expected_answers:
+    if not privacy.is_designed_for_answers:
         return ChosenMechanism(
             source=source, build=partial(privacy.mechanism_of_answer_epsilon, source.alphabet, source.participation)
         )
@@ -104,7 +104,7 @@ def _best_within_budget(source: CampaignSettings) -> ChosenMechanism:
     """Return the plan's choice of mechanism, and of tasks per worker if the settings leave them open."""
     budget = source.privacy.budget_per_worker
     assert budget is not None
-    choice = plan_row_with_least_expected_error(list(_campaigns_by_tasks_per_worker(source)), budget)
+    choice = best_plan_row(list(_campaigns_by_load(source)), budget)
     if source.per_worker is None and choice.campaign.assigned_per_task is not None:
         source = replace(source, per_worker=choice.cost.cells)
     mechanism = _on_answer_scale_with_blocks(choice.mechanism, source.alphabet)
@@ -116,7 +116,7 @@ def _best_within_budget(source: CampaignSettings) -> ChosenMechanism:
     return ChosenMechanism(source=source, build=build, method=choice.campaign.method, planned=True)
 
 
-def _campaigns_by_tasks_per_worker(source: CampaignSettings) -> Iterator[Campaign]:
+def _campaigns_by_load(source: CampaignSettings) -> Iterator[PlannedCampaign]:
     """Yield the campaign with each number of tasks per worker that its settings allow."""
     campaign = planned_campaign(source)
     if source.per_worker is not None or source.relay is not None:
@@ -124,9 +124,9 @@ def _campaigns_by_tasks_per_worker(source: CampaignSettings) -> Iterator[Campaig
         return
     most = campaign.tasks - max(map(len, source.excluded))
     campaign = replace(campaign, assigned_per_task=None)
-    for load in task_loads_per_worker_to_compare(campaign):
-        variant = with_most_tasks_per_worker(campaign, load)
-        if variant.assigned_per_task is None or most_cells_of_a_worker(variant) <= most:
+    for load in compared_task_loads(campaign):
+        variant = with_task_load(campaign, load)
+        if variant.assigned_per_task is None or largest_cell_count(variant) <= most:
             rate = source.expected.answered * variant.reporters_per_task / variant.workers
             yield replace(variant, objective=replace(variant.objective, participation_rate=rate))
 

@@ -12,7 +12,7 @@ from string import Template
 from typing import Any
 
 from crowdveil.answers.spreadsheets.sheets import sheet_or_file_text
-from crowdveil.answers.write_reports import warning_of_names_read_as_formulas
+from crowdveil.answers.write_reports import formula_names_warning
 from crowdveil.campaign.files.curator_key import key_path, new_curator_key
 from crowdveil.campaign.files.folder import (
     CAMPAIGN_FILE,
@@ -27,8 +27,9 @@ from crowdveil.campaign.planning.chosen_mechanism import ChosenMechanism, mechan
 from crowdveil.campaign.planning.expected_error import (
     ExpectedError,
     OnSimulation,
-    predict_error_with_and_without_protection,
+    predict_errors,
 )
+from crowdveil.campaign.planning.expected_share import ExpectedSurvey, expected_survey
 from crowdveil.campaign.rules.assignment_part import AssignmentPart
 from crowdveil.campaign.rules.document import Campaign
 from crowdveil.campaign.settings.build import build_campaign
@@ -62,6 +63,7 @@ class CreatedQuestion:
         planned: whether a plan chose it.
         expected: expected error; with levels if every worker keeps the first, which is the most private, and with
             groups of cuts that of the group with the largest, if all workers were in it.
+        survey: expected intervals of shares, which a survey has in place of an error; None for other campaigns.
     """
 
     source: CampaignSettings
@@ -69,6 +71,7 @@ class CreatedQuestion:
     mechanism: ChannelMechanism
     planned: bool
     expected: ExpectedError
+    survey: ExpectedSurvey | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,7 +114,7 @@ def create_campaign(
         ReportsError: a file of tasks, workers or a prior is damaged.
         CampaignError, CertificateError: the campaign is too large, or a label cannot be named in a certificate.
     """
-    require_absent_or_empty_folder(folder)
+    require_empty_folder(folder)
     source = read_settings(settings, sheet_or_file_text)
     _require_day_left(source.closes, datetime.now(UTC).date())
     prior = _prior_bytes(source)
@@ -123,7 +126,7 @@ def create_campaign(
         campaign, parts, mechanisms = build_campaign(source, relay=relay, build=first.build, others=builds)
         asked = _questions_with_expected_errors(chosen, campaign, mechanisms, on_simulation)
         if not anyway:
-            for one in asked:
+            for one in (one for one in asked if one.survey is None):
                 require_worth_asking(one.source, one.expected, question=one.source.question if others else "")
         planned = any(one.planned for one in asked)
         records = {PLAN_FILE: _plan_json_bytes_of_questions(campaign, asked)} if planned else {}
@@ -157,14 +160,16 @@ def _questions_with_expected_errors(
     for number, (one, part) in enumerate(zip(chosen, campaign.by_question, strict=True)):
         mechanism = mechanisms[number]
         sent = [mechanism] if part.groups is None else list(map(Designed.from_channel, part.channels))
-        predicted = (
-            predict_error_with_and_without_protection(one.source, each, method=one.method, on_simulation=on_simulation)
-            for each in sent
-        )
+        predicted = (predict_errors(one.source, each, method=one.method, on_simulation=on_simulation) for each in sent)
         expected = max(predicted, key=lambda error: error.protected.error)
         found.append(
             CreatedQuestion(
-                source=one.source, campaign=part, mechanism=mechanism, planned=one.planned, expected=expected
+                source=one.source,
+                campaign=part,
+                mechanism=mechanism,
+                planned=one.planned,
+                expected=expected,
+                survey=expected_survey(one.source, mechanism),
             )
         )
     return tuple(found)
@@ -194,7 +199,7 @@ def write_new_campaign_folder(
     Raises:
         SettingsError: the folder is not new, or cannot be written.
     """
-    require_absent_or_empty_folder(folder)
+    require_empty_folder(folder)
     contents = {CAMPAIGN_FILE: campaign.to_bytes()}
     contents |= {f"{PARTS_FOLDER}/{number:04}.json": part.to_bytes() for number, part in enumerate(parts)}
     contents |= {f"{PICTURES_FOLDER}/{digest}": data for digest, data in (pictures or {}).items()}
@@ -234,7 +239,7 @@ def write_template(path: Path) -> None:
             raise SettingsError("settings are written into a new file", value=str(path), hint=hint) from None
 
 
-def require_absent_or_empty_folder(folder: Path) -> None:
+def require_empty_folder(folder: Path) -> None:
     """Raise SettingsError unless a folder is absent or empty."""
     if os.path.lexists(folder) and not (folder.is_dir() and not folder.is_symlink() and not any(folder.iterdir())):
         raise SettingsError(
@@ -292,11 +297,11 @@ def _warnings(campaign: Campaign, asked: Sequence[CreatedQuestion]) -> tuple[str
         hint = "Lower the budget or epsilon, or give each worker fewer tasks."
         found.append(f"{sentences_on_adversary_certainty(answer, worker)[0]} {hint}")
     for number, one in enumerate(asked, start=1):
-        error = _error_warning(one.expected)
+        error = _error_warning(one.expected) if one.survey is None else one.survey.warning
         found += [f"Question {number}: {error}" if len(asked) > 1 else error] * bool(error)
     if campaign.language.partition("-")[0] not in PAGE_LANGUAGES:
         found.append(f"The page has no messages in {campaign.language!r}: they are shown in English.")
-    found += warning_of_names_read_as_formulas("csv", asked[0].source.names)
+    found += formula_names_warning("csv", asked[0].source.names)
     if campaign.min_reports == 1:
         found.append("With min_reports = 1 results of a single worker are released.")
     if campaign.participation == "public":
@@ -309,9 +314,8 @@ def _error_warning(expected: ExpectedError) -> str:
     error, constant, high = expected.protected.error, expected.constant, expected.protected.real_high
     if error < WORTH_ASKING * constant and high < constant:
         return ""
-    worst = "above" if high > constant else "no better"
-    real = f"; in a real crowd like the worst of the public sets it is {high:.2g}, {worst}"
+    real = f" In a real crowd like the worst of the public sets it is {high:.2g}."
     return (
-        f"The expected error is {error:.2g}, that of the best public constant {constant:.2g}"
-        f"{real if high >= constant else ''}. Raise epsilon, ask more workers, or ask about fewer tasks."
+        f"The expected error is {error:.2g}; the same answer for every task has an error of {constant:.2g}."
+        f"{real if high >= constant else ''} Raise epsilon, ask more workers, or ask about fewer tasks."
     )

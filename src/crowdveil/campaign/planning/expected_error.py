@@ -10,9 +10,9 @@ from crowdveil.campaign.settings.settings_file import CampaignSettings
 from crowdveil.design.mechanism_from_settings import Expectation
 from crowdveil.inference.methods import LABEL_METHOD, channel_method
 from crowdveil.mechanisms import ChannelMechanism
-from crowdveil.planning import Campaign, NumberCrowd, Prediction, predict_campaign_error
+from crowdveil.planning import NumberCrowd, PlannedCampaign, Prediction, predict_campaign_error
 from crowdveil.planning.expected_campaign import expected_campaign, mechanism_on_plan_scale
-from crowdveil.planning.plan_document import prediction_data_with_printed_texts
+from crowdveil.planning.plan_document import prediction_data
 from crowdveil.planning.prediction import default_simulation_count
 
 OnSimulation = Callable[[float, float | None], None]
@@ -30,7 +30,7 @@ class ExpectedError:
         constant: error of the best public constant.
     """
 
-    plan: Campaign
+    plan: PlannedCampaign
     protected: Prediction
     unprotected: Prediction
     constant: float
@@ -45,7 +45,7 @@ class ExpectedError:
         """Assumptions on the crowd, as text."""
         crowd, answered = (
             self.plan.crowd,
-            f"{self.plan.answered_share_of_worker_cells:.0%} of the assigned tasks are answered",
+            f"{self.plan.answered_cell_share:.0%} of the assigned tasks are answered",
         )
         if isinstance(crowd, NumberCrowd):
             sigmas = ", ".join(f"{sigma:.3g}" for sigma in crowd.sigmas)
@@ -59,12 +59,12 @@ class ExpectedError:
             "assumptions": self.crowd_assumptions_text,
             "constant_error": self.constant,
             "method": self.plan.estimator_of_simulated_fits.name,
-            "protected": prediction_data_with_printed_texts(self.protected),
-            "unprotected": prediction_data_with_printed_texts(self.unprotected),
+            "protected": prediction_data(self.protected),
+            "unprotected": prediction_data(self.unprotected),
         }
 
 
-def predict_error_with_and_without_protection(
+def predict_errors(
     source: CampaignSettings,
     mechanism: ChannelMechanism,
     *,
@@ -92,19 +92,21 @@ def predict_error_with_and_without_protection(
         if on_simulation is not None:
             on_simulation(next(done), 2 * default_simulation_count(plan))
 
+    # Answers without a channel are inferred by the usual method of their kind.
+    plain = plan if isinstance(plan.crowd, NumberCrowd) else replace(plan, method=LABEL_METHOD)
     return ExpectedError(
         plan=plan,
         protected=predict_campaign_error(
             plan, mechanism_on_plan_scale(plan.crowd.alphabet, mechanism), on_simulation=report
         ),
-        unprotected=predict_campaign_error(_with_method_without_channel(plan), None, on_simulation=report),
+        unprotected=predict_campaign_error(plain, None, on_simulation=report),
         constant=plan.crowd.constant_error,
     )
 
 
-def planned_campaign(source: CampaignSettings, method: str | None = None) -> Campaign:
-    """Return the campaign as the planner sees it; errors as `predict_error_with_and_without_protection`."""
-    assigned, expectation = workers_per_task_and_expectation(source)
+def planned_campaign(source: CampaignSettings, method: str | None = None) -> PlannedCampaign:
+    """Return the campaign as the planner sees it; errors as `predict_errors`."""
+    assigned, expectation = crowd_expectation(source)
     return expected_campaign(
         source.alphabet,
         expectation,
@@ -116,12 +118,7 @@ def planned_campaign(source: CampaignSettings, method: str | None = None) -> Cam
     )
 
 
-def _with_method_without_channel(campaign: Campaign) -> Campaign:
-    """Return the campaign with the method by which answers without a channel are inferred."""
-    return campaign if isinstance(campaign.crowd, NumberCrowd) else replace(campaign, method=LABEL_METHOD)
-
-
-def workers_per_task_and_expectation(source: CampaignSettings) -> tuple[int | None, Expectation]:
+def crowd_expectation(source: CampaignSettings) -> tuple[int | None, Expectation]:
     """Return the workers per task, None if every worker has every task, and the expectation of the answers.
 
     A task is taken to have the rounded mean number of workers, but so many that every worker has a task.

@@ -15,7 +15,7 @@ from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from threading import Event, Thread, Timer
 from urllib.parse import urlsplit
 
-from sqlalchemy import Connection, func, insert, select, update
+from sqlalchemy import func, insert, select, update
 from sqlalchemy.exc import SQLAlchemyError
 
 from crowdveil.campaign.rules.report import make_batches
@@ -43,8 +43,8 @@ def form_batches(store: Store, digest: bytes) -> int:
         locked = select(campaigns.c.state).where(campaigns.c.hash == digest).with_for_update()
         if connection.execute(locked).scalar_one() != "closed":
             return 0
-        formed = _number_of_batches(connection, digest)
-        if formed:
+        number = select(func.count()).select_from(batches).where(batches.c.campaign == digest)
+        if formed := int(connection.execute(number).scalar_one()):
             return formed
         sealed = [bytes(row.body) for row in connection.execute(valid_link_reports(digest))]
         documents = make_batches(campaign, sealed)
@@ -55,11 +55,6 @@ def form_batches(store: Store, digest: bytes) -> int:
         if rows:
             connection.execute(insert(batches), rows)
         return len(rows)
-
-
-def _number_of_batches(connection: Connection, digest: bytes) -> int:
-    number = select(func.count()).select_from(batches).where(batches.c.campaign == digest)
-    return int(connection.execute(number).scalar_one())
 
 
 def send_batches(store: Store, digest: bytes, send: Send) -> int:

@@ -39,9 +39,7 @@ from crowdveil.files.atomic_write import PRIVATE_FOLDER, folder_errors
 from crowdveil.standalone.checks import URL, fits
 
 
-def create_app_storing_relay_batches(
-    campaign: Campaign, folder: Path, token: str, *, rate: RateLimit | None = None
-) -> Starlette:
+def create_receiver_app(campaign: Campaign, folder: Path, token: str, *, rate: RateLimit | None = None) -> Starlette:
     """Return the application that stores the batches of a campaign in a folder.
 
     Args:
@@ -155,4 +153,4 @@ def private_folder(folder: Path) -> Path:
 def run_receiver(settings: ServerSettings, listening: socket.socket, campaign: Campaign, folder: Path) -> None:
     """Store the batches that the relay sends, until SIGTERM or SIGINT."""
     token = read_or_make_token(folder / TOKEN_FILE, make=True)
-    serve_app(create_app_storing_relay_batches(campaign, folder, token, rate=settings.rate_limit), settings, listening)
+    serve_app(create_receiver_app(campaign, folder, token, rate=settings.rate_limit), settings, listening)

@@ -18,7 +18,7 @@ from crowdveil.channels.channel import Channel, checked_channel
 from crowdveil.channels.guarantee import Guarantee, Participation
 from crowdveil.channels.rounding import sum_rounded_up
 from crowdveil.errors import CampaignError
-from crowdveil.standalone.checks import PICTURE, SUITE, Claims, check_campaign, check_level, sealed_bytes
+from crowdveil.standalone.checks import PICTURE, SUITE, ClaimLog, check_campaign, check_level, sealed_bytes
 from crowdveil.standalone.verification import parse_json
 
 State = Literal["early", "open", "closed"]
@@ -182,7 +182,7 @@ class Campaign(CampaignTerms):
             CampaignError: `defect` is one of those of `checks.check_campaign`.
         """
         with refusals_as(CampaignError):
-            found, _ = check_campaign(data, Claims())
+            found, _ = check_campaign(data, ClaimLog())
         del found["format"]
         channels = tuple(map(checked_channel, found["certificates"]))
         converted = {

@@ -165,7 +165,8 @@ async def _put_report(request: Request) -> Response:
     store, digest = _store_of_app(request), _campaign_digest_of_path(request)
     campaign = await run_in_threadpool(store.campaign, digest)
     report_id = _report_id_of_request(request)
-    _require_content_length(request, campaign.sent_bytes)
+    if content_length(request, campaign.sent_bytes) != campaign.sent_bytes:
+        raise Problem("length")
     if request.headers.get("content-type", "").strip().lower() != REPORT_MEDIA_TYPE:
         raise Problem("media-type")
     token = _token_of_request(request)
@@ -224,12 +225,6 @@ def _token_of_request(request: Request) -> Token:
         return Token.from_text(match[1])
     except ValueError:
         raise Problem("token") from None
-
-
-def _require_content_length(request: Request, length: int) -> None:
-    """Check the header Content-Length against the length of every body of the campaign."""
-    if content_length(request, length) != length:
-        raise Problem("length")
 
 
 def content_length(request: Request, most: int) -> int:

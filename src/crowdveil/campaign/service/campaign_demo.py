@@ -23,10 +23,10 @@ from numpy.typing import NDArray
 
 from crowdveil.answers.facts.inputs import inputs_to_json
 from crowdveil.answers.reports import Reports
-from crowdveil.campaign.device import Device
+from crowdveil.campaign.device import SealingDevice
 from crowdveil.campaign.files.folder import CAMPAIGN_FILE, LINKS_FILE
-from crowdveil.campaign.files.invitations import write_first_link_of_each_worker
-from crowdveil.campaign.pages.results import DOWNLOADS, PAGE_FILE, CampaignResult, Results
+from crowdveil.campaign.files.invitations import write_first_links
+from crowdveil.campaign.pages.results import DOWNLOADS, PAGE_FILE, CampaignResult, ResultCache
 from crowdveil.campaign.planning.creation import write_new_campaign_folder
 from crowdveil.campaign.rules.assemble import CampaignContent, assemble_campaign
 from crowdveil.campaign.rules.document import Campaign, Task
@@ -106,16 +106,16 @@ def run_campaign_demo(out: Path, *, seed: int = 1, progress: Progress | None = N
         DeviceError: a device refused the campaign, or the service its report.
     """
     for outputs in demo_outputs(out):
-        outputs.check_and_list_replaced_files()
+        outputs.check_replaced_files()
     # Every statement is assigned to 30 workers.
     count = len(STATEMENTS)
     assigned = [sorted((slot + step) % count for step in range(TASKS_PER_WORKER)) for slot in range(WORKERS)]
     answers = simulate_answers(assigned, seed)
-    campaign, result = run_on_loopback(demo_campaign_content_open_today(), assigned, answers, progress)
+    campaign, result = run_on_loopback(open_demo_content(), assigned, answers, progress)
     inputs = inputs_to_json(result.inputs)
     for outputs in demo_outputs(out):
         write_outputs(replace(outputs, reports_sha256=result.reports_sha256, inputs=inputs), result.files)
-    wrong = _wrong_truths_of_reports_answers_and_constant(answers, result.files["truths.csv"])
+    wrong = _wrong_truth_counts(answers, result.files["truths.csv"])
     return CampaignDemo(campaign=campaign, result=result, page=out / PAGE_FILE, wrong=wrong)
 
 
@@ -132,14 +132,14 @@ def run_on_loopback(
         listening = open_listening_socket(settings)
         campaign, parts = assemble_campaign(replace(content, url=address_of(settings, listening)), assigned)
         write_new_campaign_folder(folder, campaign, parts)
-        write_first_link_of_each_worker(folder)
+        write_first_links(folder)
         register_campaign_in_database(settings.database, folder / CAMPAIGN_FILE)
         with _served(settings, listening):
             _report_all(folder / LINKS_FILE, assigned, answers, progress)
         store = Store.open(settings.database)
         try:
             store.close_and_count_reports(campaign.digest)
-            return campaign, Results(store).result_computed_once_after_closing(campaign.digest)
+            return campaign, ResultCache(store).get(campaign.digest)
         finally:
             store.close()
 
@@ -165,7 +165,7 @@ def _report_all(
 
     def report(slot: int) -> None:
         home = links.parent.parent / "devices" / str(slot)
-        with refusals_as(DeviceError), Device(sent_to[slot], home) as device:
+        with refusals_as(DeviceError), SealingDevice(sent_to[slot], home) as device:
             device.open()
             device.require_open()
             for cell, task in enumerate(assigned[slot]):
@@ -180,7 +180,7 @@ def _report_all(
                 progress(done, len(sent_to))
 
 
-def demo_campaign_content_open_today() -> CampaignContent:
+def open_demo_content() -> CampaignContent:
     """Return the campaign of the demo, which is open today."""
     mechanism = RandomizedResponse(alphabet=Categories(LABELS), epsilon=BUDGET_PER_WORKER / TASKS_PER_WORKER)
     today = today_utc()
@@ -213,7 +213,7 @@ def simulate_answers(assigned: Sequence[Sequence[int]], seed: int) -> list[Answe
     return answers
 
 
-def _wrong_truths_of_reports_answers_and_constant(answers: Sequence[Answers], truths: bytes) -> tuple[int, int, int]:
+def _wrong_truth_counts(answers: Sequence[Answers], truths: bytes) -> tuple[int, int, int]:
     """Return the numbers of wrong truths: inferred from reports, from the answers, and of the best constant."""
     truth = true_labels()
     rows = [(task, slot, LABELS.index(label)) for slot, own in enumerate(answers) for task, label in own.items()]

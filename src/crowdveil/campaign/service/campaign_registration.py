@@ -31,7 +31,7 @@ def curator_token_hash(digest: bytes, curator_token: str) -> bytes:
     return sha256(CURATOR_PREFIX + digest + curator_token.encode()).digest()
 
 
-def register_and_list_left_out_slots(
+def register_campaign(
     store: Store, folder: CampaignFolder, *, accept_second_report: bool = False, relay: bool = False
 ) -> list[int]:
     """Register a campaign, or bring its links up to date; return the slots whose new link was left out.
@@ -48,7 +48,10 @@ def register_and_list_left_out_slots(
     campaign = folder.campaign
     if (campaign.relay is not None) != relay:
         raise SettingsError(
-            "a campaign with a relay is served by crowdveil campaign relay, another one by crowdveil campaign serve",
+            (
+                "a campaign with a relay is served by crowdveil campaign relay, any other campaign by crowdveil "
+                "campaign serve"
+            ),
             value=campaign.name,
             hint=f"Use crowdveil campaign {'serve' if relay else 'relay'}.",
         )
@@ -60,11 +63,11 @@ def register_and_list_left_out_slots(
                 "a purged campaign cannot be served", value=campaign.name, hint="A new campaign has another hash."
             )
         if state is None:
-            _insert_campaign_parts_and_pictures(connection, folder, campaign)
+            _insert_campaign(connection, folder, campaign)
         return _insert_and_revoke_tokens(connection, campaign, folder.tokens, accept_second_report)
 
 
-def _insert_campaign_parts_and_pictures(connection: Connection, folder: CampaignFolder, campaign: Campaign) -> None:
+def _insert_campaign(connection: Connection, folder: CampaignFolder, campaign: Campaign) -> None:
     digest = campaign.digest
     connection.execute(
         insert(campaigns).values(
@@ -132,7 +135,7 @@ def read_or_make_token(path: Path, *, make: bool = True) -> str:
         with open_regular(path) as stream:
             text = stream.read(MAX_TOKEN_BYTES).decode("ascii", "replace").strip()
     except OSError as error:
-        text = error.strerror or "no regular file"
+        text = error.strerror or "not a regular file"
     if not _CURATOR_TOKEN.fullmatch(text):
         raise SettingsError(
             f"{path.name} must hold a token of 43 characters",
@@ -145,18 +148,16 @@ def read_or_make_token(path: Path, *, make: bool = True) -> str:
 def register_campaign_in_database(
     url: str, campaign_file: Path, *, accept_second_report: bool = False, relay: bool = False
 ) -> tuple[Campaign, list[int]]:
-    """Prepare a database for a campaign; return the campaign, and the slots as `register_and_list_left_out_slots`.
+    """Prepare a database for a campaign; return the campaign, and the slots as `register_campaign`.
 
     Raises:
-        SettingsError: as `Store.open` and `register_and_list_left_out_slots`, or the file is not called campaign.json.
+        SettingsError: as `Store.open` and `register_campaign`, or the file is not called campaign.json.
         CampaignError, CertificateError: the folder is damaged.
     """
     folder = folder_of_campaign_json(campaign_file)
     store = Store.open(url)
     try:
-        return folder.campaign, register_and_list_left_out_slots(
-            store, folder, accept_second_report=accept_second_report, relay=relay
-        )
+        return folder.campaign, register_campaign(store, folder, accept_second_report=accept_second_report, relay=relay)
     finally:
         store.close()
 

@@ -52,7 +52,7 @@ def _accepted_reports_of_closed(store: Store, digest: bytes) -> tuple[Campaign, 
         raise SettingsError(
             "the reports of a relay are sealed: they are forwarded, not exported",
             value=campaign.name,
-            hint="The curator joins the batches: crowdveil campaign collect.",
+            hint="The curator joins the batches with crowdveil campaign collect.",
         )
     accepted = []
     for slot, body in store.reports_under_valid_links(digest):
@@ -61,7 +61,7 @@ def _accepted_reports_of_closed(store: Store, digest: bytes) -> tuple[Campaign, 
     return campaign, accepted
 
 
-def close_and_purge_due_campaigns(store: Store) -> int:
+def purge_due_campaigns(store: Store) -> int:
     """Close and purge every campaign whose day of deletion has come; return their number.
 
     Campaigns that another process purged are removed from memory. A rewrite of the files that failed is tried again.
@@ -80,15 +80,15 @@ def close_and_purge_due_campaigns(store: Store) -> int:
                 purged += 1
         except Problem:
             continue  # another process was first
-    store.drop_purged_campaigns_from_memory()
-    store.rewrite_database_files_if_due()
+    store.forget_purged_campaigns()
+    store.rewrite_due_files()
     return purged
 
 
 def purge_due_or_log(store: Store) -> bool:
-    """Run `close_and_purge_due_campaigns`, and log a failure; return whether it succeeded."""
+    """Run `purge_due_campaigns`, and log a failure; return whether it succeeded."""
     try:
-        close_and_purge_due_campaigns(store)
+        purge_due_campaigns(store)
     except (SettingsError, SQLAlchemyError) as error:
         reason = error if isinstance(error, SettingsError) else type(error).__name__
         logger.error("purge failed, it is tried again: %s", reason)
@@ -106,7 +106,7 @@ def undelivered_warnings(deleted: Purged, campaign: Campaign) -> list[str]:
 
 
 class PurgeThread:
-    """Thread that runs `close_and_purge_due_campaigns` at the start, then every hour, and sooner after a failure."""
+    """Thread that runs `purge_due_campaigns` at the start, then every hour, and sooner after a failure."""
 
     def __init__(self, store: Store, *, seconds: float = CHECK_SECONDS) -> None:
         self._store, self._seconds = store, seconds

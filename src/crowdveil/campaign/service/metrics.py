@@ -13,11 +13,6 @@ disable_created_metrics()  # type: ignore[no-untyped-call]  # they hold the time
 requests = Counter("crowdveil_requests", "Requests by route template and status.", ("route", "status"))
 
 
-def count_request(route: str, status: int) -> None:
-    """Count one request."""
-    requests.labels(route, str(status)).inc()
-
-
 @contextmanager
 def metrics_served(port: int | None) -> Iterator[None]:
     """Serve `/metrics` on a port of the loopback address, from a thread, while the context lasts; None for not.

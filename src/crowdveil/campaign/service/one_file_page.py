@@ -8,7 +8,6 @@ import base64
 import json
 import re
 from importlib.resources import files
-from pathlib import Path
 
 from crowdveil.campaign.files.folder import CampaignFolder
 from crowdveil.campaign.rules.document import Campaign
@@ -16,7 +15,6 @@ from crowdveil.channels.guarantee import Guarantee
 from crowdveil.channels.rounding import format_odds, format_three_decimals, percent_rounded_up
 from crowdveil.display.html import policy_source
 from crowdveil.errors import SettingsError
-from crowdveil.files.atomic_write import Outputs
 
 KIND = "one-file page"
 MAX_BYTES = 20_000_000
@@ -30,11 +28,6 @@ ICON_LINK = '<link rel="icon" href="../static/icon.svg" type="image/svg+xml">\n'
 STYLE_LINK = '<link rel="stylesheet" href="../static/style.css">\n'
 SCRIPT_LINK = '<script type="module" src="../static/page.mjs"></script>\n'
 _IMPORT = re.compile(r'^import \{[^}]*\} from "\./(device|hpke)\.mjs";\n', re.MULTILINE)
-
-
-def replaceable_page_output(path: Path) -> Outputs:
-    """Return the page as output; an earlier one-file page is replaced."""
-    return Outputs(folder=path.parent, names=(path.name,), kind=KIND)
 
 
 def one_file_page(folder: CampaignFolder) -> bytes:

@@ -50,7 +50,7 @@ class SubmittedReport:
     valid: bool
 
 
-def store_and_return_bodies_or_problems(connection: Connection, batch: Sequence[SubmittedReport]) -> list[bytes | str]:
+def store_submissions(connection: Connection, batch: Sequence[SubmittedReport]) -> list[bytes | str]:
     """Store the admissible submissions; return for each the stored body, or the name of a problem.
 
     In PostgreSQL the rows of the campaigns are locked in share mode, so that `close` waits for reports in flight.
@@ -178,9 +178,7 @@ class ReportWriter:
         """Store a batch and answer it; a failure of the database stores nothing of it."""
         try:
             with self._engine.begin() as connection:
-                answers: Sequence[bytes | str] = store_and_return_bodies_or_problems(
-                    connection, [one for one, _ in waiting]
-                )
+                answers: Sequence[bytes | str] = store_submissions(connection, [one for one, _ in waiting])
             self._log_change(None)
         except SQLAlchemyError as error:
             self._log_change(failure_kind(error))

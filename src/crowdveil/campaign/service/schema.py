@@ -241,7 +241,7 @@ def version_of(connection: Connection) -> int | None:
     return connection.execute(select(versions.c.version)).scalar_one_or_none()
 
 
-def create_tables_or_require_version(engine: Engine) -> None:
+def ensure_tables(engine: Engine) -> None:
     """Create the tables in an empty database; in PostgreSQL no column gets statistics, which hold values of rows.
 
     Raises:
@@ -305,8 +305,10 @@ def _rewrite_failed_error(reason: str) -> SettingsError:
     return SettingsError(
         "the files of the database must be rewritten: until then they show deleted data, or the order of arrival",
         value=FAILURES.get(reason, reason),
-        hint="The change itself is stored. End other connections (a shell, a copy, an open transaction), make room on "
-        "the disk, and run the command again. A running service tries again by itself.",
+        hint=(
+            "The change itself is stored. Close other connections (a shell, a copy, an open transaction), free "
+            "disk space, and run the command again. A running service tries again by itself."
+        ),
     )
 
 

@@ -21,7 +21,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
-from crowdveil.campaign.service.metrics import count_request
+from crowdveil.campaign.service.metrics import requests
 from crowdveil.campaign.service.problems import MEDIA_TYPE, PROBLEMS, problem_body, problem_response
 from crowdveil.campaign.service.rate_limit import RateLimit, client_address_or_network
 
@@ -142,7 +142,7 @@ def _method_and_route_template(scope: Scope) -> str:
 
 def _log_and_count_request(scope: Scope, status: int, seconds: float) -> None:
     route = _method_and_route_template(scope)
-    count_request(route, status)
+    requests.labels(route, str(status)).inc()
     duration = next((name for limit, name in DURATIONS if seconds < limit), "1 s or more")
     logger.log(logging.WARNING if status >= 500 else logging.INFO, "%s %d %s", route, status, duration)
 

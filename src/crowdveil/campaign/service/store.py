@@ -21,8 +21,8 @@ from crowdveil.campaign.service.schema import (
     WRITES,
     batches,
     campaigns,
-    create_tables_or_require_version,
     engine_of,
+    ensure_tables,
     parts,
     pictures,
     reports,
@@ -41,13 +41,6 @@ LinkState = Literal["unused", "used", "revoked"]
 def today_utc() -> date:
     """Return the day in UTC."""
     return datetime.now(UTC).date()
-
-
-class StoredReport(NamedTuple):
-    """Report of a slot under its valid link."""
-
-    slot: int
-    body: bytes
 
 
 class Purged(NamedTuple):
@@ -80,14 +73,14 @@ class Store:
 
     @classmethod
     def open(cls, url: str, *, today: Callable[[], date] = today_utc) -> Self:
-        """Return the store of a database, with tables; see `create_tables_or_require_version`.
+        """Return the store of a database, with tables; see `ensure_tables`.
 
         Raises:
             SettingsError: not a database of the service, or one of another version.
         """
         store = cls(url, today=today)
         try:
-            create_tables_or_require_version(store.engine)
+            ensure_tables(store.engine)
         except BaseException:
             store.close()
             raise
@@ -161,7 +154,7 @@ class Store:
                 return "used"
             return "revoked" if revoked else "unused"
 
-    def report_count_if_above_minimum(self, digest: bytes) -> int | None:
+    def visible_report_count(self, digest: bytes) -> int | None:
         """Return the number of reports under valid links; None below the campaign's `min_reports`.
 
         Raises:
@@ -172,8 +165,8 @@ class Store:
             number = connection.execute(select(func.count()).select_from(valid)).scalar_one()
         return int(number) if number >= self.campaign(digest).min_reports else None
 
-    def reports_under_valid_links(self, digest: bytes) -> list[StoredReport]:
-        """Return the reports under valid links, by slot.
+    def reports_under_valid_links(self, digest: bytes) -> list[tuple[int, bytes]]:
+        """Return slot and body of the reports under valid links, by slot.
 
         Raises:
             Problem: `unknown` or `purged`.
@@ -183,7 +176,7 @@ class Store:
         with self.engine.connect() as connection:
             if _state_of_campaign(connection, digest) == "open":
                 raise SettingsError(
-                    "reports are released after the campaign was closed",
+                    "reports are released only after the campaign is closed",
                     value="open",
                     hint="Run crowdveil campaign close first.",
                 )
@@ -192,9 +185,9 @@ class Store:
             raise SettingsError(
                 f"nothing is released below min_reports, which is {least}",
                 value=f"fewer than {least} reports",
-                hint="The campaign is closed, and no report is added: ask again in a new campaign.",
+                hint="The campaign is closed and accepts no more reports: ask again in a new campaign.",
             )
-        return [StoredReport(row.slot, row.body) for row in rows]
+        return [(row.slot, row.body) for row in rows]
 
     # Reports
 
@@ -257,13 +250,13 @@ class Store:
             if _state_of_campaign(connection, digest, lock=True) == "purged":
                 raise Problem("purged")
             _update_campaign_row(connection, digest, state="closed", rewritten=False)
-        self.rewrite_database_files_if_due()
-        return self.report_count_if_above_minimum(digest)
+        self.rewrite_due_files()
+        return self.visible_report_count(digest)
 
     def purge(self, digest: bytes, *, even_open: bool = False) -> Purged:
         """Delete the rows of a closed campaign; its hash, its state and the number of reports stay.
 
-        `rewrite_database_files_if_due` then removes them from the files, even if the campaign was purged before.
+        `rewrite_due_files` then removes them from the files, even if the campaign was purged before.
 
         Args:
             digest: the campaign.
@@ -277,7 +270,9 @@ class Store:
             state = _state_of_campaign(connection, digest, lock=True)
             if state == "open" and not even_open:
                 raise SettingsError(
-                    "a campaign is purged after it was closed", value="open", hint="Run crowdveil campaign close first."
+                    "a campaign must be closed before it is purged",
+                    value="open",
+                    hint="Run crowdveil campaign close first.",
                 )
             if state == "purged":
                 count = select(campaigns.c.purged_count).where(campaigns.c.hash == digest)
@@ -300,7 +295,7 @@ class Store:
         _update_campaign_row(connection, digest, state="purged", purged_count=deleted.reports, **nothing)
         return deleted
 
-    def rewrite_database_files_if_due(self) -> None:
+    def rewrite_due_files(self) -> None:
         """Rewrite the files if a campaign was closed or purged since they were rewritten.
 
         Raises:
@@ -320,7 +315,7 @@ class Store:
         """Register a function that removes what is kept in memory of a purged campaign."""
         self._on_purge.append(forget)
 
-    def drop_purged_campaigns_from_memory(self) -> None:
+    def forget_purged_campaigns(self) -> None:
         """Remove campaigns from memory that were purged by another process."""
         known = self.digests_of_unpurged_campaigns()
         for digest in self._parsed.keys() - known:

@@ -39,7 +39,7 @@ def build_campaign(
         source: checked settings.
         randomness: of the assignment; `secure()` by default.
         relay: the requested relay, with the curator's public key.
-        build: mechanism of an epsilon of a single answer; as `mechanism_of_requested_epsilon_or_budget`.
+        build: mechanism of an epsilon of a single answer; as `requested_mechanism`.
         others: the same for the other channels, of questions, of levels or of groups of cuts.
 
     Raises:
@@ -57,7 +57,7 @@ def build_campaign(
         for request in one.privacy.one_request_per_channel
     ]
     mechanisms = [
-        mechanism_of_requested_epsilon_or_budget(request, one.alphabet, one.participation, cells=load, build=built)
+        requested_mechanism(request, one.alphabet, one.participation, cells=load, build=built)
         for (one, load, request), built in zip_longest(wanted, (build, *others))
     ]
     if own.levels:
@@ -67,7 +67,7 @@ def build_campaign(
         channels=tuple(mechanism.channel() for mechanism in mechanisms),
         tasks=tuple(task for one in asked for task in one.tasks),
         relay=relay,
-        groups=_channel_groups_by_question_or_cuts(asked),
+        groups=_channel_groups(asked),
         levels=len(own.levels) or None,
         prior=None if own.prior is None else sha256(own.prior.read_bytes()).hexdigest(),
         questions=tuple(one.question for one in asked) if len(asked) > 1 else (),
@@ -91,9 +91,9 @@ def _draw_tasks_of_questions(asked: Sequence[CampaignSettings], randomness: Sour
     """Return the drawn tasks of each question; questions with equal tasks, and as many, ask a worker the same ones."""
     drawn: list[Lists] = []
     for place, one in enumerate(asked):
-        same = next((k for k in range(place) if _ask_the_same_tasks(asked[k], one)), None)
-        if same is not None:
-            drawn.append(drawn[same])
+        same = [k for k in range(place) if (asked[k].rows, asked[k].per_worker) == (one.rows, one.per_worker)]
+        if same:
+            drawn.append(drawn[same[0]])
             continue
         if one.per_worker is not None and one.per_worker * one.slots < len(one.rows):
             raise SettingsError(
@@ -107,10 +107,6 @@ def _draw_tasks_of_questions(asked: Sequence[CampaignSettings], randomness: Sour
         _require_worker_for_each_task(lists, [task.id for task in one.tasks])
         drawn.append(lists)
     return drawn
-
-
-def _ask_the_same_tasks(one: CampaignSettings, other: CampaignSettings) -> bool:
-    return (one.rows, one.per_worker) == (other.rows, other.per_worker)
 
 
 def _tasks_over_all_questions(asked: Sequence[CampaignSettings], drawn: Sequence[Lists]) -> Lists:
@@ -131,7 +127,7 @@ def _require_ascending(mechanisms: Sequence[ChannelMechanism]) -> None:
         )
 
 
-def _channel_groups_by_question_or_cuts(asked: Sequence[CampaignSettings]) -> Groups | None:
+def _channel_groups(asked: Sequence[CampaignSettings]) -> Groups | None:
     """Return the channel of each cell: by question, or by slots, to which groups of cuts are dealt in turn."""
     first, slots = asked[0], asked[0].slots
     if len(asked) > 1:
@@ -157,7 +153,7 @@ def _require_worker_for_each_task(assignment: Sequence[Sequence[int]], tasks: Se
         )
 
 
-def mechanism_of_requested_epsilon_or_budget(
+def requested_mechanism(
     privacy: PrivacyRequest,
     alphabet: Alphabet,
     participation: Participation,

@@ -69,7 +69,7 @@ class PrivacyRequest:
         return tuple(replace(self, cuts=cuts, dealt_cuts=()) for cuts in self.dealt_cuts) or (self,)
 
     @property
-    def is_designed_for_expected_answers(self) -> bool:
+    def is_designed_for_answers(self) -> bool:
         """Whether the table is chosen for what the settings expect of the answers."""
         return self.mechanism in (PLAN, Designed.name) or (self.mechanism == QuantizedResponse.name and not self.cuts)
 
@@ -81,7 +81,7 @@ class PrivacyRequest:
         Raises:
             SettingsError: epsilon or alphabet are refused.
         """
-        assert not self.is_designed_for_expected_answers
+        assert not self.is_designed_for_answers
         if self.mechanism == Laplace.name:
             return Laplace(
                 alphabet=alphabet,
@@ -129,11 +129,7 @@ def read_privacy(section: Section, alphabet: Alphabet, folder: Path) -> PrivacyR
         dealt_cuts=groups if len(groups) > 1 else (),
         levels=levels,
     )
-    prior = (
-        folder / section.text("prior", MAX_PATH)
-        if found.is_designed_for_expected_answers and "prior" in section
-        else None
-    )
+    prior = folder / section.text("prior", MAX_PATH) if found.is_designed_for_answers and "prior" in section else None
     section.close()
     return replace(found, prior=prior)
 
@@ -177,7 +173,7 @@ def _codes_of_ascending_cuts(title: str, given: object, alphabet: Alphabet) -> t
         raise SettingsError(
             f"{title} need numbers or ordered labels",
             value=given,
-            hint="Declare the labels ordered, or leave out the cuts: blocks are then chosen for what is expected.",
+            hint="Declare the labels ordered, or leave out the cuts: blocks are then chosen for the expected answers.",
         )
     if not isinstance(given, list) or not given:
         raise SettingsError(f"{title} must be a list of labels", value=given, hint="Example: cuts = [3, 6, 8].")

@@ -1,14 +1,14 @@
 """Tables of a settings file: typed access by name, with the rule, the value found and a hint in every error."""
 
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import date, datetime
 from difflib import get_close_matches
 from math import nextafter
 from typing import Any
 
 from crowdveil.errors import SettingsError
-from crowdveil.standalone.checks import MAX_CHANNELS, first_confusable_pair, text_defect
+from crowdveil.standalone.checks import MAX_CHANNELS, text_defect
 
 
 class Section:
@@ -32,7 +32,7 @@ class Section:
         """Return all values by name."""
         return dict(self._values)
 
-    def add_missing_values(self, values: Mapping[str, Any]) -> None:
+    def merge_shared_values(self, values: Mapping[str, Any]) -> None:
         """Add values; one that the table has is kept, but for `privacy`, which is replaced."""
         self._values = {**values, **self._values, **{key: values[key] for key in ("privacy",) if key in values}}
 
@@ -68,10 +68,6 @@ class Section:
     def section(self, key: str, hint: str = "") -> "Section":
         """Return an inner table."""
         return Section(self.title(key), self.take_required_value(key, hint))
-
-    def inner_table_values(self, key: str) -> Mapping[str, Any]:
-        """Return the values of an inner table."""
-        return self.section(key).all()
 
     def text(self, key: str, most: int, hint: str = "") -> str:
         """Return a text of 1 to `most` characters, as `checked_and_normalized_text`."""
@@ -173,11 +169,11 @@ def question_sections(root: Section) -> list[Section]:
         raise SettingsError(f"[[question]] is given 2 to {MAX_CHANNELS} times", value=len(found))
     tables = [Section(f"question {number}", table) for number, table in enumerate(found, start=1)]
     common = Section("privacy", root.take_required_value("privacy")) if "privacy" in root else Section("privacy", {})
-    own = [table.inner_table_values("privacy") if "privacy" in table else {} for table in tables]
+    own = [table.section("privacy").all() if "privacy" in table else {} for table in tables]
     _check_budgets(common, own)
     shared = {name: root.take_required_value(name) for name in SHARED if name in root}
     for table, privacy in zip(tables, own, strict=True):
-        table.add_missing_values(shared | {"privacy": _privacy_of_question(common, privacy, len(tables))})
+        table.merge_shared_values(shared | {"privacy": _privacy_of_question(common, privacy, len(tables))})
     return tables
 
 
@@ -192,24 +188,19 @@ def _privacy_of_question(common: Section, own: Mapping[str, Any], count: int) ->
     return kept | dict(own)
 
 
-def _check_budgets(common: Section, own: list[Mapping[str, Any]]) -> None:
+def _check_budgets(common: Section, own: Sequence[Mapping[str, Any]]) -> None:
     """Refuse settings of one question, and budgets of some questions only."""
     given = [any(name in privacy for name in BUDGETS) for privacy in own]
     if any(given) and not all(given):
         raise SettingsError(
-            "each question has a budget or an epsilon of its own, or none has one",
+            "every question must have its own budget or epsilon, or none may have one",
             value=[number for number, there in enumerate(given, start=1) if there],
             hint="Give budget_per_worker in the privacy of every [[question]], or of the whole file only.",
         )
     for name in OF_ONE:
         if any(name in privacy for privacy in (common.all(), *own)):
             raise SettingsError(
-                f"privacy.{name} goes with one question", value=name, hint="Make a campaign of each question."
+                f"a campaign with privacy.{name} can have only one question",
+                value=name,
+                hint="Make a campaign of each question.",
             )
-
-
-def require_distinguishable_questions(texts: list[str]) -> None:
-    """Refuse questions that look alike."""
-    pair = first_confusable_pair(texts)
-    if pair or len(set(texts)) < len(texts):
-        raise SettingsError("no two questions look alike", value=pair[0] if pair else texts)

@@ -10,18 +10,17 @@ from typing import Any
 from crowdveil.campaign.rules.address import normal_address
 from crowdveil.campaign.rules.document import CampaignTerms, Relay, Task
 from crowdveil.campaign.settings.privacy_request import PrivacyRequest, read_privacy
-from crowdveil.campaign.settings.section import (
-    Section,
-    checked_and_normalized_text,
-    question_sections,
-    require_distinguishable_questions,
-)
-from crowdveil.campaign.settings.task_and_worker_files import (
+from crowdveil.campaign.settings.public_lists import (
     ReadBytes,
     TaskRow,
     first_bytes,
     read_tasks,
     read_worker_names,
+)
+from crowdveil.campaign.settings.section import (
+    Section,
+    checked_and_normalized_text,
+    question_sections,
 )
 from crowdveil.channels.alphabet import Alphabet, Categories, Scale
 from crowdveil.channels.guarantee import Participation
@@ -34,6 +33,7 @@ from crowdveil.standalone.checks import (
     MAX_QUESTION,
     MAX_SLOTS,
     MAX_TITLE,
+    first_confusable_pair,
     fits,
 )
 
@@ -137,7 +137,7 @@ def read_settings(path: Path, read: ReadBytes = first_bytes) -> CampaignSettings
         "purge_after_days": purge_after_days,
         "opens": opens,
         "closes": closes,
-        "min_reports": root.integer("min_reports", 1, slots, "Below it nothing is released."),
+        "min_reports": root.integer("min_reports", 1, slots, "With fewer reports, nothing is released."),
         "participation": _participation(root),
         "slots": slots,
         "names": names,
@@ -148,7 +148,7 @@ def read_settings(path: Path, read: ReadBytes = first_bytes) -> CampaignSettings
     first, *others = (_settings_of_question(section, shared, path, read, several=several) for section in sections)
     root.close()
     _require_relay_hides_worker(first)
-    _refuse_if_levels_or_cuts_not_allowed(first)
+    _refuse_disallowed_levels(first)
     if not several:
         return first
     _require_compatible_questions((first, *others))
@@ -182,18 +182,27 @@ def _settings_of_question(
 
 def _worker_budget_of_settings(root: Section) -> float | None:
     """Return the budget of a worker over all questions; None without one."""
-    found: Any = root.inner_table_values("privacy").get("budget_per_worker") if "privacy" in root else None
+    found: Any = root.section("privacy").all().get("budget_per_worker") if "privacy" in root else None
     return float(found) if type(found) in (int, float) else None
 
 
 def _require_compatible_questions(sources: Sequence[CampaignSettings]) -> None:
     """Refuse several questions that look alike, with a relay, or with groups of cuts."""
-    require_distinguishable_questions([source.question for source in sources])
+    texts = [source.question for source in sources]
+    pair = first_confusable_pair(texts)
+    if pair or len(set(texts)) < len(texts):
+        raise SettingsError("no two questions may look alike", value=pair[0] if pair else texts)
     if sources[0].relay is not None:
-        raise SettingsError("a relay goes with one question", value="relay", hint="Make a campaign of each question.")
+        raise SettingsError(
+            "a campaign with a relay can have only one question",
+            value="relay",
+            hint="Make a campaign of each question.",
+        )
     for source in sources:
         if source.privacy.dealt_cuts:
-            raise SettingsError("groups of cuts go with one question", value=source.privacy.dealt_cuts)
+            raise SettingsError(
+                "a campaign with groups of cuts can have only one question", value=source.privacy.dealt_cuts
+            )
 
 
 def _parse_toml(path: Path) -> Mapping[str, object]:
@@ -246,7 +255,7 @@ def _url_and_purge_days(root: Section) -> tuple[str | None, int | None]:
     address = normal_address(url) if isinstance(url, str) else None
     if address is None:
         raise SettingsError(
-            "service.url must be an https address that every browser writes alike, without user, ? and #",
+            "service.url must be an https address in the form that every browser writes, without user, ? and #",
             value=url,
             hint="http is accepted for 127.0.0.1 and localhost only. Paths have letters, digits and . _ ~ -.",
         )
@@ -343,7 +352,7 @@ def _relay(root: Section, slots: int) -> Relay | None:
     return relay
 
 
-def _refuse_if_levels_or_cuts_not_allowed(source: CampaignSettings) -> None:
+def _refuse_disallowed_levels(source: CampaignSettings) -> None:
     """Refuse levels, or groups of cuts, of a campaign that cannot have them."""
     privacy, relay = source.privacy, source.relay is not None
     if relay and len(privacy.one_request_per_channel) > 1:
@@ -366,18 +375,18 @@ def _require_relay_hides_worker(source: CampaignSettings) -> None:
         raise SettingsError(
             "a relay needs service.url, its address, and service.purge_after_days",
             value=None,
-            hint="The relay knows who sent what, until it deletes.",
+            hint="The relay knows who sent which report until it deletes its data.",
             value_in_rule=True,
         )
     if source.participation != "protected":
         raise SettingsError(
             'with a relay participation must be "protected"',
             value=source.participation,
-            hint="Which tasks are left out would tell whose report it is.",
+            hint="The tasks that a worker leaves out would show whose report it is.",
         )
     if source.per_worker not in (None, len(source.rows)) or any(source.excluded):
         raise SettingsError(
             "with a relay every worker is asked every task",
             value=source.per_worker if source.per_worker is not None else "not_for",
-            hint="Leave out tasks.per_worker and not_for: the assignment would tell whose report it is.",
+            hint="Leave out tasks.per_worker and not_for: the assignment would show whose report it is.",
         )

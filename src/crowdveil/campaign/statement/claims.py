@@ -172,7 +172,7 @@ def audit_file(
     if epsilon is not None:
         require_nonnegative_epsilon_claim(epsilon)
     require_certificate_or_campaign(data, source)
-    channels, cells, own = _read_channels_with_cells_and_epsilon(data, tasks)
+    channels, cells, own = _read_stated_channels(data, tasks)
     kind: Neighbours = neighbours or "value"
     if kind == "worker" and b'"crowdveil-campaign/' in data and (campaign := Campaign.from_bytes(data)).questions:
         return _audit_questions(source, campaign, epsilon)
@@ -245,7 +245,7 @@ def _exact_or_proved_epsilon(
     return guarantee.epsilon if math.isfinite(guarantee.epsilon) else None
 
 
-def _read_channels_with_cells_and_epsilon(data: bytes, tasks: int) -> tuple[tuple[Channel, ...], int, float]:
+def _read_stated_channels(data: bytes, tasks: int) -> tuple[tuple[Channel, ...], int, float]:
     """Return the channels of a file, the cells of one worker, and the stated epsilon of a cell."""
     if is_channel_table(data):
         table = ChannelTable.from_certificate(data)

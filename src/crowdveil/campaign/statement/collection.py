@@ -14,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 
 from crowdveil.answers.evidence import Evidence
-from crowdveil.answers.facts.asked import why_missing_lists_void_privacy
+from crowdveil.answers.facts.asked import missing_lists_reason
 from crowdveil.answers.facts.collection import Collection
 from crowdveil.answers.facts.inputs import Input
 from crowdveil.campaign.files.campaign_reports import exported_name_of_slot
@@ -213,7 +213,7 @@ def _statement_of_checked_reports(
     apart = campaign is None and facts.question is not None
     guarantee, (cells, per_worker) = (
         channel.guarantee,
-        _largest_cells_and_worker_guarantee(evidence, channel, workers_chose_channels=chosen),
+        _worker_guarantee(evidence, channel, workers_chose_channels=chosen),
     )
     workers = _workers_at_each_level(evidence, channel)
     if campaign is not None:
@@ -275,7 +275,7 @@ def _no_guarantee_reason(facts: Collection, channel: Channel | ChannelTable | No
     if facts.edited:
         return EDITED
     if facts.lists_from_answers:
-        text = why_missing_lists_void_privacy(facts.lists_from_answers)
+        text = missing_lists_reason(facts.lists_from_answers)
         return f"{text[0].upper()}{text[1:]}."
     if channel is None:
         return NO_CERTIFICATE
@@ -289,7 +289,7 @@ def _mechanism_name(facts: Collection) -> str:
     return facts.mechanism if known else quoted(facts.mechanism)
 
 
-def _largest_cells_and_worker_guarantee(
+def _worker_guarantee(
     evidence: Evidence, channel: Channel | ChannelTable, *, workers_chose_channels: bool
 ) -> tuple[int, Guarantee]:
     """Return the largest number of cells of a worker, and the guarantee of all answers of one worker.

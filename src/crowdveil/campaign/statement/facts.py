@@ -16,7 +16,7 @@ MAX_CONSENT = 600
 YARDSTICK: Facts = (
     (
         "What an epsilon means",
-        "the most anyone can be sure, from 50 %: "
+        "how sure anyone can be, at most, starting from 50 %: "
         + ", ".join(
             f"{percent_rounded_up(Guarantee(epsilon=epsilon).largest_guess_probability)} at {epsilon:g}"
             for epsilon in (0.5, 1.0, 2.0, 4.0, 8.0)
@@ -96,4 +96,4 @@ def _expected_error_text(asked: Campaign, plan: Mapping[str, Any]) -> str:
     expected, level = plan["expected"], " at the first level" if asked.levels else ""
     error, constant = float(expected["protected"]["error"]), float(expected["constant_error"])
     name = str(expected["error_name"])
-    return f"{name} {error:.2g}{level}, of the best constant {constant:.2g}; planned for an assumed crowd"
+    return f"{name} {error:.2g}{level}; {constant:.2g} for the same answer to every task; planned for an assumed crowd"

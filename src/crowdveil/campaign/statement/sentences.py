@@ -109,7 +109,7 @@ def relay_sentences(campaign: Campaign) -> tuple[str, ...]:
         f"{relay.least_batch:,} workers at once, in random order and without names ({together})."
     )
     if campaign.slots * DELTA >= 1:
-        delta = f"delta {format_delta(DELTA)} is not below 1 / {campaign.slots:,}, the number of workers."
+        delta = f"delta {format_delta(DELTA)} is not below 1 / {campaign.slots:,} (1 / number of workers)."
         return first, f"No smaller epsilon is stated for it: {delta}"
     found = relayed_guarantees(campaign)
     if found is None:

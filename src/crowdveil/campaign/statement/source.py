@@ -64,7 +64,7 @@ class StatedSource:
     inputs: tuple[Input, ...] | None = None
 
 
-def find_reports_with_recorded_crowd(folder: Path) -> Path | None:
+def find_recorded_reports(folder: Path) -> Path | None:
     """Return the reports in a folder that has a crowd.json; None without them."""
     names = [REPORTS_FILES["csv"][0], REPORTS_FILES["parquet"][0], SUMS_FILE]
     found = [folder / name for name in names if (folder / name).is_file()]
@@ -79,13 +79,13 @@ def find_campaign_file(folder: Path) -> Path | None:
     That beside the reports from which results were inferred is the campaign if their crowd.json names it.
     """
     for one in (folder, folder / FIRST_QUESTION):
-        found = find_campaign(one) or _campaign_beside_reports_of_results(one)
+        found = find_campaign(one) or _results_campaign(one)
         if found is not None:
             return found
     return None
 
 
-def _campaign_beside_reports_of_results(results: Path) -> Path | None:
+def _results_campaign(results: Path) -> Path | None:
     recorded = recorded_reports(results)
     for source in () if recorded is None else map(Path, recorded.sources):
         crowd, beside = find_crowd(source), find_campaign(report_directory(source))
@@ -109,29 +109,27 @@ def read_stated_source(path: Path, *, answers: int | None = None) -> StatedSourc
         CertificateError, CampaignError, ReportsError: as the readers of these files and `read_stated_reports`.
     """
     if not path.exists():
-        raise SettingsError(
-            "the folder or file must exist", value=str(path), hint="Nothing is stated of no collection."
-        )
+        raise SettingsError("the folder or file must exist", value=str(path), hint="Check the path.")
     source = path.read_bytes() if path.is_file() else None
     if source is not None:
         require_certificate_or_campaign(source, str(path))
-    if source is not None and not has_campaign_format(source):
+    if source is not None and not has_format(source, CAMPAIGN_FORMAT):
         return _stated_certificate(path, source, answers)
     if answers is not None:
         raise SettingsError(
-            "the number of answers is given with a certificate only",
+            "the number of answers can be given with a certificate only",
             value=answers,
             hint=advice("Leave {answers} out: a campaign or folder has its own number."),
         )
     named = path if source is not None else find_campaign_file(path)
     campaign = None if named is None else read_campaign(named)
     if named is not None:
-        refuse_if_campaign_claims_are_false(named)
+        refuse_false_claims(named)
     plan = b"" if named is None else _bytes_or_empty(named.parent / PLAN_FILE)
     whole = source is not None or (campaign is not None and bool(existing_question_folders(path, campaign)))
     recorded = None if whole else recorded_reports(path)
     readable = recorded is not None and recorded.source_files_exist
-    reports = None if whole or readable else find_reports_with_recorded_crowd(path)
+    reports = None if whole or readable else find_recorded_reports(path)
     if named is not None and campaign is not None and reports is None and recorded is None:
         return StatedSource(campaign=campaign, plan=plan)
     results = None if estimate_names(path) is None else read_results(path)
@@ -139,7 +137,7 @@ def read_stated_source(path: Path, *, answers: int | None = None) -> StatedSourc
     inputs = None if results is None else results.inputs
     if reports is None and recorded is None and inferred_from is None and (path / FIRST_QUESTION).is_dir():
         raise SettingsError(
-            "the folders of several questions are stated with the campaign.json of their campaign",
+            "a statement on the folders of several questions needs the campaign.json of their campaign",
             value=str(path),
             hint="Copy it into one of them, or give the folder of one question.",
         )
@@ -168,7 +166,7 @@ def _stated_certificate(path: Path, source: bytes, answers: int | None) -> State
     return StatedSource(channel=channel, sha256=sha256, one_of_several_questions=apart, answers=answers)
 
 
-def refuse_if_campaign_claims_are_false(campaign: Path) -> None:
+def refuse_false_claims(campaign: Path) -> None:
     """Refuse a campaign of which a claim is false, such as the number of tasks that its parts ask of a worker.
 
     Raises:
@@ -178,11 +176,6 @@ def refuse_if_campaign_claims_are_false(campaign: Path) -> None:
     false = tuple(claim.claim for claim in claims if not claim.holds)
     if false:
         raise ClaimError(str(campaign), false, [claim._asdict() for claim in claims])
-
-
-def has_campaign_format(source: bytes) -> bool:
-    """Return whether a text has the format of a campaign; its content is not checked."""
-    return has_format(source, CAMPAIGN_FORMAT)
 
 
 def read_stated_reports(

@@ -26,11 +26,11 @@ SECTIONS: dict[str, tuple[click.Command, ...]] = {
 """Subcommands by the heading of help, in the order of use."""
 
 
-@click.group(cls=VerbGroup, sections=SECTIONS, short_help="Ask real people: make a campaign, invite, end it.")
+@click.group(cls=VerbGroup, sections=SECTIONS, short_help="Ask real people: make a campaign, invite workers, close it.")
 def campaign() -> None:
-    """Ask real people: make a campaign, invite workers, end it.
+    """Ask real people: make a campaign, invite workers, close it.
 
-    The answers are randomized on the workers' own devices. The curator receives reports only.
+    The workers' own devices randomize the answers. The curator receives reports only.
 
     \b
     Without a service:

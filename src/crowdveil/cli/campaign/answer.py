@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from crowdveil.cli.display import least_and_larger_bounds_text, print_result
+from crowdveil.cli.display import loss_bounds_text, print_result
 from crowdveil.cli.options import CAMPAIGN_FOLDER, DELTA, FILE_PATH, FOLDER_PATH, Parsed
 from crowdveil.cli.verb import Verb, wants_json
 from crowdveil.display.counts import number_of
@@ -49,14 +49,19 @@ def _seal(campaign: Campaign, body: bytes) -> bytes:
     short_help="Answer a campaign from this computer, randomized here.",
 )
 @click.argument("link", required=False)
-@click.option("--answers", type=FILE_PATH, help="CSV file, columns task and label. [default: asks here]")
-@click.option("--files", type=CAMPAIGN_FOLDER, help="Folder with campaign.json, parts and pictures, without a service.")
-@click.option("--out", type=FOLDER_PATH, default=".", help="Folder of the report file, without a service.")
-@click.option("--level", type=int, metavar="N", help="Level of a campaign with levels. [default: 1, the most private]")
-@click.option("--budget", type=EXACT_EPSILON, help="Warn if all campaigns on this computer together exceed E.")
-@click.option("--spent", is_flag=True, help="Only show what this computer promised so far; needs no LINK.")
-@click.option("--delta", type=DELTA, help="With --spent: also (epsilon, delta), such as at 1e-6.")
-@click.option("--home", type=FOLDER_PATH, help="Folder of records and ledger. [default: ~/.crowdveil]")
+@click.option("--answers", type=FILE_PATH, help="CSV file with the columns task and label. [default: ask here]")
+@click.option("--files", type=CAMPAIGN_FOLDER, help="Without a service: folder with campaign.json, parts and pictures.")
+@click.option("--out", type=FOLDER_PATH, default=".", help="Without a service: folder for the report file.")
+@click.option(
+    "--level",
+    type=int,
+    metavar="N",
+    help="Privacy level, if the campaign offers several. [default: 1, the most private]",
+)
+@click.option("--budget", type=EXACT_EPSILON, help="Warn if epsilon over all campaigns on this computer exceeds E.")
+@click.option("--spent", is_flag=True, help="Show the epsilon spent on this computer so far, then stop; needs no LINK.")
+@click.option("--delta", type=DELTA, help="With --spent: also show (epsilon, delta) at this delta, such as 1e-6.")
+@click.option("--home", type=FOLDER_PATH, help="Folder for records and ledger. [default: ~/.crowdveil]")
 def answer(
     link: str | None,
     answers: Path | None,
@@ -68,12 +73,12 @@ def answer(
     delta: float | None,
     home: Path | None,
 ) -> None:
-    """Answer the campaign of LINK on this computer; only a randomized report leaves it.
+    """Answer the campaign at LINK on this computer; only a randomized report leaves it.
 
-    The campaign is checked against the link, and its tables in integers. Each answer (a cell) is replaced once by a
-    random symbol, and a cell without an answer, too, if participation is protected. The report is stored before it is
-    sent; the same bytes are sent again until the service confirms them, also by a later call. The ledger in the home
-    folder adds up epsilon, the privacy loss, over all campaigns of this computer.
+    The command checks the campaign against the link, and its tables in exact integers. It replaces each answer (a cell)
+    once with a random symbol; if participation is protected, it does so for each cell without an answer, too. It stores
+    the report, then sends it; until the service confirms it, this call and later ones send the same bytes again. The
+    ledger in the home folder adds up epsilon, the privacy loss, over all campaigns on this computer.
     """
     from crowdveil.campaign.device import answer_campaign
     from crowdveil.standalone.checks import epsilon, shown
@@ -86,9 +91,9 @@ def answer(
     if link is None:
         raise click.UsageError("Missing argument 'LINK' (or --spent).")
     if delta is not None:
-        raise click.UsageError("--delta goes with --spent.")
+        raise click.UsageError("--delta requires --spent.")
     if answers is None and (wants_json() or not sys.stdin.isatty()):
-        raise click.UsageError("Without a terminal, --answers FILE is needed.")
+        raise click.UsageError("Give --answers FILE: there is no terminal to ask in.")
     with redirect_stdout(sys.stderr if wants_json() else sys.stdout):
         device, report = answer_campaign(
             link, answers=answers, home=home, files=files, out=out, budget=budget, level=level, sealing=_seal
@@ -108,7 +113,7 @@ def answer(
 def _print_losses_in_ledger(home: Path, delta: float | None, *, link: str | None) -> None:
     """Print the ledger's losses to each host, and to all: the sum, and at a delta."""
     if link is not None:
-        raise click.UsageError("--spent is about all campaigns: leave out LINK.")
+        raise click.UsageError("--spent covers all campaigns: leave out LINK.")
     from crowdveil.channels.certificate import refusals_as
     from crowdveil.errors import DeviceError
     from crowdveil.privacy.composition import ledger_losses
@@ -125,7 +130,7 @@ def _print_losses_in_ledger(home: Path, delta: float | None, *, link: str | None
     rows += [
         (
             "together" if loss.host is None else f"to {loss.host}",
-            f"{least_and_larger_bounds_text(asdict(loss))}, {number_of(loss.cells, 'cell')}",
+            f"{loss_bounds_text(asdict(loss))}, {number_of(loss.cells, 'cell')}",
         )
         for loss in losses
     ]

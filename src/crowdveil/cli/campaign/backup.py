@@ -25,10 +25,12 @@ from crowdveil.cli.verb import Verb
 def backup(file: Path, database: str | None, out: Path) -> None:
     """Copy the database of a running service into one new file.
 
-    CAMPAIGN is its campaign.json. The copy holds all that was stored when it began. A plain copy of a running SQLite
-    database is no backup: new reports stand in its log. PostgreSQL has pg_dump. To go back, end the service, move
-    reports.sqlite and its -wal and -shm away, and put the copy in their place: reports that came later are lost, though
-    their workers have receipts. A purge does not reach backups: delete them yourself.
+    CAMPAIGN is the campaign.json. The copy holds everything that was stored when the command started. A plain copy of
+    the files of a running SQLite database is no backup: new reports are still in its log. For PostgreSQL use pg_dump.
+
+    To restore the copy, stop the service, move reports.sqlite and its -wal and -shm away, and put the copy in their
+    place. Later reports are lost, although their workers have receipts. A purge does not delete backups: delete them
+    yourself.
     """
     with open_campaign(file, database) as (store, campaign):
         from crowdveil.campaign.service.backup import write_backup

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from crowdveil.cli.campaign.database import campaign_argument, open_campaign, report_count_or_fewer_text
+from crowdveil.cli.campaign.database import campaign_argument, open_campaign, report_count_text
 from crowdveil.cli.campaign.serve import database_option, database_words
 from crowdveil.cli.display import next_row, print_result
 from crowdveil.cli.options import FOLDER_PATH
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
 )
 @campaign_argument
 @database_option
-@click.option("--reports", type=FOLDER_PATH, help="Report files of a campaign without a service.")
+@click.option("--reports", type=FOLDER_PATH, help="Without a service: folder of the report files.")
 def close(file: Path, database: str | None, reports: Path | None) -> None:
-    """End the collection of a campaign: no further report is accepted, for good.
+    """Close a campaign for good: it accepts no further reports.
 
-    CAMPAIGN is its campaign.json. A running service may go on: devices that send a stored report again get their
-    receipt. The number of reports is stated from the campaign's least number on.
+    CAMPAIGN is the campaign.json. A running service may keep running: devices that send a stored report again get their
+    receipt. The number of reports is printed only if it reaches the campaign's least number.
 
-    A campaign without a service is closed with --reports: closed.json, beside CAMPAIGN, then holds the SHA-256 of the
-    reports that count, and collect names files that come later.
+    Use --reports to close a campaign without a service. The file closed.json, next to CAMPAIGN, then holds the SHA-256
+    of the reports that count, and collect names files that come later.
     """
     if reports is not None:
         count, digest, campaign = _close_by_report_files(file, reports)
@@ -41,7 +41,7 @@ def close(file: Path, database: str | None, reports: Path | None) -> None:
         with open_campaign(file, database) as (store, campaign):
             count, digest = store.close_and_count_reports(campaign.digest), None
     data = {"campaign": campaign.name, "reports": count, "min_reports": campaign.min_reports, "digest": digest}
-    rows = [("closed", campaign.name), ("reports", report_count_or_fewer_text(count, campaign.min_reports))]
+    rows = [("closed", campaign.name), ("reports", report_count_text(count, campaign.min_reports))]
     rows += [] if digest is None else [("SHA-256 of the reports", digest)]
     if reports is None:
         following = next_row("campaign", "export", file, *database_words(database), "--out", "collected")
@@ -53,9 +53,9 @@ def close(file: Path, database: str | None, reports: Path | None) -> None:
 def _close_by_report_files(file: Path, reports: Path) -> tuple[int | None, str, Campaign]:
     """Close a campaign without a service; return the number of reports, None below the least, and their digest."""
     from crowdveil.campaign.files.folder import CampaignFolder
-    from crowdveil.campaign.files.report_files import close_campaign_by_report_files
+    from crowdveil.campaign.files.report_files import close_by_report_files
 
     asked = CampaignFolder(file.parent)
-    closed = close_campaign_by_report_files(reports, asked)
+    closed = close_by_report_files(reports, asked)
     count = len(closed.accepted)
     return count if count >= asked.campaign.min_reports else None, closed.closing.digest, asked.campaign

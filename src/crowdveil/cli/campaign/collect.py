@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from crowdveil.cli.campaign.database import report_count_or_fewer_text
+from crowdveil.cli.campaign.database import report_count_text
 from crowdveil.cli.display import next_row, print_result, printable, warning_rows
 from crowdveil.cli.options import CAMPAIGN_FILE, FILE_PATH, FOLDER_PATH
 from crowdveil.cli.verb import Verb, wants_json
@@ -35,17 +35,19 @@ EXAMPLE = """crowdveil campaign collect received --campaign essays/campaign.json
 def collect(folder: Path, campaign: Path | None, key: Path | None, out: Path) -> None:
     """Check the report files in FOLDER and write the folder that infer reads.
 
-    Token, length and symbols are checked as by the service. Equal copies count once; of two different reports for one
-    token none counts. Files that do not count are listed with the reason, in files.csv. Nothing in FOLDER is changed,
-    and a second run writes the same bytes. Below the campaign's least number of reports nothing is written.
+    The command checks token, length and symbols as the service does. Identical copies count once. If two different
+    reports have the same token, neither counts. The file files.csv lists the files that do not count, with the reason.
+    FOLDER is not changed, and a second run writes the same bytes. With fewer reports than the campaign's least number,
+    nothing is written.
 
-    With --key, FOLDER holds the batches of a relay: they are opened, and reports get numbers without meaning.
+    With --key, FOLDER holds the batches of a relay. The command opens them and gives each report a number that says
+    nothing about who sent it.
     """
     from crowdveil.campaign.files.campaign_reports import EXPORT_FILES, export_folder_per_question, warning_of_formulas
     from crowdveil.campaign.files.curator_key import require_sealing
     from crowdveil.campaign.files.folder import CampaignFolder
     from crowdveil.campaign.files.relay_batches import read_batches
-    from crowdveil.campaign.files.report_files import LIST_FILE, read_report_files, write_collections_and_file_states
+    from crowdveil.campaign.files.report_files import LIST_FILE, read_report_files, write_collections
 
     asked = CampaignFolder((campaign or folder / "campaign.json").parent)
     document = asked.campaign
@@ -53,7 +55,7 @@ def collect(folder: Path, campaign: Path | None, key: Path | None, out: Path) ->
         collected = read_batches(folder, document, require_sealing().read_key(key.read_bytes()))
     elif document.relay is not None:
         raise click.UsageError(
-            "The reports of a campaign with a relay are opened with --key, the curator's private key."
+            "Give --key, the curator's private key: it opens the reports that came through the relay."
         )
     else:
         collected = read_report_files(folder, asked)
@@ -62,7 +64,7 @@ def collect(folder: Path, campaign: Path | None, key: Path | None, out: Path) ->
     folders = export_folder_per_question(out, document)
     files = [*(one / name for one in folders for name in EXPORT_FILES), out / LIST_FILE]
     replaced = [str(path) for path in files if path.exists()]
-    exported = write_collections_and_file_states(out, document, collected)
+    exported = write_collections(out, document, collected)
     data: dict[str, Any] = {
         "campaign": document.name,
         "workers": len(collected.accepted),
@@ -84,7 +86,7 @@ def _rows_of_states(collected: CollectedFiles, campaign: Campaign) -> list[tuple
 
     count, least = len(collected.accepted), campaign.min_reports
     enough = f"{count:,} of {number_of(campaign.slots, 'worker')}"
-    rows = [("reports that count", report_count_or_fewer_text(None, least) if count < least else enough)]
+    rows = [("reports that count", report_count_text(None, least) if count < least else enough)]
     if collected.refused:
-        rows.append(("refused", f"{collected.refused:,} that cannot be opened, are invalid or came twice"))
+        rows.append(("refused", f"{collected.refused:,} that cannot be opened, are invalid or were sent twice"))
     return rows + [(printable(name), state) for name, state in collected.states.items() if state != ACCEPTED]

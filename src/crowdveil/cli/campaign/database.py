@@ -41,7 +41,7 @@ def open_campaign(file: Path, database: str | None) -> Iterator[tuple[Store, Cam
         raise SettingsError(
             "the campaign must have been served",
             value=str(file),
-            hint="crowdveil campaign serve makes reports.sqlite beside it.",
+            hint="crowdveil campaign serve creates reports.sqlite next to it.",
         )
     try:
         with database_errors_as_refusals(), closing(Store.open(database_url(file, database))) as store:
@@ -51,7 +51,7 @@ def open_campaign(file: Path, database: str | None) -> Iterator[tuple[Store, Cam
         raise SettingsError(rule, value=campaign.name, hint=hint) from problem
 
 
-def report_count_or_fewer_text(number: int | None, least: int) -> str:
+def report_count_text(number: int | None, least: int) -> str:
     """Return a number of reports, which is not stated below the least number."""
     return f"{number:,}" if number is not None else f"fewer than {least}: nothing is released"
 

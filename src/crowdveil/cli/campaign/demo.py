@@ -28,14 +28,15 @@ SIMULATED = "The answers are simulated; service, devices and inference are the r
 def demo(out: Path, seed: int) -> None:
     """Run a whole campaign on this computer: 72 workers judge twelve statements.
 
-    Makes the campaign, serves it on the loopback address, has 72 devices fetch it, check it, randomize and report over
-    HTTP, closes it, infers the truths and writes the page of results with all files. The answers are simulated.
+    The command makes the campaign and serves it on the loopback address. 72 devices fetch it, check it, randomize their
+    answers and report over HTTP. The command then closes the campaign, infers the truths, and writes the page of
+    results with all files. The answers are simulated.
     """
     require_service_packages()
     from crowdveil.campaign.service.campaign_demo import STATEMENTS, WORKERS, demo_outputs, run_campaign_demo
 
     outputs = demo_outputs(out)
-    replaced = [str(path) for part in outputs for path in part.check_and_list_replaced_files()]
+    replaced = [str(path) for part in outputs for path in part.check_replaced_files()]
     with progress_bar("collecting reports") as bar:
         shown = run_campaign_demo(out, seed=seed, progress=None if bar is None else lambda done, of: bar(done, of))
     inferred, unprotected, constant = shown.wrong
@@ -65,7 +66,7 @@ def demo(out: Path, seed: int) -> None:
         ),
         ("wrong", f"{inferred} of {len(STATEMENTS)} truths; unprotected {unprotected}, best constant {constant}"),
         *row_of_replaced_files(replaced),
-        ("written", f"{shown.page}, and the files of the result beside it"),
+        ("written", f"{shown.page}, with the files of the result next to it"),
     ]
     print_result(data, rows)
     if sys.stdout.isatty() and not wants_json():

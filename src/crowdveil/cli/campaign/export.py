@@ -27,10 +27,10 @@ from crowdveil.display.counts import number_of
 def export(file: Path, database: str | None, out: Path, replace: bool) -> None:
     """Write the reports of a closed campaign as a collection for infer.
 
-    CAMPAIGN is its campaign.json. The folder has reports.csv, certificate.json, assignment.csv, crowd.json and a copy
-    of campaign.json. Workers are named by their slots, w0017; only those that sent a report are listed. With several
-    questions each has such a folder inside, question-1 and so on. Below the campaign's least number of reports nothing
-    is written. Truths: `crowdveil data export`.
+    CAMPAIGN is the campaign.json. The folder has reports.csv, certificate.json, assignment.csv, crowd.json and a copy
+    of campaign.json. Workers are named by their slots, such as w0017; only workers who sent a report are listed. If
+    there are several questions, each has such a folder inside: question-1 and so on. With fewer reports than the
+    campaign's least number, nothing is written. To export truths, use `crowdveil data export`.
     """
     with open_campaign(file, database) as (store, campaign):
         from crowdveil.campaign.files.campaign_reports import (
@@ -43,7 +43,7 @@ def export(file: Path, database: str | None, out: Path, replace: bool) -> None:
 
         folders = export_folder_per_question(out, campaign)
         outputs = [collection_outputs(folder, EXPORT_FILES, replace=replace) for folder in folders]
-        replaced = [path for one in outputs for path in one.check_and_list_replaced_files(inputs=[file])]
+        replaced = [path for one in outputs for path in one.check_replaced_files(inputs=[file])]
         sent = export_closed_campaign(store, campaign.digest, out, replace=replace)
         warnings = warning_of_formulas(campaign)
     reports = sum(len(one.reports) for one in sent)

@@ -14,7 +14,7 @@ from crowdveil.cli.verb import Verb
 if TYPE_CHECKING:
     from crowdveil.campaign.rules.document import Campaign
 
-NEXT_START = "reads the new link at its next start, and keeps the old one if that has stored a report"
+NEXT_START = "reads the new link at its next start, but keeps the old one if that has stored a report"
 
 
 @click.command(
@@ -24,31 +24,33 @@ NEXT_START = "reads the new link at its next start, and keeps the old one if tha
     short_help="Write single-use links for the workers.",
 )
 @click.argument("folder", type=CAMPAIGN_FOLDER)
-@click.option("--replace", metavar="WORKER", help="New link for this worker (slot or name); revoke the old.")
+@click.option(
+    "--replace", metavar="WORKER", help="Make a new link for this worker (slot or name) and revoke the old one."
+)
 @click.option(
     "--accept-second-report",
     is_flag=True,
-    help="With --replace, for a campaign without a service: the worker may report twice.",
+    help="With --replace, without a service: accept that the worker may report twice.",
 )
 def invite(folder: Path, replace: str | None, accept_second_report: bool) -> None:
     """Write a single-use link for each worker: links.csv, and links.html to print, with QR codes.
 
-    The links exist in these files only (mode 0600); tokens.json keeps their hashes. Whoever has a link can answer with
-    it once. Send each worker one link, then delete the files.
+    Only these files contain the links (mode 0600); tokens.json keeps their hashes. Anyone who has a link can answer
+    with it once. Send each worker one link, then delete the files.
 
     \f
-    --replace makes a new link for a worker who lost the old one, in files of its own, and revokes the old one. The
-    service reads it at its next start. It keeps an old link that has stored a report, unless it is started with
-    --accept-second-report: a second report is a second draw, and epsilon of both reports adds up (per answer, called a
-    cell, and per worker; participation as in the campaign).
+    --replace makes a new link for a worker who lost the old one, in separate files, and revokes the old one. The
+    service reads the new link at its next start. If the old link has stored a report, the service keeps the old link,
+    unless it is started with --accept-second-report. A second report is a second draw: the epsilons of both reports add
+    up (per answer, called a cell, and per worker; participation as in the campaign).
     """
     if accept_second_report and replace is None:
-        raise click.UsageError("--accept-second-report is an option of --replace: give both.")
+        raise click.UsageError("--accept-second-report requires --replace.")
     from crowdveil.campaign.files import invitations
     from crowdveil.campaign.rules.document import spaced_name_to_compare
 
     if replace is None:
-        made = invitations.write_first_link_of_each_worker(folder)
+        made = invitations.write_first_links(folder)
     else:
         made = invitations.replace_link(folder, replace, accept_second_report=accept_second_report)
     data = {

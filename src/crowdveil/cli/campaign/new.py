@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 
 PURPOSES = (
-    "crowdveil infer finds truths, where a task has one right answer; crowdveil share finds proportions, where people "
-    "differ, as in opinions."
+    "If each task has one right answer, crowdveil infer finds it. If answers differ from person to "
+    "person, as opinions do, crowdveil share estimates their shares."
 )
 
 
@@ -28,11 +28,11 @@ PURPOSES = (
 )
 @click.option("--out", type=FILE_PATH, default="campaign.toml", help="New settings file.")
 def init(out: Path) -> None:
-    """Write a commented settings file to change; an existing file stays."""
+    """Write a settings file with comments, for you to edit. It never replaces a file."""
     from crowdveil.campaign.planning.creation import write_template
 
     write_template(out)
-    rows = [("written", str(out)), ("next", f"change it, then crowdveil campaign new {out} --out FOLDER")]
+    rows = [("written", str(out)), ("next", f"edit it, then run crowdveil campaign new {out} --out FOLDER")]
     print_result({"files": [str(out)]}, rows)
 
 
@@ -43,20 +43,26 @@ def init(out: Path) -> None:
 )
 @click.argument("settings", type=FILE_PATH, metavar="SETTINGS")
 @click.option("--out", type=FOLDER_PATH, required=True, help="New folder of the campaign.")
-@click.option("--anyway", is_flag=True, help="Ask even if the expected error is hardly below the best constant's.")
+@click.option(
+    "--anyway", is_flag=True, help="Create it even if its expected error is barely below that of the best constant."
+)
 def new(settings: Path, out: Path, anyway: bool) -> None:
     """Make a campaign: check the settings, draw the assignment, write the files.
 
-    The campaign is named by the SHA-256 of campaign.json. Every device checks it; a changed campaign is another one.
-    Prints what each worker is promised: epsilon of a single answer (cell) and of all answers, with participation.
+    The SHA-256 of campaign.json names the campaign. Every device checks it, so a changed file is another campaign. The
+    command prints what each worker is promised: epsilon of a single answer (cell) and of all answers, with
+    participation.
 
     \f
-    The settings are described on the page "Campaign files". The folder must be new. It is closed to other users of this
-    computer (mode 0700).
+    The page "Campaign files" describes the settings. The folder must be new. Other users of this computer cannot open
+    it (mode 0700).
 
-    The expected error is simulated under the assumptions that are printed, as `crowdveil plan` does. The real error may
-    differ. A campaign above 0.9 of the error of the best public constant is refused, and the nearest ones that are not
-    are named; --anyway asks it.
+    The expected error is simulated as in `crowdveil plan`, under the assumptions that are printed. The real error may
+    differ. A campaign is refused if its expected error is above 0.9 of that of the best public constant; the message
+    names the nearest campaigns that would be accepted. --anyway creates it.
+
+    A survey (at most three questions with labels, each to 30 people or more) has shares instead of truths: the expected
+    half-width of their intervals is printed, and nothing is refused.
     """
     from crowdveil.campaign.planning.creation import create_campaign
 
@@ -88,6 +94,7 @@ def _created_campaign_json_members(created: CreatedCampaign) -> dict[str, Any]:
         "min_reports": campaign.min_reports,
         "odds": odds_sentences_by_language(campaign, created.loads[1]),
         "expected": first.expected.to_json(),
+        "survey": None if first.survey is None else first.survey.to_json(),
         "questions": [_question_data(one) for one in created.questions] if campaign.questions else [],
         "warnings": list(created.warnings),
         "curator_key": None if created.key is None else str(created.key),
@@ -129,7 +136,7 @@ def _rows_to_print(created: CreatedCampaign) -> list[tuple[str, str]]:
         ),
         ("results", PURPOSES),
         ("written", f"{created.folder}"),
-        *([("curator's key", f"{created.key}: keep it; the relay gets the folder only")] if created.key else []),
+        *([("curator's key", f"{created.key}: keep it, and give the relay the folder only")] if created.key else []),
         next_row("campaign", "invite", created.folder),
     ]
 
@@ -147,6 +154,7 @@ def _question_data(asked: CreatedQuestion) -> dict[str, Any]:
         "epsilon_per_answer": campaign.epsilon,
         "epsilon_per_worker": campaign.worker_epsilon,
         "expected": asked.expected.to_json(),
+        "survey": None if asked.survey is None else asked.survey.to_json(),
     }
 
 
@@ -156,12 +164,18 @@ def _mechanism_and_error_rows(asked: CreatedQuestion, *, several: bool) -> list[
     from crowdveil.planning.plan_sentences import error_with_interval_text
 
     error, campaign = asked.expected, asked.campaign
-    return [
+    named = [
         *([("question", printable(campaign.question))] if several else []),
         ("mechanism", f"{asked.mechanism.name}{', recommended by the plan' if asked.planned else ''}"),
         *_report_symbol_rows_if_not_answers(campaign),
+    ]
+    if asked.survey is not None:
+        worst = _clause_on_worst_channel(campaign)
+        return [*named, ("expected", asked.survey.text), ("assumed", f"{asked.survey.assumptions_text}{worst}")]
+    return [
+        *named,
         ("expected", f"{error.error_name} {error_with_interval_text(error.protected)}"),
-        ("constant", f"{error.constant:.3g}, the best public one"),
+        ("constant", f"{error.constant:.3g}, the same answer for every task"),
         ("unprotected", error_with_interval_text(error.unprotected)),
         (
             "assumed",

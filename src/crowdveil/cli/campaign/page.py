@@ -18,21 +18,22 @@ from crowdveil.cli.verb import Verb
     main_options=("out", "program"),
 )
 @click.argument("folder", type=CAMPAIGN_FOLDER, required=False)
-@click.option("--out", type=FILE_PATH, help="The page.")
-@click.option("--python", "program", type=FILE_PATH, help="The Python program.")
+@click.option("--out", type=FILE_PATH, help="HTML file of the page.")
+@click.option("--python", "program", type=FILE_PATH, help="File of the Python program.")
 def page(folder: Path | None, out: Path | None, program: Path | None) -> None:
     """Write the worker's page with the whole campaign in one HTML file.
 
-    For workers who do not trust a page from your server, and for campaigns without a service. The page connects to
-    nothing: it gives the report as a file and as text, and the worker hands it in. Print the SHA-256 with the
+    Use it for workers who do not trust a page from your server, and for campaigns without a service. The page makes no
+    connections. It gives the report as a file and as text, and the worker hands it in. Print the SHA-256 with the
     invitations.
 
-    With --python instead of FOLDER and --out: one readable Python program without dependencies, for every campaign.
+    Give --python instead of FOLDER and --out to write one readable Python program without dependencies, for every
+    campaign.
 
     \f
-    `crowdveil campaign collect` joins the files that were handed in. Whoever opens the page needs a link of `crowdveil
-    campaign invite`: after the name of the file, or pasted into the page. The links name the campaign by its SHA-256: a
-    campaign that was edited after they were made is refused.
+    `crowdveil campaign collect` joins the files that workers hand in. To use the page, a worker needs a link of
+    `crowdveil campaign invite`: after the name of the file, or pasted into the page. The links name the campaign by its
+    SHA-256, so a campaign that was edited after they were made is refused.
     """
     if program is not None and folder is None and out is None:
         _write_program(program)
@@ -47,11 +48,11 @@ def _write_one_file_page(folder: Path, out: Path) -> None:
 
     from crowdveil.campaign.files.folder import TOKENS_FILE, CampaignFolder
     from crowdveil.campaign.rules.document import spaced_name_to_compare
-    from crowdveil.campaign.service.one_file_page import one_file_page, replaceable_page_output
-    from crowdveil.files.atomic_write import write_outputs
+    from crowdveil.campaign.service.one_file_page import KIND, one_file_page
+    from crowdveil.files.atomic_write import Outputs, write_outputs
 
-    outputs = replaceable_page_output(out)
-    replaced = outputs.check_and_list_replaced_files()
+    outputs = Outputs(folder=out.parent, names=(out.name,), kind=KIND)
+    replaced = outputs.check_replaced_files()
     campaign_folder = CampaignFolder(folder)
     if (folder / TOKENS_FILE).exists():
         _ = campaign_folder.tokens  # refuses a campaign that was edited after its links were made

@@ -25,17 +25,17 @@ from crowdveil.errors import SettingsError
 def purge(file: Path, database: str | None, yes: bool) -> None:
     """Delete reports, links, keys and documents of a closed campaign from the database.
 
-    CAMPAIGN is its campaign.json. Where it has a day of deletion, crowdveil campaign serve purges it from that day on.
-    The campaign's hash, its state and the number of reports stay, so that it cannot be served again. The files of the
-    database are then rewritten. Where another connection prevents it, the exit status is 1: run the command again, also
-    after an interrupt. No file of the campaign's folder, no exported file and no backup of the database is touched:
-    delete them yourself.
+    CAMPAIGN is the campaign.json. If the campaign has a day of deletion, crowdveil campaign serve purges it from that
+    day on. The campaign's hash, its state and the number of reports stay, so that it cannot be served again. The files
+    of the database are then rewritten. If another connection prevents this, the exit code is 1: run the command
+    again. Run it again after an interrupt, too. The campaign's folder, exported files and backups of the database are
+    not touched: delete them yourself.
     """
     if not yes:
         raise SettingsError(
             "a purge must be confirmed",
             value=str(file),
-            hint=f"{_day_of_deletion_text(file)} Export what is still needed, then give --yes.",
+            hint=f"{_day_of_deletion_text(file)} Export what you still need, then give --yes.",
         )
     require_service_packages()
     from crowdveil.campaign.service.export_and_purge import undelivered_warnings
@@ -44,7 +44,7 @@ def purge(file: Path, database: str | None, yes: bool) -> None:
         deleted = store.purge(campaign.digest)
         warnings = undelivered_warnings(deleted, campaign)
         try:
-            store.rewrite_database_files_if_due()
+            store.rewrite_due_files()
         except SettingsError:
             for text in warnings:  # the next purge no longer knows it
                 print_warning(text)

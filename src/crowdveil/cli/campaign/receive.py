@@ -25,9 +25,9 @@ from crowdveil.cli.verb import Verb
 def receive(campaign: Path, out: Path, **listening_options: Any) -> None:
     """Store the batches that a relay sends.
 
-    CAMPAIGN is the campaign.json of a campaign with a relay. A batch is stored durably before it is confirmed; sent
-    again, it is stored once. The relay shows the token in relay-token.txt, which is written into FOLDER on the first
-    start. The curator's key is not needed here: crowdveil campaign collect opens the batches.
+    CAMPAIGN is the campaign.json of a campaign with a relay. A batch is stored durably before it is confirmed. A batch
+    that is sent again is stored once. The relay authenticates with the token in relay-token.txt, which the first start
+    writes into FOLDER. The curator's key is not needed here: crowdveil campaign collect opens the batches.
     """
     require_service_packages()
     from crowdveil.campaign.files.curator_key import key_path

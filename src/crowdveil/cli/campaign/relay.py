@@ -45,17 +45,17 @@ def relay(
 ) -> None:
     """Forward sealed reports to the curator: shuffled, in batches, without names.
 
-    Run by somebody else than the curator. CAMPAIGN is the campaign.json of a campaign with a relay; its folder holds
-    the hashes of the links. A sealed report is stored durably before its receipt is sent. The relay cannot open it.
+    Somebody other than the curator runs this command. CAMPAIGN is the campaign.json of a campaign with a relay; its
+    folder holds the hashes of the links. A sealed report is stored durably before its receipt is sent. The relay cannot
+    open it.
 
     \f
-    Reports are forwarded when the campaign is closed: after its last day, or by crowdveil campaign close. All of them
-    go in one random order, with those of at least as many workers as the campaign's least batch. Fewer are held back
-    and never sent. A batch holds no time, link, address or order.
+    Reports are forwarded when the campaign is closed: after its last day, or by crowdveil campaign close. They are sent
+    in one random order, each together with those of at least as many workers as the campaign's least batch. If there
+    are fewer, they are held back and never sent. A batch holds no time, link, address or order.
 
-    With --to the batches are sent to crowdveil campaign receive, and again until it confirms them. With --out they are
-    written into a folder, to be handed over. The database knows which link sent which report, until the day of
-    deletion.
+    With --to, the batches are sent to crowdveil campaign receive until it confirms them. With --out, they are written
+    into a folder, which you hand over. Until the day of deletion, the database shows which link sent which report.
     """
     if (to is None) == (out is None) or (to is None) != (token_file is None):
         raise click.UsageError("Give either --to URL with --token-file FILE, or --out FOLDER.")

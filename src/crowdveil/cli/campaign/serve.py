@@ -15,7 +15,7 @@ from crowdveil.cli.verb import Verb
 from crowdveil.errors import SettingsError
 
 database_option = click.option(
-    "--database", metavar="URL", help="sqlite:///FILE or postgresql://...; by default reports.sqlite beside CAMPAIGN."
+    "--database", metavar="URL", help="sqlite:///FILE or postgresql://...; by default reports.sqlite next to CAMPAIGN."
 )
 
 server_options = option_group(
@@ -23,7 +23,9 @@ server_options = option_group(
     click.option("--port", type=click.IntRange(0, 65535), default=8000, help="Listening port."),
     click.option("--tls-certificate", type=FILE_PATH, help="Certificate of the service (PEM)."),
     click.option("--tls-key", type=FILE_PATH, help="Its private key (PEM)."),
-    click.option("--behind-proxy", is_flag=True, help="A proxy ends TLS: plain HTTP beyond the loopback address."),
+    click.option(
+        "--behind-proxy", is_flag=True, help="A proxy terminates TLS: serve plain HTTP beyond the loopback address."
+    ),
 )
 """Options of a listening address, named as the fields of `ServerSettings`."""
 
@@ -40,7 +42,7 @@ def require_service_packages() -> None:
         import uvicorn  # noqa: F401
     except ImportError as error:
         raise SettingsError(
-            "the service needs further packages",
+            "the service needs more packages",
             value=error.name,
             hint="Install them: pip install 'crowdveil[service]'.",
         ) from error
@@ -57,9 +59,9 @@ def database_errors_as_refusals() -> Iterator[None]:
         from crowdveil.campaign.service.schema import FAILURES, failure_kind
 
         reason = failure_kind(error)
-        hint = "Is the server running, is the user allowed, and is the file a database of crowdveil?"
+        hint = "Check that the server runs, that the user may connect, and that the file is a database of crowdveil."
         if reason in FAILURES:
-            hint = "End other connections, or make room on the disk, and run the command again."
+            hint = "Close other connections, or free disk space, and run the command again."
         raise SettingsError("the database must answer", value=FAILURES.get(reason, reason), hint=hint) from error
 
 
@@ -82,20 +84,20 @@ def database_words(given: str | None) -> tuple[str, ...]:
 @click.argument("campaign", type=CAMPAIGN_FILE)
 @database_option
 @server_options
-@click.option("--client-header", metavar="NAME", help="Header in which the proxy names the client: bounds its rate.")
+@click.option("--client-header", metavar="NAME", help="Header in which the proxy names the client, to limit its rate.")
 @click.option(
     "--rate",
     type=click.IntRange(0),
     default=50,
     metavar="N",
-    help="Requests per second and client address; 40 times as many at once. 0 for no bound.",
+    help="Requests per second and client address, in bursts 40 times as many. 0: no limit.",
 )
 @click.option("--metrics-port", type=click.IntRange(1, 65535), help="Serve /metrics on this port of this computer.")
-@click.option("--log-requests", is_flag=True, help="Log route, status and class of duration of each request.")
+@click.option("--log-requests", is_flag=True, help="Log route, status and duration class of each request.")
 @click.option(
     "--accept-second-report",
     is_flag=True,
-    help="New links are valid although the old link has a report; epsilon of both reports adds up.",
+    help="Accept new links even if the old link has a report; the epsilons of both reports add up.",
 )
 def serve(
     campaign: Path,
@@ -107,18 +109,19 @@ def serve(
 
     CAMPAIGN is the campaign.json that campaign new wrote; its folder holds assignment parts, pictures and hashes of
     links. A report is stored durably before its receipt is sent. Workers open the page /a/ with their links; the
-    curator opens /curator/ with the token in curator-token.txt, which is written on the first start.
+    curator opens /curator/ with the token in curator-token.txt, which the first start writes.
 
     \f
     The database is SQLite on a local disk, or PostgreSQL. It holds no time, address or name. Plain HTTP is served on
-    the loopback address only, unless a proxy ends TLS (--behind-proxy) or the service has a certificate of its own.
+    the loopback address only, unless a proxy terminates TLS (--behind-proxy) or the service has a certificate of its
+    own.
 
-    Requests of each client address are bounded (--rate), from memory alone. Behind a proxy this needs --client-header;
-    otherwise the proxy must bound the rate.
+    The rate of requests is limited for each client address (--rate); addresses are held in memory only. Behind a proxy
+    this needs --client-header; otherwise the proxy must limit the rate.
 
-    From the campaign's day of deletion on (purge_after_days) the service closes it and deletes its data, at the start
-    and within an hour of that day. New links of campaign invite are read at the start. SIGTERM and Ctrl-C answer the
-    requests in progress, then end.
+    From the campaign's day of deletion on (purge_after_days), the service closes the campaign and deletes its data:
+    when it starts, and within an hour of that day. It reads new links of campaign invite when it starts. After SIGTERM
+    or Ctrl-C it answers the requests in progress, then stops.
     """
     require_service_packages()
     from crowdveil.campaign.service.campaign_registration import CURATOR_FILE, register_campaign_in_database

@@ -3,10 +3,10 @@
 import click
 
 from crowdveil.cli.data.assign import assign
+from crowdveil.cli.data.datasets import list_sets, show_or_convert_sources
 from crowdveil.cli.data.draw_gold import draw_gold
 from crowdveil.cli.data.encode import encode
 from crowdveil.cli.data.export_results import export_results
-from crowdveil.cli.data.list_and_convert_datasets import list_sets, show_or_convert_sources
 from crowdveil.cli.data.synthesize import synthesize
 from crowdveil.cli.verb import VerbGroup
 
@@ -28,4 +28,7 @@ SUBCOMMANDS: tuple[click.Command, ...] = (
     short_help="List data sets; encode reports, draw gold, release claims, export truths.",
 )
 def data() -> None:
-    """List public data sets of real answers in the folder CROWDVEIL_DATA, and make files from others."""
+    """List the public data sets of real answers in the folder CROWDVEIL_DATA, and prepare files.
+
+    The other commands encode reports, assign tasks, draw gold, release synthetic claims and export truths.
+    """

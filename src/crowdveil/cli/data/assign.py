@@ -24,12 +24,12 @@ EXAMPLE = """crowdveil data assign --tasks tasks.csv --workers workers.csv
 @click.option("--tasks", type=FILE_PATH, required=True, help="CSV file, column task.")
 @click.option("--workers", type=FILE_PATH, required=True, help="CSV file, column worker.")
 @click.option("--per-task", type=COUNT, help="Workers assigned to each task.")
-@click.option("--budget", type=EPSILON, help="Privacy loss of a worker; with --epsilon, for --per-task.")
+@click.option("--budget", type=EPSILON, help="Privacy loss of a worker; with --epsilon, instead of --per-task.")
 @click.option("--epsilon", type=EPSILON, help="Privacy loss of a single answer.")
 @click.option("--delta", type=DELTA, help="The budget holds at this delta, such as 1e-6.")
-@click.option("--gold", type=FILE_PATH, help="Tasks with known truth, to be mixed in: column task.")
+@click.option("--gold", type=FILE_PATH, help="Tasks with known truth to mix in: column task.")
 @click.option("--gold-per-worker", type=COUNT, help="Gold tasks assigned to each worker.")
-@click.option("--out", type=FILE_PATH, required=True, help="CSV file to be written.")
+@click.option("--out", type=FILE_PATH, required=True, help="CSV file to write.")
 def assign(
     tasks: Path,
     workers: Path,
@@ -41,26 +41,27 @@ def assign(
     gold_per_worker: int | None,
     out: Path,
 ) -> None:
-    """Draw a random public assignment of tasks to workers, as even as possible, before the campaign.
+    """Draw a random public assignment of tasks to workers, as even as possible.
 
     The assignment is public and must not depend on the answers. With it (perturb --assignment), devices report on
     assigned cells only, and protected participation hides which of these a worker skipped. A worker then loses epsilon
     per assigned cell instead of per task, and the reports contain no noise from other cells.
 
-    With --budget and --epsilon each worker has as many tasks as the budget pays for, at --delta more than by the sum.
-    With --gold each worker has K gold tasks among these; how often a task is assigned may show that it is gold.
+    With --budget and --epsilon, each worker gets as many tasks as the budget allows; with --delta, it allows more
+    tasks than the sum of the epsilons does. With --gold, each worker gets gold tasks among these. How often a task
+    is assigned may show that it is gold.
     """
     _refuse_conflicting_options(stated_options())
     from crowdveil.answers.assignment import affordable_workers_per_task, assignment_with_gold
     from crowdveil.files.atomic_write import Outputs, write_outputs
     from crowdveil.privacy.composition import cells_within
     from crowdveil.randomness import secure
-    from crowdveil.storage.answers import read_task_or_worker_column
+    from crowdveil.storage.answers import read_name_column
 
     outputs = Outputs(folder=out.parent, names=(out.name,), kind="assignment")
-    replaced = outputs.check_and_list_replaced_files(inputs=[tasks, workers, gold])
-    names = read_task_or_worker_column(tasks, "task"), read_task_or_worker_column(workers, "worker")
-    known, each_gold = [] if gold is None else read_task_or_worker_column(gold, "task"), gold_per_worker or 0
+    replaced = outputs.check_replaced_files(inputs=[tasks, workers, gold])
+    names = read_name_column(tasks, "task"), read_name_column(workers, "worker")
+    known, each_gold = [] if gold is None else read_name_column(gold, "task"), gold_per_worker or 0
     others = len(set(names[0]).difference(known))
     if budget is not None and epsilon is not None:
         sizes = {"tasks": max(others, 1), "workers": len(names[1]), "reserved": each_gold}
@@ -91,6 +92,6 @@ def _refuse_conflicting_options(stated: set[str]) -> None:
     if {"per_task", "budget", "epsilon"} & stated not in ({"per_task"}, {"budget", "epsilon"}):
         raise click.UsageError("Give --per-task, or --budget and --epsilon.")
     if "delta" in stated and "budget" not in stated:
-        raise click.UsageError("--delta goes with --budget.")
+        raise click.UsageError("--delta requires --budget.")
     if len({"gold", "gold_per_worker"} & stated) == 1:
-        raise click.UsageError("--gold and --gold-per-worker go together.")
+        raise click.UsageError("Give --gold and --gold-per-worker together.")

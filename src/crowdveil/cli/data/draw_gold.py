@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from crowdveil.cli.display import shown_items_with_full_count
+from crowdveil.cli.display import truncate_items
 from crowdveil.cli.options import COUNT, FILE_PATH, SEED
 from crowdveil.cli.results.reports_argument import REPORTS, ReadReports, asked_options, open_reports, reports_options
 from crowdveil.cli.verb import Verb
@@ -27,7 +27,7 @@ KIND = "gold"
     values=REPORTS,
     example="crowdveil data draw-gold labels.csv --number 50 --out gold.csv",
     main_options=("number", "seed", "out", "as_json"),
-    short_help="Draw tasks at random whose truth somebody finds out.",
+    short_help="Draw random tasks for experts to label.",
 )
 @click.option("--number", type=COUNT, required=True, help="Number of tasks.")
 @click.option("--seed", type=SEED, help="Seed of the draw. [default: random]")
@@ -35,15 +35,15 @@ KIND = "gold"
 @reports_options
 @asked_options
 def draw_gold(reports: NamedReports, number: int, seed: int | None, out: Path) -> None:
-    """Draw tasks at random whose truth somebody finds out: gold.
+    """Draw random tasks for experts to label: gold.
 
-    The file has the columns task, truth (empty) and seed. Write the truths into it from the top, as many as you can
-    afford, and give it to infer, conclude or next as --gold.
+    The file has the columns task, truth (empty) and seed. Write truths into it from the top, as many as you can afford.
+    Then give the file to infer, conclude or next as --gold.
 
     \f
-    Tasks with reports are in the order of SHA-256 of the seed and their name, so that anybody can check the draw, and
-    more of them (next --gold) extend it. Keep the order and leave no task out: gold without the hard tasks makes
-    results look better than they are.
+    Tasks with reports are ordered by the SHA-256 of the seed and their name. Anybody can therefore check the draw, and
+    next --gold can extend it. Keep the order and leave no task out: without the hard tasks, results look better than
+    they are.
     """
     from crowdveil.quality.gold_tasks import draw_tasks_without_known
 
@@ -64,11 +64,11 @@ def more_gold(reports: NamedReports, number: int, gold: str, out: Path | None) -
 
 def _write_and_print_drawn_tasks(read: ReadReports, drawn: GoldDraw) -> None:
     """Write the drawn tasks, if asked for, and print them."""
-    listed = shown_items_with_full_count(list(drawn.tasks[:SHOWN_TASKS]), len(drawn.tasks))
+    listed = truncate_items(list(drawn.tasks[:SHOWN_TASKS]), len(drawn.tasks))
     rows = [
         ("drawn", f"{listed['of']:,} of {number_of(drawn.of, 'task')} with reports, seed {drawn.seed}"),
         ("tasks", ", ".join(listed["items"]) + (", ..." if listed["shown"] < listed["of"] else "")),
-        ("next", "write their truths into a file of gold, from the first on, and give it as --gold"),
+        ("next", "write their truths into a file, starting with the first, and give it as --gold"),
     ]
     data = {"tasks": drawn.of, "seed": drawn.seed, "drawn": listed}
     read.write_table_and_print(data, lambda _: rows, drawn.gold_form_columns)

@@ -46,8 +46,8 @@ if TYPE_CHECKING:
 def encode(reports: NamedReports, out: Path, replace: bool) -> None:
     """Convert a report file to encoded blocks: a folder of binary columns, which infer reads without parsing.
 
-    REPORTS are files as for infer. certificate.json and crowd.json of its folder are checked and copied. The blocks
-    have checksums, which infer verifies.
+    REPORTS are files that infer reads. certificate.json and crowd.json in their folder are checked and copied. The
+    blocks have checksums, which infer verifies.
     """
     from crowdveil.storage.encoding import encode as encode_reports
     from crowdveil.storage.encoding import encoded_outputs
@@ -55,7 +55,7 @@ def encode(reports: NamedReports, out: Path, replace: bool) -> None:
 
     with open_sources(reports.sources, reports.layout) as source, progress_bar("reading", unit="bytes") as bar:
         outputs = encoded_outputs(source, out, replace=replace)
-        replaced = list(map(str, outputs.check_and_list_replaced_files(inputs=evidence_files(source))))
+        replaced = list(map(str, outputs.check_replaced_files(inputs=evidence_files(source))))
         encoded, notes = encode_reports(source, out, reports.options, replace=replace, progress=bar)
     size = sum(path.stat().st_size for path in outputs.paths)
     counts = {"reports": len(encoded), "tasks": len(encoded.tasks), "workers": len(encoded.workers)}

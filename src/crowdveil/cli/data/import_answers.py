@@ -31,41 +31,42 @@ if TYPE_CHECKING:
 @click.argument("tool", type=NameChoice(TOOLS), metavar="TOOL")
 @sources_argument("files")
 @column_options
-@click.option("--transpose", is_flag=True, help="A wide table has one row per respondent, one column per task.")
-@click.option("--out", type=FILE_PATH, required=True, help="File to be written.")
+@click.option("--transpose", is_flag=True, help="The wide table has one row per respondent and one column per task.")
+@click.option("--out", type=FILE_PATH, required=True, help="File to write.")
 @click.option(
     "--format",
     "form",
     type=click.Choice(["csv", "parquet", "json", "jsonl", "xlsx"]),
-    help="Format of the file. [default: by the end of its name]",
+    help="Format of the file. [default: by the ending of its name]",
 )
 def import_answers(files: tuple[str, ...], layout: Layout, out: Path, form: TableForm | None) -> None:
     """Write the answers in the export of a labelling tool as a table with the columns task, worker and label.
 
-    TOOL is label-studio, argilla, toloka, mturk, prodigy, zooniverse, doccano (one file per annotator), wide (one row
+    TOOL is label-studio, argilla, toloka, mturk, prodigy, zooniverse, doccano (one file per annotator) or wide (one row
     per task, one column per worker; with --transpose the sheet of a form: one row per respondent). FILES are the export
     as the tool wrote it. Skipped and cancelled tasks have the label NULL: "no answer". Times, ratings and addresses are
-    left out, and the output names them.
+    left out; the output lists their columns.
 
     \f
-    infer and perturb recognise exports by themselves; an import shows the answers, or keeps them.
+    infer and perturb recognise exports themselves. Import an export to look at its answers or to keep them.
 
-    Rejected submissions, drafts and ground truths are left out, and counted. A worker who is named by a mail address,
-    an IP address or a time gets a number, which holds within one import only: import all files of a crowd together.
+    Rejected submissions, drafts and ground truths are left out and counted. A worker who is named by an e-mail address,
+    an IP address or a time gets a number. The number is valid within one import only, so import all files of a crowd
+    together.
     """
-    from crowdveil.answers.write_reports import warning_of_names_read_as_formulas, write_table
+    from crowdveil.answers.write_reports import formula_names_warning, write_table
     from crowdveil.files.atomic_write import Outputs, write_outputs
 
     outputs, written_form = Outputs(folder=out.parent, names=(out.name,), kind="answers"), _form_of(out, form)
     with open_sources(files, layout) as source:
-        replaced = outputs.check_and_list_replaced_files(inputs=source.inputs)
+        replaced = outputs.check_replaced_files(inputs=source.inputs)
         with progress_bar("reading", unit="bytes") as bar:
             imported = source.answers_of_tool_export(bar).with_mapped_labels(layout.label_map)
         with progress_bar("writing"):
             table = imported.table
             write_outputs(outputs, {out.name: lambda stream: write_table(stream, table, written_form)})
     names = (table[name].unique().to_pylist() for name in ("task", "worker", "label"))
-    warnings = (*imported.columns, *warning_of_names_read_as_formulas(written_form, *names))
+    warnings = (*imported.columns, *formula_names_warning(written_form, *names))
     data = _data_to_print_as_json(imported) | {"warnings": list(warnings)}
     print_written(data, [*_rows_to_print(data), *warning_rows(data)], [out], replaced)
 
@@ -78,7 +79,7 @@ def _form_of(out: Path, form: TableForm | None) -> TableForm:
     named = form or out.suffix.removeprefix(".").lower()
     if named not in TABLE_FORMS:
         rule = f"the file must end in .{', .'.join(TABLE_FORMS)}"
-        raise SettingsError(rule, value=out.name, hint="State the form with --format.")
+        raise SettingsError(rule, value=out.name, hint="State the format with --format.")
     return named
 
 

@@ -13,19 +13,21 @@ from crowdveil.cli.display import progress_bar
 from crowdveil.cli.options import Command, Parsed, option_group, parse_words
 
 if TYPE_CHECKING:
-    from crowdveil.answers.ingest.checked_column_codes import Missing
     from crowdveil.answers.ingest.choices import NothingTicked
+    from crowdveil.answers.ingest.column_checks import Missing
     from crowdveil.answers.ingest.labels import LabelMap
     from crowdveil.answers.sources.answer_source import AnswerSource
     from crowdveil.answers.sources.location import Layout
 
-SOURCE_TEXT = "CSV, Parquet, JSON, Arrow, .xlsx or .ods; several, a folder, 'parts/*.csv', URL, - or DATABASE?TABLE"
+SOURCE_TEXT = (
+    "CSV, Parquet, JSON, Arrow, .xlsx or .ods files, a folder, 'parts/*.csv', a URL, - (stdin) or DATABASE?TABLE"
+)
 
 
 def nonempty_source_name(text: str) -> str:
     """Return the name of a source of answers; ValueError for empty text."""
     if not text:
-        raise ValueError("A source must not be empty: was a shell variable not set?")
+        raise ValueError("A source must not be empty. Is a shell variable unset?")
     return text
 
 
@@ -38,13 +40,13 @@ def parse_label_map(text: str) -> LabelMap:
 
         names = read_header(Path(text))
         if len(names) != len(set(names)) or len(names) != len(("label", "replacement")):
-            raise ValueError(f"{text!r} must have two columns, labels and what replaces them; found {len(names)}.")
+            raise ValueError(f"{text!r} must have two columns, labels and their replacements; found {len(names)}.")
         table = read_csv_table(Path(text), names)
         pairs = list(zip(*(table[name].to_pylist() for name in names), strict=True))
     else:
         parts = [part.partition("=") for part in parse_words(text)]
         if not parts or not all(label and mark and other for label, mark, other in parts):
-            raise ValueError(f"{text!r} is no map such as Y=yes,N=no, and no file.")
+            raise ValueError(f"{text!r} is neither a map such as Y=yes,N=no nor a file.")
         pairs = [(label, other) for label, _, other in parts]
     if len({label for label, _ in pairs}) < len(pairs):
         raise ValueError("A label must not be mapped twice.")
@@ -61,41 +63,43 @@ def sources_argument(name: str) -> Callable[[Command], Command]:
 
 
 name_options = option_group(
-    click.option("--task-column", metavar="NAME", help="Column of tasks, if its name does not say so."),
-    click.option("--worker-column", metavar="NAME", help="Column of workers; of a wide table several: ann,bob."),
+    click.option("--task-column", metavar="NAME", help="Column of tasks, if not recognised by name."),
+    click.option("--worker-column", metavar="NAME", help="Column of workers; several in a wide table: ann,bob."),
     click.option("--label-column", metavar="NAME", help="Column of labels."),
     click.option("--value-column", metavar="NAME", help="Column of numbers, instead of labels."),
-    click.option("--delimiter", metavar="C", help="Character between cells; '\\t' is a tab. [default: by the header]"),
+    click.option("--delimiter", metavar="C", help="Character between cells; '\\t' is a tab. [default: detected]"),
     click.option(
         "--encoding",
         metavar="NAME",
         help="Encoding of text: cp1250, cp1251, cp1252, utf-16-le, utf-16-be. [default: UTF-8 or marked UTF-16]",
     ),
-    click.option("--sheet", metavar="NAME", help="Sheet of a workbook; of any file: FILE?SHEET. [default: the only]"),
+    click.option(
+        "--sheet", metavar="NAME", help="Sheet of a workbook; for one file: FILE?SHEET. [default: the only one]"
+    ),
     click.option("--decimal", metavar="C", default=".", help="Decimal mark of answers: . or ,"),
     click.option(
         "--missing",
         type=click.Choice(["error", "skip"]),
         default="error",
-        help="Empty answers: refuse them, or read them as no answer, as NULL is.",
+        help="Empty answers: refuse them, or read them as no answer (NULL).",
     ),
-    click.option("--map-labels", type=LABEL_MAP, help="Labels that are others: Y=yes,N=no, or a CSV file."),
+    click.option("--map-labels", type=LABEL_MAP, help="Labels to rename: Y=yes,N=no, or a CSV file."),
     click.option(
         "--multiple",
         metavar="C",
-        help="Answers have several choices, C between them, such as ';'; lists need no C. none: no answer has.",
+        help="Separator of the choices in an answer, such as ';'; lists need none. 'none': answers have one choice.",
     ),
     click.option(
         "--nothing-ticked",
         type=click.Choice(["no", "skip"]),
         default="no",
-        help="An answer of several choices with none ticked: no to each, or no answer.",
+        help="An answer with nothing ticked counts as no to each choice, or as no answer.",
     ),
     heading="Columns and exports",
 )
 column_options = option_group(
     name_options,
-    click.option("--question", metavar="NAME", help="Question of an export, or of a column question, with several."),
+    click.option("--question", metavar="NAME", help="Question to read, if an export or a column question has several."),
     heading="Columns and exports",
 )
 

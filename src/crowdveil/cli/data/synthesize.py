@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +32,7 @@ from crowdveil.cli.verb import Verb
 from crowdveil.display.counts import number_of
 
 if TYPE_CHECKING:
-    from crowdveil.answers.ingest.checked_column_codes import Duplicates
+    from crowdveil.answers.ingest.column_checks import Duplicates
     from crowdveil.answers.sources.location import Layout
     from crowdveil.channels.guarantee import Guarantee, Participation
     from crowdveil.storage.synthesis import MethodName, SynthesisResult, SynthesisSettings
@@ -46,31 +45,6 @@ ASSUMPTIONS = {"any_truths": "truths anywhere within the bounds", "truths_of_rec
 
 EXAMPLE = """crowdveil data synthesize claims.csv --epsilon 1
           --bounds 0:100 --out released"""
-
-
-@dataclass(frozen=True, kw_only=True)
-class SynthesizeOptions:
-    """Options of `data synthesize`, by argument.
-
-    Attributes:
-        claims, layout, duplicates, outside: sources, and how they are read.
-        bounds: range of possible claims.
-        tasks: file of all tasks.
-        settings: of the release.
-        seed: of a simulation; None for secure randomness.
-        out, replace: folder of the release, and whether it replaces another one.
-    """
-
-    claims: tuple[str, ...]
-    layout: Layout
-    duplicates: Duplicates | None
-    outside: Outside
-    bounds: tuple[float, float]
-    tasks: Path | None
-    settings: SynthesisSettings
-    seed: int | None
-    out: Path
-    replace: bool
 
 
 def _synthesis_settings(
@@ -118,7 +92,7 @@ settings_options = option_group(
         help="Release method, see above. [default: histogram or pooled-shape, by expected error]",
     ),
     click.option("--epsilon", type=EPSILON, required=True, help="Privacy loss of one unit, in nats."),
-    click.option("--records", type=COUNT, default=30, help="Synthetic claims per task, without privacy loss."),
+    click.option("--records", type=COUNT, default=30, help="Synthetic claims per task; their number costs no privacy."),
     click.option(
         "--unit",
         type=click.Choice(["claim", "worker"]),
@@ -138,16 +112,16 @@ tuning_options = option_group(
         "--expected-claims",
         type=float,
         metavar="N",
-        help="histogram, protected: publicly expected number of claims of a task.",
+        help="histogram, protected: expected claims per task, from public knowledge.",
     ),
-    click.option("--most-claims", type=CHECKED_COUNT, help="Number of claims of one worker that are used."),
+    click.option("--most-claims", type=CHECKED_COUNT, help="Largest number of claims used per worker."),
     heading="Settings",
 )
 
 
 @click.command(
     cls=Verb,
-    values={"layout": layout_of, "settings": _synthesis_settings, "asked": SynthesizeOptions},
+    values={"layout": layout_of, "settings": _synthesis_settings},
     example=EXAMPLE,
     details=f"CLAIMS: {SOURCE_TEXT}. With --tasks only plain columns are read, and no JSON.",
     main_options=("epsilon", "unit", "records", "tasks", "seed", "as_json"),
@@ -176,13 +150,24 @@ tuning_options = option_group(
 @click.option("--seed", type=SEED, help="Seed. Simulation only: no privacy.")
 @click.option("--out", type=FOLDER_PATH, required=True, help="Output folder.")
 @replace_option
-def synthesize(asked: SynthesizeOptions) -> None:
-    """Release synthetic claims in place of the real ones in a file.
+def synthesize(
+    claims: tuple[str, ...],
+    layout: Layout,
+    duplicates: Duplicates | None,
+    outside: Outside,
+    bounds: tuple[float, float],
+    tasks: Path | None,
+    settings: SynthesisSettings,
+    seed: int | None,
+    out: Path,
+    replace: bool,
+) -> None:
+    """Release synthetic claims instead of the real ones in a file.
 
     A claim is one worker's number for one task. CLAIMS are files with the columns task, worker and value, or exports of
-    labelling tools; or dataset:NAME. You hold all claims: this protects a publication, not a report. Epsilon is the
-    loss of one claim (unit cell) or worker; participation is public by default. Writes synthetic.csv and
-    guarantee.json.
+    labelling tools; or dataset:NAME. You hold all claims: the command protects what you publish, not what workers send
+    you. Epsilon is the privacy loss of one claim (unit cell) or worker; participation is public by default. Writes
+    synthetic.csv and guarantee.json.
 
     \f
     \b
@@ -191,38 +176,38 @@ def synthesize(asked: SynthesizeOptions) -> None:
       pooled-shape    for few claims per task: a private location per
                       task, and one distribution around it for all tasks
 
-    Without --method, histogram or pooled-shape is used, whichever has the smaller expected error, from public numbers.
-    The expected error is printed next to that of one number for all tasks.
+    Without --method, the command uses the method with the smaller expected error, computed from public numbers. It
+    prints the expected error next to that of one number for all tasks.
 
     Epsilon is the privacy loss of one claim (unit cell), or of all claims of one worker, over the whole release. With
     public participation the pairs of worker and task are public, and a row without an answer is refused. With
     protected participation the presence of a claim is hidden too; the list of tasks is public and must be given
     (--tasks).
 
-    The guarantee holds for one run. Runs on the same claims add up, also those that are not published, so that a folder
-    with a release is refused without --replace.
+    The guarantee holds for one run. The epsilons of all runs on the same claims add up, also of runs that are not
+    published. A folder with a release is therefore refused without --replace.
 
     Writes synthetic.csv (task, worker, value; the workers are synthetic) and guarantee.json.
     """
     from crowdveil.storage import synthesis as publication
 
-    outputs = publication.synthesis_outputs(asked.out, replace=asked.replace)
-    with open_sources(asked.claims, asked.layout) as source:
-        replaced = outputs.check_and_list_replaced_files(inputs=[*source.inputs, asked.tasks])
-        read = publication.read_claims(
+    outputs = publication.synthesis_outputs(out, replace=replace)
+    with open_sources(claims, layout) as source:
+        replaced = outputs.check_replaced_files(inputs=[*source.inputs, tasks])
+        originals, notes = publication.read_claims(
             source,
-            bounds=asked.bounds,
-            outside=asked.outside,
-            duplicates=asked.duplicates,
-            tasks=asked.tasks,
-            participation=asked.settings.participation,
-            simulation=asked.seed is not None,
+            bounds=bounds,
+            outside=outside,
+            duplicates=duplicates,
+            tasks=tasks,
+            participation=settings.participation,
+            simulation=seed is not None,
         )
     with progress_bar("releasing") as bar:
-        result = publication.synthesize(read.claims, asked.settings, bounds=asked.bounds, seed=asked.seed, progress=bar)
-    publication.write_synthesis(asked.out, result, replace=asked.replace)
+        result = publication.synthesize(originals, settings, bounds=bounds, seed=seed, progress=bar)
+    publication.write_synthesis(out, result, replace=replace)
     data = {name: value for name, value in result.to_json().items() if name != "format"}
-    data["warnings"] = [*result.warnings, *(f"For the curator only, not protected: {note}" for note in read.notes)]
+    data["warnings"] = [*result.warnings, *(f"For the curator only, not protected: {note}" for note in notes)]
     print_written(data, _rows(data, result), outputs.paths, replaced)
 
 

@@ -22,7 +22,7 @@ from crowdveil.cli.options import (
     alphabet_options,
     mechanism_options,
     mechanism_settings,
-    require_options_of_shuffled_and_linked,
+    require_shuffled_options,
     required_alphabet,
     shuffling_options,
 )
@@ -41,7 +41,7 @@ EXAMPLE = """crowdveil account --mechanism randomized-response
     values={"own": MechanismOptions, "requested": mechanism_settings, "alphabet": required_alphabet},
     example=EXAMPLE,
     main_options=("epsilon", "budget", "labels", "delta", "shuffled"),
-    short_help="Before collecting: exact and claimed epsilon.",
+    short_help="Show exact and claimed epsilon before collecting.",
 )
 @mechanism_options
 @alphabet_options
@@ -49,10 +49,10 @@ EXAMPLE = """crowdveil account --mechanism randomized-response
     "--tasks",
     type=POSITIVE,
     required=True,
-    help="Cells of one worker: all tasks if participation is protected, else the most answers of a worker.",
+    help="Cells of one worker: all tasks if participation is protected, else the largest number of answers.",
 )
 @click.option("--rounds", type=POSITIVE, default=1, help="Campaigns with the same tasks.")
-@click.option("--delta", type=DELTA, help="Probability left out, such as 1e-6: also show (epsilon, delta).")
+@click.option("--delta", type=DELTA, help="Also show (epsilon, delta) at this delta, such as 1e-6.")
 @shuffling_options
 def account(
     requested: MechanismSettings,
@@ -67,10 +67,10 @@ def account(
 
     A cell is one worker's answer to one task; a worker's loss is that of all cells together. With protected
     participation epsilon also hides whether a worker answered. With --delta the loss is also shown as (epsilon, delta),
-    and a --budget holds at this delta. With --shuffled another party mixes the reports on each task, and the curator
-    learns less.
+    and --budget is the epsilon at this delta. With --shuffled another party mixes the reports on each task, and the
+    curator learns less.
     """
-    require_options_of_shuffled_and_linked(shuffled, linked, delta)
+    require_shuffled_options(shuffled, linked, delta)
     from crowdveil.design.mechanism_from_settings import (
         build_mechanism,
         description_with_parameters,
@@ -80,15 +80,13 @@ def account(
         warnings_of_unused_budget,
     )
     from crowdveil.privacy.accounting import account as rows_of
-    from crowdveil.privacy.composition import composed_loss_per_cell_and_worker
+    from crowdveil.privacy.composition import composed_losses
     from crowdveil.privacy.shuffling import shuffled_guarantees
 
     requested = settings_within_budget(requested, alphabet, tasks=tasks, cells=tasks * rounds, delta=delta)
     mechanism = build_mechanism(requested, alphabet, tasks=tasks)
     accounts = [asdict(row) for row in rows_of(mechanism, tasks=tasks, rounds=rounds)]
-    composed = (
-        [] if delta is None else composed_loss_per_cell_and_worker(mechanism, tasks=tasks, rounds=rounds, delta=delta)
-    )
+    composed = [] if delta is None else composed_losses(mechanism, tasks=tasks, rounds=rounds, delta=delta)
     compositions = [asdict(row) for row in composed]
     figures = None
     if shuffled is not None and delta is not None:

@@ -89,16 +89,19 @@ class AuditOptions:
     values={"own": MechanismOptions, "alphabet": alphabet_of, "asked": AuditOptions},
     example=EXAMPLE,
     main_options=("epsilon", "labels", "neighbours", "command_lines", "inputs", "others"),
-    short_help="Of a distrusted program: try to refute its claim.",
+    short_help="Test a program's privacy claim.",
 )
 @click.argument("target", required=False)
-@click.option("--epsilon", type=EPSILON, help="Mechanisms: requested epsilon; else the claim.")
+@click.option("--epsilon", type=EPSILON, help="For a mechanism, the requested epsilon; else the claimed one.")
 @click.option("--delta", type=DELTA, default=0.0, help="Claimed delta of a command.")
-@click.option("--draws", type=COUNT, help="Draws of each input. [default: 100000, 10000 or 200, by cost]")
+@click.option("--draws", type=COUNT, help="Draws of each input. [default: 100000, 10000 or 200, depending on the cost]")
 @click.option(
     "--neighbours",
     type=click.Choice(["value", "participation", "worker"]),
-    help="What differs: one answer, one answer against NULL, all answers. [default: one answer, NULL if protected]",
+    help=(
+        "What differs between inputs: one answer, one answer against NULL, or all answers. [default: one "
+        "answer, NULL if protected]"
+    ),
 )
 @click.option("--tasks", type=COUNT, help="Mechanisms, certificates: cells of a worker. [default: 1]")
 @click.option("--rounds", type=COUNT, help="Mechanisms: campaigns with the same answers.")
@@ -109,29 +112,30 @@ class AuditOptions:
     metavar="TEXT",
     help="Command to audit, with {input} and perhaps {out}.",
 )
-@click.option("--input", "inputs", multiple=True, metavar="X", help="Input of a command.")
-@click.option("--neighbour", "others", multiple=True, metavar="Y", help="Its neighbour.")
+@click.option("--input", "inputs", multiple=True, metavar="X", help="First input of the command.")
+@click.option("--neighbour", "others", multiple=True, metavar="Y", help="Second input, a neighbour of the first.")
 @option_group(participation_option, heading="Mechanism")
 @setting_options
 @expectation_options
 @alphabet_options
 def audit(asked: AuditOptions) -> None:
-    """Try to refute a privacy claim.
+    """Test a privacy claim: try to refute it.
+
+    TARGET is a mechanism, a certificate.json or a campaign.json. --command audits whole commands instead: exit codes,
+    text, and bytes, modes and links of files. A finite channel is compared exactly. Of anything else, many outputs are
+    drawn; they give a lower bound on epsilon of a cell or worker.
 
     Exit codes: 0 not refuted; 1 refuted, or invalid file; 2 usage; 3 not run.
 
-    TARGET is a mechanism, a certificate.json or campaign.json. With --command whole commands are audited: exit codes,
-    text, and bytes, modes and links of files. Finite channels are compared exactly. Of all else many outputs are drawn;
-    the result is a lower bound on epsilon of a cell or worker.
-
     \f
-    The draws of each pair of inputs are halved: events are searched on one half, and the bound is computed on the other
-    half by Clopper-Pearson limits, with alpha divided by the number of pairs in both directions. So a true claim is
-    refuted with probability at most alpha. A bound below the claim proves nothing.
+    The draws of each pair of inputs are split in half. Events are searched on one half; the bound is computed on the
+    other half by Clopper-Pearson limits, with alpha divided by the number of pairs in both directions. So a true claim
+    is refuted with probability at most alpha. A bound below the claim proves nothing.
 
-    For a mechanism the claim is that of its source, or else its exact epsilon; for a file the stated epsilon. For a
-    command it is --epsilon (and --delta), for any change between --input and --neighbour. Several pairs are given by
-    repeating both; the exit code is an output. Several commands, by repeating --command, run in turn on the same paths.
+    The claim of a mechanism is that of its source, or else its exact epsilon. The claim of a file is the epsilon that
+    it states. The claim of a command is --epsilon (and --delta), for any change between --input and --neighbour. Repeat
+    both options for several pairs. The exit code is an output, too. Repeat --command for several commands, which run in
+    turn on the same paths.
     """
     if (asked.target is None) == (not asked.command_lines):
         raise click.UsageError("Give a TARGET or --command.")
@@ -156,7 +160,7 @@ def _audit_mechanism(name: str, asked: AuditOptions, progress: Progress | None) 
         mechanism=name, epsilon=asked.epsilon, budget=None, participation=asked.participation, own=asked.own
     )
     if asked.alphabet is None:
-        raise click.UsageError("--labels or --scale is needed: it states the possible answers.")
+        raise click.UsageError("Give the possible answers: --labels or --scale.")
     _refuse_options("inputs", "others", "delta")
     from crowdveil.campaign.statement.claims import audit_mechanism
     from crowdveil.design.mechanism_from_settings import build_mechanism
@@ -172,7 +176,7 @@ def _audit_file(path: Path, asked: AuditOptions) -> Audit:
     file = campaign_or_certificate_file(path)
     if not file.is_file():
         known = ", ".join(MECHANISM_NAMES)
-        raise click.BadParameter(f"{str(path)!r} is no file and no mechanism ({known}).")
+        raise click.BadParameter(f"{str(path)!r} is neither a file nor a mechanism ({known}).")
     from crowdveil.campaign.statement.claims import audit_file
     from crowdveil.storage.evidence import is_certificate_of_question
 
@@ -186,7 +190,7 @@ def _audit_commands(asked: AuditOptions, progress: Progress | None) -> Audit:
     if asked.epsilon is None:
         raise click.UsageError("Missing option '--epsilon', the claim.")
     if not asked.inputs or len(asked.inputs) != len(asked.others):
-        raise click.UsageError("Give --input and --neighbour, equally often.")
+        raise click.UsageError("Give --input and --neighbour the same number of times.")
     _refuse_options("neighbours", "tasks", *OWN_OPTIONS)
     from crowdveil.campaign.statement.claims import COMMAND_DRAWS, audit_claim_by_draws
     from crowdveil.files.filesystem import temporary_folder
@@ -238,7 +242,7 @@ def _refuse_options(*names: str) -> None:
     flags = {"inputs": "--input", "others": "--neighbour", "most_answers": "--answers"}
     for name in names:
         if name in stated_options():
-            raise click.UsageError(f"{flags.get(name, '--' + name.replace('_', '-'))} is no option of this target.")
+            raise click.UsageError(f"{flags.get(name, '--' + name.replace('_', '-'))} is not an option of this target.")
 
 
 def _data_to_print_as_json(result: Audit) -> dict[str, Any]:

@@ -19,7 +19,7 @@ def campaign_or_certificate_file(path: Path) -> Path:
     found = [path / name for name in (CAMPAIGN_NAME, CERTIFICATE_NAME) if (path / name).is_file()]
     if not found:
         raise SettingsError(
-            f"a folder whose claims are checked has a {CAMPAIGN_NAME} or a {CERTIFICATE_NAME}",
+            f"the folder must have a {CAMPAIGN_NAME} or a {CERTIFICATE_NAME}",
             value=str(path),
             hint="Mechanisms without a channel per cell have no certificate; crowdveil account states their loss.",
         )

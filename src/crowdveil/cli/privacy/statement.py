@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 import crowdveil
-from crowdveil.cli.display import document_of_running_command, json_text, printable, settings_error_if_stdout_fails
+from crowdveil.cli.display import checked_stdout, document_of_running_command, json_text, printable
 from crowdveil.cli.options import FILE_PATH, POSITIVE
 from crowdveil.cli.verb import Verb, wants_json
 from crowdveil.errors import SettingsError
@@ -18,11 +18,11 @@ from crowdveil.errors import SettingsError
     cls=Verb,
     example="crowdveil statement asked/campaign.json",
     main_options=("answers", "responsible", "out"),
-    short_help="For a board: the statement that can be filed.",
+    short_help="Write a privacy statement for an ethics board.",
 )
 @click.argument("source", type=FILE_PATH)
 @click.option("--answers", type=POSITIVE, help="Largest number of answers of one worker, with a certificate.")
-@click.option("--responsible", metavar="NAME", help="Who answers for the collection; stands in the heading.")
+@click.option("--responsible", metavar="NAME", help="Party responsible for the collection; the heading names it.")
 @click.option("--out", type=FILE_PATH, help="HTML file of the statement, for print or PDF.")
 def statement(
     source: Path,
@@ -30,12 +30,12 @@ def statement(
     responsible: str | None,
     out: Path | None,
 ) -> None:
-    """Print the statement of privacy of SOURCE: a folder of reports or results, a certificate.json or a campaign.json.
+    """Print the privacy statement of SOURCE: a folder of reports or results, a certificate.json or a campaign.json.
 
-    Its heading has date, version and responsible party. The paragraph begins with the worst case for a person, and has
-    the mechanism and its parameters, epsilon of a single answer (cell), of a worker and of the whole collection, and
-    the participation; a list names what is not covered. Epsilon stands in it only with a certificate that was checked;
-    that of a folder is checked against its reports.
+    The heading has date, version and responsible party. The text below it begins with the worst case for a person. It
+    states the mechanism and its parameters, epsilon of a single answer (cell), of a worker and of the whole collection,
+    and the participation. A list names what is not covered. Epsilon is stated only with a certificate that was checked;
+    the certificate of a folder is checked against its reports.
 
     Exit codes: 0 stated; 1 a claim of the file is false; 2 wrong usage; 3 nothing was stated for another reason.
     """
@@ -46,7 +46,7 @@ def statement(
     from crowdveil.privacy.statement import statement_sentences, statement_text
 
     outputs = None if out is None else Outputs(folder=out.parent, names=(out.name,), kind="statement of privacy")
-    replaced = [] if outputs is None else outputs.check_and_list_replaced_files(inputs=[source])
+    replaced = [] if outputs is None else outputs.check_replaced_files(inputs=[source])
     found, facts = statement_of_source(read_stated_source(source, answers=answers))
     filed = _date_version_and_responsible_rows(responsible)
     text = statement_text(found, facts, filed)
@@ -72,7 +72,7 @@ def statement(
         "files": [] if outputs is None else list(map(str, outputs.paths)),
         "replaced": list(map(str, replaced)),
     }
-    with settings_error_if_stdout_fails():
+    with checked_stdout():
         click.echo(json_text(document_of_running_command(data)) if wants_json() else printable(text.rstrip("\n")))
 
 

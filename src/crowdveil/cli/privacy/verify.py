@@ -19,30 +19,30 @@ if TYPE_CHECKING:
     from crowdveil.standalone.verification import Verification
 
 CURATOR = "the curator, to every worker who gets a link with this campaign's name"
-MAKER = "whoever made the file, for the reports that devices draw from its tables"
+MAKER = "the author of the file, for the reports that devices draw from its tables"
 NOT_CHECKED = (
-    "Who wrote the file: a SHA-256 finds accidents, not forgeries. Compare it with one that you got by another way.",
+    "Who wrote the file: a SHA-256 finds accidents, not forgeries. Compare it with one that you got another way.",
     "That devices draw their reports from these tables, once for each task, with secret randomness.",
     "Other reports of the same worker: their epsilons add. The same question in another campaign costs the sum.",
 )
-NO_PRIOR = "The public prior that the campaign names by its SHA-256: prior.csv is not beside the file."
+NO_PRIOR = "The public prior that the campaign names by its SHA-256: prior.csv is not next to the file."
 LEAST = "That nothing is released below {} reports: the curator promises it, and no file can show it."
-NO_PARTS = "Which tasks each worker is asked: the folder parts/ is not beside the file."
+NO_PARTS = "Which tasks each worker is asked: the folder parts/ is not next to the file."
 
 
 @click.command(
     cls=Verb,
     example="crowdveil verify sent/certificate.json",
-    short_help="Of a file: check a certificate or a campaign.",
+    short_help="Check a certificate or campaign file.",
 )
 @click.argument("file", type=FILE_PATH)
 def verify(file: Path) -> None:
-    """Check what FILE, a certificate.json, a campaign.json or a folder with one, claims.
+    """Check the claims of FILE: a certificate.json, a campaign.json, or a folder with one.
 
     The check computes in exact integers, by the rules that devices apply before they answer. It prints epsilon of a
-    single answer (cell) and of a worker, the participation, each claim in plain words and whether it holds, and
-    what no file can show. Epsilon stands there only if all hold. The assignment in parts/ and the public prior
-    in prior.csv beside a campaign are checked too.
+    single answer (cell) and of a worker, the participation, each claim in plain words and whether it holds, and what no
+    file can show. It prints epsilon only if all claims hold. It also checks the assignment in parts/ and the public
+    prior in prior.csv, if they are next to a campaign.
 
     Exit codes: 0 all claims hold; 1 a claim is false; 2 wrong usage; 3 the check could not run.
     """

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from crowdveil.cli.display import number_with_six_digits, shown_items_with_full_count
+from crowdveil.cli.display import number_with_six_digits, truncate_items
 from crowdveil.cli.options import FILE_PATH
 from crowdveil.cli.results.reports_argument import REPORTS, asked_options, open_reports, reports_options
 from crowdveil.cli.verb import Verb
@@ -43,15 +43,15 @@ NAMES = {"agreement": "equal answers", "difference": "difference"}
 def agreement(reports: NamedReports, out: Path | None, level: float) -> None:
     """Show the agreement of workers: Krippendorff's alpha, kappa and the share of equal answers.
 
-    REPORTS is what infer reads, a file with the columns task, worker, and label (or value, for numbers); dataset:NAME;
-    or the folder that infer wrote. Alpha and kappa are 1 if all answers to a task are equal, and 0 if they agree as by
-    chance.
+    REPORTS is what infer reads (a file with the columns task, worker, and label or, for numbers, value; or
+    dataset:NAME), or the folder that infer wrote. Alpha and kappa are 1 if all answers to a task are equal, and 0 if
+    answers agree no more than by chance.
 
     \f
     Alpha is nominal for labels, also ordinal for ordered labels (--labels A,B,C --ordered), and interval for numbers.
-    Kappa is Cohen's for two workers, with linear and quadratic weights too for ordered labels, and Fleiss' for more;
-    where tasks have different numbers of answers, each has the same weight. Numbers have the root mean squared
-    difference of two answers instead of the share of equal ones. Intervals are stated from 10 tasks on.
+    Kappa is Cohen's for two workers (for ordered labels also with linear and quadratic weights) and Fleiss' for more.
+    Each task has the same weight, however many answers it has. For numbers, the root mean squared difference of two
+    answers replaces the share of equal answers. Intervals need at least 10 tasks.
 
     Reports with a certificate are corrected for the noise of their channel; workers are then not compared, and there is
     no kappa. Protected reports without a certificate are refused.
@@ -96,7 +96,7 @@ def _workers_who_agree_least(found: Agreement) -> dict[str, Any] | None:
         }
         for worker in shown.tolist()
     ]
-    return shown_items_with_full_count(items, len(known))
+    return truncate_items(items, len(known))
 
 
 def _rows_to_print(data: dict[str, Any]) -> list[tuple[str, str]]:
@@ -110,7 +110,7 @@ def _rows_to_print(data: dict[str, Any]) -> list[tuple[str, str]]:
         for name, value in data[kind].items()
     ]
     if data["all_agree"]:
-        same = "all compared answers are the same: alpha and kappa, which compare with chance, are not defined"
+        same = "all compared answers are equal: alpha and kappa, which compare with chance, are undefined"
         coefficients = [("all agree", same)]
     rows = [
         ("answers", f"{data['answers']:,} to {number_of(data['tasks'], 'task')} with two or more{single}"),

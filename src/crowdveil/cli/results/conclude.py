@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from crowdveil.cli.display import first_rows_as_json_list
+from crowdveil.cli.display import truncated_json_rows
 from crowdveil.cli.options import FILE_PATH
 from crowdveil.cli.results.reports_argument import REPORTS, asked_options, open_reports, reports_options, truths_option
 from crowdveil.cli.verb import Verb
@@ -24,11 +24,11 @@ SHOWN_ROWS = 20
     values=REPORTS,
     example="crowdveil conclude labels.csv --gold gold.csv --out conclusions.csv",
     main_options=("gold", "out", "compare", "random", "as_json"),
-    short_help="Conclude from few known truths: prevalences, accuracies.",
+    short_help="Estimate prevalences and accuracies from few known truths.",
 )
 @click.option("--gold", required=True, metavar="FILE", help="Known truths: task,truth, and the seed of the draw.")
 @click.option(
-    "--compare", multiple=True, metavar="A,B", help="Two workers whose accuracies are compared; again for more."
+    "--compare", multiple=True, metavar="A,B", help="Compare the accuracies of two workers; repeat it for more."
 )
 @click.option("--random", is_flag=True, help="State that gold without a seed was drawn at random.")
 @click.option("--out", type=FILE_PATH, help="CSV file of all conclusions.")
@@ -42,31 +42,31 @@ def conclude(
     random: bool,
     out: Path | None,
 ) -> None:
-    """Conclude from few known truths: how common each truth is, how often each worker is right.
+    """Estimate from few known truths how common each truth is and how often each worker is right.
 
     REPORTS is what infer reads, or the folder that it wrote. Gold must be a random sample of the tasks: draw it with
     `crowdveil data draw-gold`. Answers to the other tasks make the intervals shorter than those of the sample alone.
 
     \f
-    All quantities are of the tasks with reports, with 90 % intervals, each alone: the prevalence of each truth, the
-    accuracy of each worker (a person or a model) with 5 gold answers or more, and with --compare the difference of the
-    accuracies of two workers on the tasks that both have answered. They hold whatever the quality of the inferred
-    truths (prediction-powered inference), which no gold guides here; good ones make them short. In file and JSON the
-    prevalences of Rogan and Gladen stand beside them, which correct the inferred truths by their errors on gold; if
-    they are far away, gold is too small.
+    All quantities are of the tasks with reports: the prevalence of each truth, the accuracy of each worker (a person or
+    a model) with 5 gold answers or more, and with --compare the difference of the accuracies of two workers on the
+    tasks that both have answered. Each has its own 90 % interval. The intervals hold whatever the quality of the
+    inferred truths (prediction-powered inference); good truths make them short. Gold does not guide these truths. File
+    and JSON also have the prevalences of Rogan and Gladen, which correct the inferred truths by their errors on gold.
+    If these are far away, gold is too small.
 
-    Gold with a column seed must be the first tasks of its draw, without gaps. Without it, --random states that you drew
-    it; gold that looks unlike the other tasks is refused. Behind a channel, and with --truths, there are prevalences
-    only.
+    Gold with a column seed must be the first tasks of its draw, without gaps. For gold without that column, --random
+    states that you drew it at random. Gold that looks different from the other tasks is refused. For reports with a
+    certificate, and with --truths, only prevalences are estimated.
     """
-    from crowdveil.answers.evidence import channel_or_raise_if_unknown
+    from crowdveil.answers.evidence import require_known_channel
     from crowdveil.inference.infer import infer
     from crowdveil.quality.conclusions import conclude_from_drawn_gold
     from crowdveil.storage.given_files import read_known_truths
 
     pairs = [_two_worker_names(text) for text in compare]
     with open_reports(reports, out, "conclusions", [Path(gold)]) as read:
-        channel_or_raise_if_unknown(read.evidence, "a prevalence")
+        require_known_channel(read.evidence, "a prevalence")
         fitted = infer(read.evidence)
         known = read_known_truths(gold, "categorical" if fitted.estimate.categorical else "numeric")
         found = conclude_from_drawn_gold(fitted, known, stated_random=random, compare=pairs)
@@ -75,7 +75,7 @@ def conclude(
         "tasks": found.tasks,
         "drawn": found.drawn,
         "workers_left_out": found.left_out,
-        "conclusions": first_rows_as_json_list(found.columns(), SHOWN_ROWS),
+        "conclusions": truncated_json_rows(found.columns(), SHOWN_ROWS),
         "warnings": list(found.notes),
     }
     read.write_table_and_print(data, _rows_to_print, found.columns)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from crowdveil.cli.data.draw_gold import more_gold
-from crowdveil.cli.display import first_rows_as_json_list, number_with_six_digits
+from crowdveil.cli.display import number_with_six_digits, truncated_json_rows
 from crowdveil.cli.options import COUNT, FILE_PATH, NameChoice, flag_of, stated_options
 from crowdveil.cli.results.reports_argument import REPORTS, history_option, open_reports, reports_options, truths_option
 from crowdveil.cli.verb import Verb
@@ -35,16 +35,27 @@ NOBODY = "every worker who can be asked has answered every task: name others wit
     main_options=("budget", "adjudicate", "out", "workers", "per_worker", "gold", "as_json"),
     short_help="List the next answers to ask for, by expected gain.",
 )
-@click.option("--budget", type=COUNT, help="Number of answers; with --adjudicate, of tasks. [default there: all]")
+@click.option(
+    "--budget", type=COUNT, help="Number of answers to ask for; with --adjudicate, of tasks to list (default: all)."
+)
 @click.option("--adjudicate", is_flag=True, help="List the tasks that a person should decide instead, with reasons.")
 @click.option(
-    "--below", type=click.FloatRange(0, 1), metavar="P", help="--adjudicate: truths less certain. [default: 0.8]"
+    "--below",
+    type=click.FloatRange(0, 1),
+    metavar="P",
+    help="With --adjudicate: list truths less certain than P. [default: 0.8]",
 )
 @click.option("--out", type=FILE_PATH, help="CSV file: task, worker, expected_gain, information, reports.")
 @click.option("--workers", type=FILE_PATH, help="CSV file of the workers to ask. [default: all of REPORTS]")
-@click.option("--per-worker", type=COUNT, help="Most answers of a worker. [default: three even shares of the budget]")
-@click.option("--gold", metavar="FILE", help="List the next tasks of this draw of gold instead (data draw-gold).")
-@click.option("--method", type=NameChoice(METHOD_NAMES), help="Estimator, as of infer.")
+@click.option(
+    "--per-worker",
+    type=COUNT,
+    help="Largest number of answers to ask of one worker. [default: three times an even share of the budget]",
+)
+@click.option(
+    "--gold", metavar="FILE", help="Instead, list the next tasks to label as gold; FILE is that of data draw-gold."
+)
+@click.option("--method", type=NameChoice(METHOD_NAMES), help="Estimator, as in infer.")
 @truths_option
 @history_option
 @reports_options
@@ -62,49 +73,49 @@ def next_answers(
 ) -> None:
     """List the next answers to ask for: which task, which worker, and the expected gain.
 
-    REPORTS is what infer reads, or the folder that it wrote. Ask for the answers, add them to the file, and run infer
-    and next again: the choice is a batch, with at most one answer to each task.
+    REPORTS is what infer reads, or the folder that it wrote. The list is a batch with at most one answer to each task.
+    Ask for these answers, add them to the file, and run infer and next again.
 
     \f
     The gain of an answer is computed under the fitted model, through the channel if there is one. expected_gain is the
-    expected fall of the error of the task; it is 0 if no single answer changes the truth. information is the mutual
+    expected decrease of the error of the task; it is 0 if no single answer changes the truth. information is the mutual
     information of truth and report, in nats. Tasks with fewer than two reports come first; then the pairs (task,
-    worker) with the most information, among workers who have neither
-    answered nor skipped the task. With --gold the next tasks of its draw are listed, whose truths somebody finds out.
+    worker) with the most information, among workers who have neither answered nor skipped the task. With --gold, the
+    next tasks of its draw are listed, for experts to label.
 
-    With --adjudicate the file has task, truth (empty), proposed, confidence, reason and answers: tasks whose truth is
-    uncertain, or not what most workers say. Write truths into it, and give it to infer as --gold; empty ones are left
-    out. These tasks are chosen, not drawn: they guide a fit, and score none.
+    With --adjudicate, the file lists the tasks whose truth is uncertain, or not what most workers say. It has the
+    columns task, truth (empty), proposed, confidence, reason and answers. Write truths into it, and give it to infer as
+    --gold; empty truths are left out. These tasks are chosen, not drawn: they can guide a fit, but must not score one.
 
-    From a folder of results, its gold guides the fit and is not listed. With --truths, answers need an order or gold.
+    The gold of a folder of results guides the fit and is not listed. With --truths, answers need an order or gold.
 
-    A worker who is in --workers and has no report counts as an average worker. With protected participation only
-    reports of an assignment leave cells to ask. Each further report adds its epsilon to the loss of its worker.
+    A worker in --workers without a report counts as an average worker. With protected participation, there are cells
+    left to ask only if tasks were assigned. Each further report adds its epsilon to the privacy loss of its worker.
     """
     if gold is not None:
         for name in sorted(stated_options().intersection(NOT_OF_GOLD)):
-            raise click.UsageError(f"{flag_of(name)} does not go with --gold.")
+            raise click.UsageError(f"{flag_of(name)} cannot be used with --gold.")
         more_gold(reports, _required(budget), gold, out)
         return
     if adjudicate:
         for name in sorted(stated_options().intersection(("workers", "per_worker"))):
-            raise click.UsageError(f"{flag_of(name)} does not go with --adjudicate.")
+            raise click.UsageError(f"{flag_of(name)} cannot be used with --adjudicate.")
         _adjudicate(reports, budget, below, out, method, history)
         return
     if below is not None:
-        raise click.UsageError("--below goes with --adjudicate.")
+        raise click.UsageError("--below requires --adjudicate.")
     answers = _required(budget)
     from crowdveil.inference.infer import infer
-    from crowdveil.quality.next_answers import choose_next, require_labels_for_next_answers
-    from crowdveil.storage.answers import read_task_or_worker_column
+    from crowdveil.quality.next_answers import choose_next, require_next_answer
+    from crowdveil.storage.answers import read_name_column
     from crowdveil.storage.given_files import read_history
 
     with open_reports(reports, out, "next answers", [workers, history]) as read:
         known = read.gold_of_results
-        require_labels_for_next_answers(read.evidence, known)
+        require_next_answer(read.evidence, known)
         earlier = None if history is None else read_history(history)
         fitted = infer(read.evidence, method, gold=known, history=earlier)
-        names = None if workers is None else read_task_or_worker_column(workers, "worker")
+        names = None if workers is None else read_name_column(workers, "worker")
         chosen = choose_next(fitted, names, budget=answers, per_worker=per_worker)
     read.write_table_and_print(_data(chosen), _rows_to_print, chosen.columns)
 
@@ -138,7 +149,7 @@ def _adjudicate(
         "gold": found.estimate.gold_used,
         "tasks": len(found.estimate.tasks),
         "to_decide": found.found,
-        "first": first_rows_as_json_list(found.columns(), SHOWN_ANSWERS),
+        "first": truncated_json_rows(found.columns(), SHOWN_ANSWERS),
     }
     read.write_table_and_print(data, _decisions_to_print, found.columns)
 
@@ -169,7 +180,7 @@ def _data(purchase: Purchase) -> dict[str, Any]:
         "expected_error": chosen.expected_cost,
         "expected_gain": float(chosen.expected_gain.sum()) / len(purchase.estimate.without_gold.tasks),
         "epsilon_per_answer": purchase.epsilon_per_answer,
-        "answers": first_rows_as_json_list(purchase.columns(), SHOWN_ANSWERS),
+        "answers": truncated_json_rows(purchase.columns(), SHOWN_ANSWERS),
     }
 
 
@@ -182,14 +193,18 @@ def _rows_to_print(data: dict[str, Any]) -> list[tuple[str, str]]:
     ]
     now, gain = number_with_six_digits(data["expected_error"]), data["expected_gain"]
     fewer = gain * data["tasks"]
-    less = f"{fewer:,.2f} fewer wrong truths in expectation" if fewer >= FEW_TRUTHS else "hardly a truth changes"
+    less = f"{fewer:,.2f} fewer wrong truths in expectation" if fewer >= FEW_TRUTHS else "almost no truth changes"
     loss = (
         f"each report adds {number_with_six_digits(data['epsilon_per_answer'])} to its worker's loss" if epsilon else ""
     )
     return [
         ("method", data["method"]),
-        *([("gold", f"{data['gold']:,} tasks with a known truth, which are not asked")] if data["gold"] else []),
-        ("expected error", f"{now} per task now, by these answers {less}"),
+        *(
+            [("gold", f"{data['gold']:,} tasks with a known truth; no answers to them are asked for")]
+            if data["gold"]
+            else []
+        ),
+        ("expected error", f"{now} per task now; after these answers, {less}"),
         *([("epsilon", loss)] if loss else []),
         ("per worker", f"at most {data['per_worker']:,}"),
         ("answers", f"first {answers['shown']:,} of {answers['of']:,}, ranked by information{short}"),

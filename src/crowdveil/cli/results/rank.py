@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from crowdveil.cli.data.sources import open_sources, sources_argument
-from crowdveil.cli.display import first_rows_as_json_list, print_written, progress_bar, warning_rows
+from crowdveil.cli.display import print_written, progress_bar, truncated_json_rows, warning_rows
 from crowdveil.cli.options import FILE_PATH, FOLDER_PATH, NameChoice, option_group
 from crowdveil.cli.results.reports_argument import certificate_option
 from crowdveil.cli.verb import Verb
@@ -110,7 +110,7 @@ def rank(
         outputs, replaced = None if out is None else ranking_outputs(out), list[Path]()
         if outputs is not None:
             inputs = [*source.inputs, certificate_of(source, certificate), gold]
-            replaced = outputs.check_and_list_replaced_files(inputs=inputs)
+            replaced = outputs.check_replaced_files(inputs=inputs)
         with progress_bar("reading", unit="bytes"):
             read = read_comparisons(source, names, certificate, participation_rate)
         known = None if gold is None else read_known_orders(gold)
@@ -132,7 +132,7 @@ def _data(found: Ranking) -> dict[str, Any]:
         "groups": rows.groups,
         "known_orders": found.known,
         "converged": found.converged,
-        "ranks": first_rows_as_json_list(found.items(), SHOWN_ITEMS),
+        "ranks": truncated_json_rows(found.items(), SHOWN_ITEMS),
         "told_apart": apart,
         "pairs": pairs,
         "triples": None if triples is None else triples.closed,
@@ -140,7 +140,7 @@ def _data(found: Ranking) -> dict[str, Any]:
         "circles": [] if triples is None else [
             [rows.name_of_item(item) for item in circle] for circle in triples.examples[:SHOWN_TRIPLES].tolist()
         ],
-        "workers": first_rows_as_json_list(found.workers(), SHOWN_WORKERS),
+        "workers": truncated_json_rows(found.workers(), SHOWN_WORKERS),
     }  # fmt: skip
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +16,8 @@ from crowdveil.cli.options import CAMPAIGN_FILE, FILE_PATH, FOLDER, stated_optio
 from crowdveil.cli.results.reports_argument import (
     READING_OPTIONS,
     REPORTS,
-    recorded_reports_of_results_folder,
     release_options,
+    source_reports,
 )
 from crowdveil.cli.verb import Verb
 
@@ -44,23 +44,23 @@ HINT = "If the reports were protected, name them: --reports collected/reports.cs
     short_help="Write the results as one HTML page.",
 )
 @click.argument("folder", type=FOLDER)
-@click.option("--out", type=FILE_PATH, help="The page. [default: report.html in FOLDER]")
+@click.option("--out", type=FILE_PATH, help="HTML file of the page. [default: report.html in FOLDER]")
 @click.option(
     "--reports",
     multiple=True,
     type=SOURCE,
-    help="Reports that infer read, as it names them; repeat it for several. [default: those that FOLDER names]",
+    help="Reports that infer read; repeat it for several. [default: those recorded in FOLDER]",
 )
 @click.option(
     "--campaign",
     type=CAMPAIGN_FILE,
-    help="campaign.json of the campaign that collected the reports. [default: that in FOLDER, or beside its reports]",
+    help="campaign.json of the campaign that collected the reports. [default: that in FOLDER, or next to its reports]",
 )
 @click.option("--title", metavar="TEXT", help="Heading of the page.")
 @click.option("--question", "shown_question", metavar="TEXT", help="Question that the workers were asked.")
 @click.option("--grades", type=FILE_PATH, help="CSV file: task, name, grade on the scale, low, high, reports.")
 @click.option("--names", type=FILE_PATH, help="With --grades: file with the columns task (or id) and name.")
-@click.option("--workers", is_flag=True, help="Name workers and their quality: only where they agreed to it.")
+@click.option("--workers", is_flag=True, help="Show names and quality of workers; only if they agreed to it.")
 @release_options
 def report(
     folder: Path,
@@ -73,39 +73,45 @@ def report(
     grades: Path | None,
     names: Path | None,
 ) -> None:
-    """Write the results in FOLDER, as infer wrote them, as one HTML page that can be mailed or filed.
+    """Write the results that infer wrote to FOLDER as one HTML page, to mail or to file.
 
-    The page has the truths with their confidence, the doubtful tasks, the expected error beside that of the best
+    The page has the truths with their confidence, the doubtful tasks, the expected error next to that of the best
     constant, the statement of privacy, and a conclusion in words. It states epsilon of a single answer (cell) and of a
-    worker, and participation, only with a certificate that was checked against the reports. It has no report of any
-    worker, and no worker's name unless requested. REPORTS must be those that infer read, with the same options.
+    worker, and participation, only with a certificate that was checked against the reports. It shows no worker's
+    reports, and no worker's name unless requested. REPORTS must be those that infer read, with the same options.
 
     \f
-    --grades also writes a table: numbers rounded to the scale, with 90 % intervals rounded outwards, the questions of a
-    task together, and the name that --names has for each task.
+    --grades also writes a table of numbers rounded to the scale, with 90 % intervals rounded outwards. It has all
+    questions of a task together, and the name that --names gives the task.
     """
     from crowdveil.campaign.statement.collection import joint_statement_of_questions
     from crowdveil.campaign.statement.source import find_campaign_file
     from crowdveil.files.atomic_write import write_outputs
+    from crowdveil.pages.grades import grade_columns, warnings_of_names
     from crowdveil.pages.results_page import results_page
     from crowdveil.privacy.statement import statement_sentences
     from crowdveil.storage.estimate_files import page_outputs
+    from crowdveil.storage.results.task_names import read_names_of_tasks
+    from crowdveil.storage.tables import write_columns
 
     path = out or folder / "report.html"
     outputs = page_outputs(path)
-    replaced = outputs.check_and_list_replaced_files()
-    table = _checked_table_of_grades(grades, names)
-    replaced += [] if table is None else table.replaced
+    replaced = outputs.check_replaced_files()
+    table = _outputs_of_grades(grades, names)
+    replaced += [] if table is None else table.check_replaced_files(inputs=[names])
+    named = None if names is None else read_names_of_tasks(names)
     campaign = campaign or find_campaign_file(folder)
     if campaign is not None and (title, shown_question) != (None, None):
-        raise click.UsageError("--title and --question are those of the campaign: leave them out.")
+        raise click.UsageError("The campaign states title and question: leave out --title and --question.")
     asked, text = _campaign_and_text(campaign, title, shown_question, with_workers=workers)
     answered = _results_of_each_question(folder, reports, asked, text)
     statement = joint_statement_of_questions([one.statement for one in answered])
     page = results_page(answered, statement, text=text if len(answered) > 1 else answered[0].text)
-    written = None if table is None else table.columns_of(answered)
+    columns = None if table is None else grade_columns(answered, named)
     write_outputs(outputs, {path.name: page.html})
-    warnings = [] if table is None or written is None else [*table.warnings(answered), *table.write(written)]
+    warnings = [] if named is None else warnings_of_names(answered, named)
+    if table is not None and columns is not None:
+        warnings += write_columns(table, columns)
     rows = [
         *[("warning", text) for text in warnings],
         *[("privacy", sentence) for sentence in statement_sentences(statement)],
@@ -113,48 +119,16 @@ def report(
         *([("hint", HINT)] if statement.without_reports else []),
     ]
     data = _report_json_members(statement, page.conclusions) | {"warnings": warnings}
-    print_written(data, rows, [path, *([] if table is None else table.outputs.paths)], replaced)
+    print_written(data, rows, [path, *([] if table is None else table.paths)], replaced)
 
 
-@dataclass(frozen=True, kw_only=True)
-class _GradeTable:
-    """Table of grades to be written: its outputs, the earlier file that is replaced, and names by task or None."""
-
-    outputs: Outputs
-    replaced: list[Path]
-    names: dict[str, str] | None
-
-    def columns_of(self, answered: Sequence[QuestionResults]) -> dict[str, Any]:
-        """Return the columns."""
-        from crowdveil.pages.grades import grade_columns
-
-        return grade_columns(answered, self.names)
-
-    def warnings(self, answered: Sequence[QuestionResults]) -> list[str]:
-        """Return warnings of names that do not go with the tasks."""
-        from crowdveil.pages.grades import warnings_of_names
-
-        return [] if self.names is None else warnings_of_names(answered, self.names)
-
-    def write(self, columns: dict[str, Any]) -> tuple[str, ...]:
-        """Write the table; return a warning of formulas."""
-        from crowdveil.storage.tables import write_columns
-
-        return write_columns(self.outputs, columns)
-
-
-def _checked_table_of_grades(grades: Path | None, names: Path | None) -> _GradeTable | None:
+def _outputs_of_grades(grades: Path | None, names: Path | None) -> Outputs | None:
     """Return the table of grades that will be written; None for none."""
     from crowdveil.files.atomic_write import Outputs
-    from crowdveil.storage.results.task_names import read_names_of_tasks
 
-    if grades is None:
-        if names is not None:
-            raise click.UsageError("--names goes with --grades.")
-        return None
-    outputs = Outputs(folder=grades.parent, names=(grades.name,), kind="grades")
-    replaced = outputs.check_and_list_replaced_files(inputs=[names])
-    return _GradeTable(outputs=outputs, replaced=replaced, names=None if names is None else read_names_of_tasks(names))
+    if grades is None and names is not None:
+        raise click.UsageError("--names requires --grades.")
+    return None if grades is None else Outputs(folder=grades.parent, names=(grades.name,), kind="grades")
 
 
 def _campaign_and_text(
@@ -205,13 +179,13 @@ def _results_with_statement(
     """Return the results in a folder, with the statement of their reports; `text` is that of the whole page."""
     from crowdveil.campaign.statement.collection import question_that_reports_answer, statement_of_results
     from crowdveil.campaign.statement.facts import campaign_text
-    from crowdveil.campaign.statement.source import find_reports_with_recorded_crowd, read_stated_reports
+    from crowdveil.campaign.statement.source import find_recorded_reports, read_stated_reports
     from crowdveil.pages.results_page import QuestionResults
     from crowdveil.storage.results.result_files import read_results
 
     results = read_results(folder)
     with _opened_reports(folder, reports) as (source, reading):
-        found = source or find_reports_with_recorded_crowd(folder)
+        found = source or find_recorded_reports(folder)
         behind = read_stated_reports(results.reports_sha256, found, reading, text.question)
         stated, evidence = statement_of_results(behind, campaign, inputs=results.inputs), behind.evidence
         one = None if campaign is None or evidence is None else question_that_reports_answer(evidence, campaign)
@@ -228,7 +202,7 @@ def _opened_reports(
 
     used = reports
     if not reports.sources and not stated_options().intersection(READING_OPTIONS):
-        recorded = recorded_reports_of_results_folder([str(folder)])
+        recorded = source_reports([str(folder)])
         if recorded is not None and recorded.source_files_exist:
             # The question is found by its digest, so that a page cannot name another one.
             used = replace(recorded, layout=replace(recorded.layout, question=None))

@@ -35,7 +35,7 @@ from crowdveil.cli.options import (
 if TYPE_CHECKING:
     from crowdveil.answers.evidence import Evidence
     from crowdveil.answers.identifiers import Identifiers
-    from crowdveil.answers.ingest.checked_column_codes import Duplicates
+    from crowdveil.answers.ingest.column_checks import Duplicates
     from crowdveil.answers.read_options import Kind
     from crowdveil.answers.sources.answer_source import AnswerSource
     from crowdveil.answers.sources.location import Layout
@@ -51,20 +51,25 @@ NOT_OF_PANELS = (
 """Options that do not go with truths of their own."""
 
 truths_option = click.option(
-    "--truths", type=WORDS, help="Truths that are not labels of the answers; low answers: first."
+    "--truths", type=WORDS, help="Labels of the truths, if answers have others; low answers mean the first."
 )
-history_option = click.option("--history", type=FILE_PATH, help="Earlier quality of workers, as of infer.")
+history_option = click.option("--history", type=FILE_PATH, help="Earlier quality of workers, as in infer.")
 certificate_option = click.option(
-    "--certificate", type=FILE_PATH, help="Certificate in another folder than the reports."
+    "--certificate", type=FILE_PATH, help="Certificate, if it is not in the folder of the reports."
 )
 asked_options = option_group(
     click.option(
         "--tasks",
         "asked_tasks",
         type=FILE_PATH,
-        help="CSV file of all tasks asked, where there is no crowd.json: task.",
+        help="CSV file (column task) of all tasks asked, if there is no crowd.json.",
     ),
-    click.option("--workers", "asked_workers", type=FILE_PATH, help="CSV file of all workers asked, likewise: worker."),
+    click.option(
+        "--workers",
+        "asked_workers",
+        type=FILE_PATH,
+        help="CSV file (column worker) of all workers asked, if there is no crowd.json.",
+    ),
 )
 """Lists of those asked, without which protected reports are refused."""
 answer_options = option_group(
@@ -73,7 +78,9 @@ answer_options = option_group(
 reports_options = option_group(sources_argument("reports"), answer_options, column_options)
 release_options = option_group(
     answer_options,
-    click.option("--no-certificate", is_flag=True, help="Reports were read as answers: infer had the same option."),
+    click.option(
+        "--no-certificate", is_flag=True, help="Reports were read as answers: infer was run with this option."
+    ),
     name_options,
 )
 """Options by which a release reads the reports as `infer` did; it finds the question by itself."""
@@ -99,7 +106,7 @@ def evidence_options_of(
         raise click.UsageError("Give --certificate or --no-certificate, not both.")
     if truths is not None:
         for name in sorted(stated_options().intersection(NOT_OF_PANELS)):
-            raise click.UsageError(f"{flag_of(name)} does not go with --truths.")
+            raise click.UsageError(f"{flag_of(name)} cannot be used with --truths.")
     return EvidenceOptions(
         certificate=certificate,
         use_certificate=not no_certificate,
@@ -164,6 +171,8 @@ class ReadReports:
         data: dict[str, Any],
         rows: Callable[[dict[str, Any]], list[tuple[str, str]]],
         columns: Callable[[], Mapping[str, Identifiers]],
+        page: Outputs | None = None,
+        replaced: Sequence[Path] = (),
     ) -> None:
         """Write the table, if there is one, and print the result.
 
@@ -171,14 +180,16 @@ class ReadReports:
             data: members of the JSON document; its `warnings` are by default those of the evidence.
             rows: returns the table rows of the data.
             columns: returns the columns of the table.
+            page: page that was written beside it; None for none.
+            replaced: earlier page that it replaced.
         """
         from crowdveil.storage.tables import write_columns
 
         formulas = () if self.outputs is None else write_columns(self.outputs, columns())
         data = {"warnings": list(self.evidence.notes)} | data
         data["warnings"] = [*data["warnings"], *formulas]
-        files = [] if self.outputs is None else self.outputs.paths
-        print_written(data, [*warning_rows(data), *rows(data)], files, self.replaced)
+        files = [path for one in (self.outputs, page) if one is not None for path in one.paths]
+        print_written(data, [*warning_rows(data), *rows(data)], files, [*self.replaced, *replaced])
 
 
 @contextmanager
@@ -200,7 +211,7 @@ def open_reports(
     from crowdveil.storage.evidence import evidence_files
     from crowdveil.storage.tables import table_form
 
-    recorded = recorded_reports_of_results_folder(reports.sources)
+    recorded = source_reports(reports.sources)
     used = reports if recorded is None else recorded
     with open_sources(used.sources, used.layout) as source:
         outputs = None if out is None else Outputs(folder=out.parent, names=(out.name,), kind=kind)
@@ -208,7 +219,7 @@ def open_reports(
             table_form(out)
         options = used.options
         read = [*evidence_files(source), options.certificate, options.tasks, options.workers, *inputs]
-        replaced = [] if outputs is None else outputs.check_and_list_replaced_files(inputs=read)
+        replaced = [] if outputs is None else outputs.check_replaced_files(inputs=read)
         with progress_bar("reading", unit="bytes") as bar:
             evidence = _evidence(source, used.options, bar, any_labels=any_labels)
         if recorded is not None:
@@ -227,7 +238,7 @@ def _evidence(source: AnswerSource, options: EvidenceOptions, bar: Bar | None, *
     return evidence_of_any_labels(read) if any_labels else read(None)
 
 
-def recorded_reports_of_results_folder(sources: Sequence[str]) -> NamedReports | None:
+def source_reports(sources: Sequence[str]) -> NamedReports | None:
     """Return the reports from which a folder of results was inferred; None for other sources.
 
     Raises:
@@ -243,7 +254,7 @@ def recorded_reports_of_results_folder(sources: Sequence[str]) -> NamedReports |
         refuse_question_folders(folder)
     if recorded is not None and stated_options().intersection(READING_OPTIONS):
         raise click.UsageError(
-            f"{sources[0]} holds results, which say how their reports were read: leave options of reading (such as "
-            "--labels) out, or name the reports."
+            f"{sources[0]} holds results, which record how their reports were read. Leave out options of "
+            "reading (such as --labels), or name the reports."
         )
     return recorded

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from crowdveil.cli.display import shown_items_with_full_count
+from crowdveil.cli.display import truncate_items
 from crowdveil.cli.options import FILE_PATH, NameChoice
 from crowdveil.cli.results.reports_argument import (
     REPORTS,
@@ -29,8 +29,11 @@ if TYPE_CHECKING:
     from crowdveil.storage.recorded_reading_options import NamedReports
 
 SHOWN_WORKERS, SHOWN_GROUPS = 10, 5
-RULE = ": who is below it by the whole 90 % interval is listed (default: halfway from 1 / labels to the median ability)"
-BEHIND_CHANNEL = "Behind a channel only abilities are reviewed: noise hides repeated answers and copies."
+RULE = (
+    "; a worker is listed if the whole 90 % interval is below it (default: halfway from 1 / labels to "
+    "the median ability)"
+)
+BEHIND_CHANNEL = "Only abilities are reviewed: the noise of the channel hides repeated answers and copies."
 KIND_TEXTS: dict[Kind, str] = {
     "repeats": "repeating answers",
     "copies": "answering alike",
@@ -58,7 +61,7 @@ KIND_TEXTS: dict[Kind, str] = {
     metavar="A",
     help="Ability below which a worker is listed. [default: halfway from chance to the median]",
 )
-@click.option("--method", type=NameChoice(METHOD_NAMES), help="Estimator, as of infer.")
+@click.option("--method", type=NameChoice(METHOD_NAMES), help="Estimator, as in infer.")
 @truths_option
 @history_option
 @reports_options
@@ -70,23 +73,24 @@ def review(
     method: str | None,
     history: Path | None,
 ) -> None:
-    """List the workers to review: who repeats answers or copies first, by the answers; low abilities last.
+    """List the workers to review: first those who repeat answers or copy, last those of low ability.
 
-    REPORTS is what infer reads, or the folder that it wrote. A listed worker is a question, not a verdict: tasks may be
+    REPORTS is what infer reads, or the folder that it wrote. The list asks questions and gives no verdict: tasks may be
     ambiguous, or labels swapped.
 
     \f
-    Listed are, in this order: who repeats labels or a number, whatever others answer; groups who answer alike, more
-    than independent work explains, with the number of workers that they count as; who agrees with others hardly more
-    than by chance, or less; who gives one answer to all tasks, where that may be careful work; numbers far from those
-    of others; and workers whose 90 % credible interval of the ability ends below the bound (--below; by default the
-    middle between 1 / labels and the median ability, and then nobody who agrees with others well). All but the last
-    are read from the answers alone, not from the truths, which such workers can bend. A note says where answers are too
-    few to tell people apart.
+    The order of the list: workers who repeat labels or a number whatever others answer; groups who answer more alike
+    than independent work explains, with the number of workers that they count as; workers who agree with others barely
+    more than by chance, or less; workers who give one answer to all tasks, which may be careful work; workers whose
+    numbers are far from those of others; and workers whose 90 % credible interval of the ability ends below the bound.
 
-    Behind a channel only the interval counts, which includes the noise; perturbed numbers are not reviewed. Protected
-    reports without a certificate are refused. With --truths, workers with equal answers are listed, and pairs whose
-    errors are alike.
+    The bound is --below. By default it is the middle between 1 / labels and the median ability, and workers who agree
+    with others well are not listed. All kinds but the last are found from the answers alone, because such workers can
+    distort the truths. A note says where answers are too few to tell workers apart.
+
+    For reports with a certificate only the interval counts, which includes the noise; perturbed numbers are not
+    reviewed. Protected reports without a certificate are refused. With --truths, workers with equal answers are listed,
+    and pairs whose errors are alike.
     """
     from crowdveil.inference.infer import infer
     from crowdveil.quality.review.workers import refuse_reports_without_channel, review_columns, review_workers
@@ -105,9 +109,9 @@ def review(
         "channel_used": found.channel_used,
         "workers": found.workers,
         "notes": found.notes,
-        "kinds": {kind: found.count_of(kind) for kind in KIND_TEXTS},
-        "copies": shown_items_with_full_count(groups, len(found.groups)),
-        "review": shown_items_with_full_count(items, len(found.found)),
+        "kinds": {kind: sum(one.kind == kind for one in found.found) for kind in KIND_TEXTS},
+        "copies": truncate_items(groups, len(found.groups)),
+        "review": truncate_items(items, len(found.found)),
     }
     read.write_table_and_print(data, _rows_to_print, lambda: review_columns(found))
 
@@ -115,7 +119,7 @@ def review(
 def _group_of_copies(group: GroupOfCopies) -> dict[str, Any]:
     """Return a group with its first names."""
     names = list(group.workers)
-    return {"workers": shown_items_with_full_count(names[:SHOWN_WORKERS], len(names)), "counts_as": group.counts_as}
+    return {"workers": truncate_items(names[:SHOWN_WORKERS], len(names)), "counts_as": group.counts_as}
 
 
 def _rows_to_print(data: dict[str, Any]) -> list[tuple[str, str]]:

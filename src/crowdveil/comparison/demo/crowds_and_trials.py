@@ -113,7 +113,8 @@ def web_site_temperature_crowd(data: Dataset) -> DemoCrowd:
 
     The public prior is normal: mean at the middle of the scale, standard deviation a quarter of its range.
     """
-    answers = rounded_to_scale(every_nth_task(data.answers, TASK_STEP), TEMPERATURES)
+    numbers = every_nth_task(data.answers, TASK_STEP)
+    answers = replace(numbers, value=TEMPERATURES.encode(numbers.value), alphabet=TEMPERATURES)
     shown = set(answers.tasks.tolist())
     gold = {task: truth for task, truth in data.gold.items() if task in shown}
     return DemoCrowd(
@@ -139,11 +140,6 @@ def every_nth_task(answers: Reports, step: int) -> Reports:
         value=answers.value[kept],
         tasks=answers.tasks[::step],
     )
-
-
-def rounded_to_scale(answers: Reports, scale: Scale) -> Reports:
-    """Return numbers rounded to a scale and clipped to its bounds."""
-    return replace(answers, value=scale.encode(answers.value), alphabet=scale)
 
 
 def simulated_ratings() -> DemoCrowd:
@@ -183,7 +179,7 @@ def simulated_yes_no_crowd() -> DemoCrowd:
     )
 
 
-def demo_mechanisms_at_several_epsilons(crowd: DemoCrowd) -> list[Mechanism]:
+def demo_mechanisms(crowd: DemoCrowd) -> list[Mechanism]:
     """Return every mechanism for the alphabet of the crowd, at several epsilons each."""
     alphabet = crowd.answers.alphabet
     assert alphabet is not None
@@ -244,7 +240,7 @@ def trials_of_demo_crowd(crowd: DemoCrowd, seed: int) -> list[Trial]:
     # Laplace has a report in every cell: gaussian would need most of the run time.
     return [plain] + [
         replace(plain, mechanism=one, models=models[:1] if isinstance(one, Laplace) else models)
-        for one in demo_mechanisms_at_several_epsilons(crowd)
+        for one in demo_mechanisms(crowd)
     ]
 
 

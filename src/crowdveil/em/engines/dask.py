@@ -13,14 +13,14 @@ from crowdveil.em.engines.executor import ActiveExecutor, FitTask, Step
 from crowdveil.em.engines.worker import (
     BlockStep,
     StoredFolder,
+    block_posterior,
+    block_statistics,
     drop_cache,
     dump,
     dump_context,
-    posterior_of_block_after_step,
     shared_parts,
-    statistics_and_largest_change_of_block,
 )
-from crowdveil.em.kernels.dispatch import thread_count_by_variable_or_load
+from crowdveil.em.kernels.dispatch import thread_count
 from crowdveil.em.memory import MemoryPlan, PosteriorStore
 from crowdveil.em.model import EStep, GoldBlock
 from crowdveil.errors import EngineError, SettingsError
@@ -60,12 +60,12 @@ class Dask:
     @contextmanager
     def open(self, work: FitTask[Any, Any]) -> Iterator[ActiveExecutor[Any, Any]]:
         """Connect to the cluster for a fit."""
-        distributed = require_extra("distributed", "dask")
+        distributed = require_extra("distributed")
         memory, cluster = work.memory, self.address
         with ExitStack() as stack:
-            stack.enter_context(require_extra("dask", "dask").config.set(DASK_SETTINGS))
+            stack.enter_context(require_extra("dask").config.set(DASK_SETTINGS))
             if cluster is None:
-                count = min(self.workers or thread_count_by_variable_or_load(), len(work.blocks))
+                count = min(self.workers or thread_count(), len(work.blocks))
                 memory = None if memory is None else memory // count
                 cluster = stack.enter_context(_local_cluster(distributed, count))
             client = stack.enter_context(_connect_to_scheduler(distributed, cluster))
@@ -76,7 +76,7 @@ class Dask:
             yield executor
 
 
-def require_extra(package: str, extra: str) -> Any:
+def require_extra(package: str) -> Any:
     """Return an optional package.
 
     Raises:
@@ -86,8 +86,8 @@ def require_extra(package: str, extra: str) -> Any:
         return import_module(package)
     except ImportError as error:
         raise EngineError(
-            f"The engine {extra} needs the package {package}, which is not installed",
-            hint=f'Install it: pip install "crowdveil[{extra}]".',
+            f"The engine dask needs the package {package}, which is not installed",
+            hint='Install it: pip install "crowdveil[dask]".',
         ) from error
 
 
@@ -152,7 +152,7 @@ def _drop_caches(client: Client, fit_id: str) -> None:
 @contextmanager
 def _dask_errors() -> Iterator[None]:
     """Raise Dask's failures of scheduler or workers as `EngineError`."""
-    distributed = require_extra("distributed", "dask")
+    distributed = require_extra("distributed")
     try:
         yield
     except (distributed.CancelledError, distributed.KilledWorker, OSError) as error:
@@ -179,7 +179,8 @@ class DaskExecutor:
         """
         self._client, self._work, self.fit_id = client, work, uuid4().hex
         folder: Any = StoredFolder.of(work.blocks.rows)
-        plan = MemoryPlan.for_limit(memory, 1, work.needs.of_fit_alone())
+        prepared = work.needs._replace(extra=work.needs.extra._replace(preparation=0))
+        plan = MemoryPlan.for_limit(memory, 1, prepared)
         self._posteriors = PosteriorStore(work.needs.all_tasks, scratch=plan.scratch)
         self._context = self._send(dump_context(replace(work, blocks=replace(work.blocks, rows=folder)), plan))
         self._step, self._parameters = 0, list[Future]()
@@ -189,13 +190,13 @@ class DaskExecutor:
         """Yield the statistics of each block, in order."""
         with _dask_errors():
             self._send_parameters_of_step(step)
-            yield from self._run_on_each_block(statistics_and_largest_change_of_block)
+            yield from self._run_on_each_block(block_statistics)
 
     def collect_last_step(self) -> EStep[Any]:
         """Return the posterior of all tasks after the last step."""
         with _dask_errors():
             for (first, _), part in zip(
-                self._work.blocks.ranges, self._run_on_each_block(posterior_of_block_after_step), strict=True
+                self._work.blocks.ranges, self._run_on_each_block(block_posterior), strict=True
             ):
                 self._posteriors.store(first, self._step, part)
             return self._posteriors.assemble_all_blocks()

@@ -15,13 +15,13 @@ import numpy as np
 
 from crowdveil.answers.blocks import Block
 from crowdveil.em.gold import Gold
-from crowdveil.em.kernels.dispatch import encoded_block_for_kernels, parallel_map, thread_count_by_variable_or_load
+from crowdveil.em.kernels.dispatch import encoded_block_for_kernels, parallel_map, thread_count
 from crowdveil.em.kernels.numpy_backend import largest_change
 from crowdveil.em.memory import MemoryNeeds, MemoryPlan, PosteriorStore
 from crowdveil.em.model import EStep, GoldBlock, Model, P, S, Summary
 
 
-class Source(Protocol):
+class BlockSource(Protocol):
     """Reports that can be read block by block."""
 
     def block(self, first: int, stop: int) -> Block:
@@ -42,7 +42,7 @@ class Blocks:
     """
 
     summary: Summary
-    rows: Source
+    rows: BlockSource
     ranges: tuple[tuple[int, int], ...]
     gold: Gold
     compiled: bool
@@ -158,7 +158,7 @@ class BlockWorker(Generic[P, S]):
         """
         model, first = self.work.model, self.work.blocks.ranges[index][0]
         block = self._cached_else_stored_block(index)
-        old = self.posteriors.pop_stored_step_of_block(first, step.number - 1)
+        old = self.posteriors.pop_block_step(first, step.number - 1)
         if old is None and step.number > 1 and before is not None:
             old = model.e_step(block, before().precomputed_parameters)
         found = model.e_step(
@@ -175,7 +175,7 @@ class BlockWorker(Generic[P, S]):
         self._cache_block_if_memory_allows(index, block)
         return found.statistics, change
 
-    def last_step_result_of_block(self, index: int, step: Step[P, S]) -> EStep[Any]:
+    def last_block_result(self, index: int, step: Step[P, S]) -> EStep[Any]:
         """Return the last step's result for a block, without statistics; it is computed again if it was lost."""
         held = self.posteriors.stored_step_of_block(self.work.blocks.ranges[index][0], step.number)
         if held is not None:
@@ -230,7 +230,7 @@ class Threads:
     @contextmanager
     def open(self, work: FitTask[Any, Any]) -> Iterator[ActiveExecutor[Any, Any]]:
         """Return the running threads as an executor; the end of the context stops them."""
-        threads = min(thread_count_by_variable_or_load(), len(work.blocks)) if work.blocks.compiled else 1
+        threads = min(thread_count(), len(work.blocks)) if work.blocks.compiled else 1
         plan = MemoryPlan.for_limit(work.memory, threads, work.needs)
         with parallel_map(plan.threads) as each:
             yield _ThreadExecutor(BlockWorker(work, plan), each)

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from crowdveil.answers.columnar_store import MappedRows, open_encoded
-from crowdveil.em.engines.executor import BlockWorker, FitTask, Source, Step
+from crowdveil.em.engines.executor import BlockSource, BlockWorker, FitTask, Step
 from crowdveil.em.memory import MemoryPlan
 from crowdveil.em.model import EStep
 from crowdveil.errors import EngineError, ReportsError
@@ -40,7 +40,7 @@ class StoredFolder(NamedTuple):
     checksums: tuple[tuple[int, ...], ...]
 
     @classmethod
-    def of(cls, rows: Source) -> "StoredFolder":
+    def of(cls, rows: BlockSource) -> "StoredFolder":
         """Return the folder that rows are stored in.
 
         Raises:
@@ -53,7 +53,7 @@ class StoredFolder(NamedTuple):
             )
         return cls(rows.index.path.parent.resolve(), _checksums(rows))
 
-    def open(self) -> Source:
+    def open(self) -> BlockSource:
         """Return the rows of the folder.
 
         Raises:
@@ -74,23 +74,18 @@ def _checksums(rows: MappedRows) -> tuple[tuple[int, ...], ...]:
     return tuple(tuple(column.crcs) for column in (rows.index, rows.workers, rows.values))
 
 
-class FitContext(NamedTuple):
-    """Constants of a fit, whose blocks are in a `StoredFolder`, and the memory budget of one process."""
-
-    work: FitTask[Any, Any]
-    plan: MemoryPlan
-
-
 def dump_context(work: FitTask[Any, Any], plan: MemoryPlan) -> bytes:
-    """Return the pickled constants of a fit, without the report counts of all tasks."""
-    return dump(FitContext(work, plan), {TASK_COUNTS: work.blocks.summary.per_task})
+    """Return the pickled constants of a fit, whose blocks are in a `StoredFolder`, and the memory of one process.
+
+    The report counts of all tasks are left out.
+    """
+    return dump((work, plan), {TASK_COUNTS: work.blocks.summary.per_task})
 
 
-def load_context(data: bytes) -> FitContext:
-    """Return the constants of a fit, whose blocks are read from the folder."""
-    found: FitContext = load(data, {TASK_COUNTS: np.zeros(0, dtype=np.int64)})
-    folder: Any = found.work.blocks.rows
-    return found._replace(work=replace(found.work, blocks=replace(found.work.blocks, rows=folder.open())))
+def load_context(data: bytes) -> tuple[FitTask[Any, Any], MemoryPlan]:
+    """Return the constants of a fit, whose blocks are read from the folder, and the memory of this process."""
+    work, plan = load(data, {TASK_COUNTS: np.zeros(0, dtype=np.int64)})
+    return replace(work, blocks=replace(work.blocks, rows=work.blocks.rows.open())), plan
 
 
 def shared_parts(first: Any) -> dict[str, Any]:
@@ -155,12 +150,12 @@ class BlockStep(NamedTuple):
 class WorkerCache:
     """Coded blocks, posteriors and parameters that a process keeps of one fit."""
 
-    def __init__(self, context: FitContext) -> None:
-        self.block_worker = BlockWorker(context.work, context.plan, part=True)
+    def __init__(self, work: FitTask[Any, Any], plan: MemoryPlan) -> None:
+        self.block_worker = BlockWorker(work, plan, part=True)
         self._steps: OrderedDict[int, Step[Any, Any]] = OrderedDict()
         self._lock = Lock()
 
-    def step_loaded_and_prepared_once(self, number: int, parameters: bytes) -> Step[Any, Any]:
+    def prepared_step(self, number: int, parameters: bytes) -> Step[Any, Any]:
         """Return a step with its parameters loaded and prepared once."""
         work = self.block_worker.work
         with self._lock:
@@ -173,9 +168,7 @@ class WorkerCache:
             return self._steps[number]
 
 
-def statistics_and_largest_change_of_block(
-    at: BlockStep, context: bytes, parameters: bytes, previous: bytes | None
-) -> tuple[Any, float]:
+def block_statistics(at: BlockStep, context: bytes, parameters: bytes, previous: bytes | None) -> tuple[Any, float]:
     """Return the statistics of a block in a step.
 
     Args:
@@ -184,26 +177,20 @@ def statistics_and_largest_change_of_block(
         parameters, previous: parameters of this step, and of the one before; None in the first.
     """
     cache = _cache_of_fit(at, context)
-    before = None if previous is None else partial(cache.step_loaded_and_prepared_once, at.step - 1, previous)
-    return cache.block_worker.run_step_on_block(
-        at.block, cache.step_loaded_and_prepared_once(at.step, parameters), before
-    )
+    before = None if previous is None else partial(cache.prepared_step, at.step - 1, previous)
+    return cache.block_worker.run_step_on_block(at.block, cache.prepared_step(at.step, parameters), before)
 
 
-def posterior_of_block_after_step(
-    at: BlockStep, context: bytes, parameters: bytes, previous: bytes | None
-) -> EStep[Any]:
-    """Return the posterior of a block after the last step; arguments as `statistics_and_largest_change_of_block`."""
+def block_posterior(at: BlockStep, context: bytes, parameters: bytes, previous: bytes | None) -> EStep[Any]:
+    """Return the posterior of a block after the last step; arguments as `block_statistics`."""
     cache = _cache_of_fit(at, context)
-    return cache.block_worker.last_step_result_of_block(
-        at.block, cache.step_loaded_and_prepared_once(at.step, parameters)
-    )
+    return cache.block_worker.last_block_result(at.block, cache.prepared_step(at.step, parameters))
 
 
 def _cache_of_fit(at: BlockStep, context: bytes) -> WorkerCache:
     """Return the cache of a fit, made anew if it was lost."""
     with _LOCK:
-        cache = _CACHES.pop(at.fit_id, None) or WorkerCache(load_context(context))
+        cache = _CACHES.pop(at.fit_id, None) or WorkerCache(*load_context(context))
         _CACHES[at.fit_id] = cache
         while len(_CACHES) > MAX_CACHED_FITS:
             _CACHES.popitem(last=False)

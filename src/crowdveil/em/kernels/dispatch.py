@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from crowdveil.answers.reports import BLOCK_REPORTS, Block
 from crowdveil.em.kernels.jit import KERNELS_VARIABLE as KERNELS_VARIABLE
-from crowdveil.em.kernels.jit import use_compiled_by_environment_or_size
+from crowdveil.em.kernels.jit import should_compile
 from crowdveil.em.kernels.numpy_backend import EncodedBlock
 from crowdveil.errors import SettingsError
 
@@ -37,7 +37,7 @@ def use_compiled(reports: int, cells: int = 0) -> bool:
     Raises:
         SettingsError: an unknown choice in the environment.
     """
-    return use_compiled_by_environment_or_size(max(reports, cells // CELLS_PER_REPORT), MIN_COMPILED_REPORTS)
+    return should_compile(max(reports, cells // CELLS_PER_REPORT), MIN_COMPILED_REPORTS)
 
 
 def encoded_block_for_kernels(
@@ -78,7 +78,7 @@ def reports_per_reproducible_block(reports: int, sums_per_block: int, *, compile
     return max(MIN_BLOCK_REPORTS, min(block_size, MAX_BLOCK_REPORTS))
 
 
-def thread_count_by_variable_or_load() -> int:
+def thread_count() -> int:
     """Return the number of threads: from the environment, or one per idle core.
 
     Raises:

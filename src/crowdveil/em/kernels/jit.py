@@ -25,7 +25,7 @@ PREFETCH_READ, PREFETCH_LEVEL_2, PREFETCH_DATA = 0, 2, 1
 """Operands of `llvm.prefetch`: access, cache level (the first level is too small for lines that wait), cache kind."""
 
 
-def use_compiled_by_environment_or_size(size: int, threshold: int) -> bool:
+def should_compile(size: int, threshold: int) -> bool:
     """Return whether work of this size runs on compiled code: from `threshold` on, unless the environment decides.
 
     Raises:
@@ -69,11 +69,10 @@ def compile_with_numba(**options: Any) -> Callable[[Callable[..., Any]], Any]:
 
 
 @cache
-def prefetch_and_load_word_intrinsics() -> tuple[Any, Any]:
-    """Return the intrinsics `prefetch(array, index)` and `load_word(text, offset)` for use in compiled code.
+def prefetch_intrinsic() -> Any:
+    """Return the intrinsic `prefetch(array, index)` for use in compiled code.
 
-    `prefetch` requests the cache line of array[index]: a flat array, any unsigned index, also one beyond the end.
-    `load_word` returns the eight bytes of a flat byte array from an unsigned, possibly unaligned offset; unchecked.
+    It requests the cache line of array[index]: a flat array, any unsigned index, also one beyond the end.
     """
     from llvmlite import ir
     from numba import types
@@ -91,14 +90,7 @@ def prefetch_and_load_word_intrinsics() -> tuple[Any, Any]:
 
         return types.void(array, index), generate
 
-    def load_word(_: Any, text: Any, offset: Any) -> tuple[Any, Callable[..., Any]]:
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            word = _element_address(context, builder, signature, arguments, ir.IntType(64).as_pointer())
-            return builder.load(word, align=1)
-
-        return types.uint64(text, offset), generate
-
-    return intrinsic(prefetch), intrinsic(load_word)
+    return intrinsic(prefetch)
 
 
 @cache

@@ -1,9 +1,9 @@
 """Kernels by loops that numba compiles; imported for large data only.
 
 Processor time of numpy over that of the loop, one thread, half a million answers of 10,000 workers, 5 and 2 labels
-(a quarter of a million for `confusion_step`, `posterior_sums_by_table_row`): `confusion_step` 4.3 and 4.7,
-`one_coin_step` 6.9 and 6.4, `weight_by_task_and_symbol` 3.5 and 6.5, `agreement_sums` 4.0 and 13, `squared_scores` 5.5
-and 8.7, `weighted_means_and_residual_sums` 4.7 and 5.4. `posterior_sums_by_table_row` gains 1.2 and 1.9, and saves the
+(a quarter of a million for `confusion_step`, `table_row_sums`): `confusion_step` 4.3 and 4.7,
+`one_coin_step` 6.9 and 6.4, `symbol_weights` 3.5 and 6.5, `agreement_sums` 4.0 and 13, `squared_scores` 5.5
+and 8.7, `reduce_weighted_means` 4.7 and 5.4. `table_row_sums` gains 1.2 and 1.9, and saves the
 memory of numpy's sparse matrix.
 """
 
@@ -30,11 +30,11 @@ class NumbaBlock(EncodedBlock):
     """An `EncodedBlock` by compiled loops; memory layout as in `numba_loops.layout`."""
 
     @cached_property
-    def task_order_and_report_counts(self) -> tuple[NDArray[np.uint8], NDArray[np.uint8], NDArray[np.int32]]:
+    def batch_order(self) -> tuple[NDArray[np.uint8], NDArray[np.uint8], NDArray[np.int32]]:
         """Task at each position, position of each task, reports at each position; shapes (tasks,)."""
         order, positions = np.empty((2, self.block.tasks), np.uint8)
         lengths = np.empty(self.block.tasks, np.int32)
-        layout.fill_batch_order_by_report_count(self.block.pointers, order, positions, lengths)
+        layout.fill_batch_order(self.block.pointers, order, positions, lengths)
         return order, positions, lengths
 
     @cached_property
@@ -48,10 +48,10 @@ class NumbaBlock(EncodedBlock):
     @property
     def _task_order_and_pointers(self) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
         """Task at each position, and pointers to each task's reports."""
-        return self.task_order_and_report_counts[0], self.block.pointers
+        return self.batch_order[0], self.block.pointers
 
     @cached_property
-    def report_counts_by_worker_and_symbol(self) -> NDArray[np.int32]:
+    def worker_symbol_counts(self) -> NDArray[np.int32]:
         """Reports of each worker by symbol, shape (workers * symbols,)."""
         counts = np.zeros(self.workers * self.symbols, np.int32)
         layout.count_codes(self.table_codes[: len(self.block.worker)], counts)
@@ -63,7 +63,7 @@ class NumbaBlock(EncodedBlock):
         return max(self.symbols - 1, 1).bit_length()
 
     @cached_property
-    def worker_and_symbol_codes_by_position(self) -> NDArray[np.unsignedinteger]:
+    def packed_report_codes(self) -> NDArray[np.unsignedinteger]:
         """worker << bits | symbol of each report, in the order of positions; PREFETCH_DISTANCE zeros follow."""
         codes = _code_array(len(self.block.worker) + PREFETCH_DISTANCE, self.workers << self.bits_per_symbol)
         codes[-PREFETCH_DISTANCE:] = 0
@@ -82,12 +82,12 @@ class NumbaBlock(EncodedBlock):
         """Return the posterior, the soft-max of each task's scores, and its sums."""
         groups, labels = tables.initial_scores.shape
         posterior, by_truth = self._new_or_reused_posterior_array(previous, labels), np.zeros((groups, labels))
-        interleaved = _thread_local_aligned_buffer(2 * len(self.report_counts_by_worker_and_symbol) * (labels - 1))
-        likelihood = table_loops.compiled_fill_of_log_odds(_labels_to_unroll_or_zero(labels))(
-            tables.report_scores.ravel(), self.report_counts_by_worker_and_symbol, labels, interleaved
+        interleaved = _thread_local_aligned_buffer(2 * len(self.worker_symbol_counts) * (labels - 1))
+        likelihood = table_loops.compiled_log_odds_fill(_labels_to_unroll_or_zero(labels))(
+            tables.report_scores.ravel(), self.worker_symbol_counts, labels, interleaved
         )
         from_others, change = table_loops.compiled_confusion_e_step(_labels_to_unroll_or_zero(labels))(
-            self.task_order_and_report_counts,
+            self.batch_order,
             self.table_codes,
             interleaved,
             tables.initial_scores[:, 1:] - tables.initial_scores[:, :1],
@@ -102,13 +102,13 @@ class NumbaBlock(EncodedBlock):
         sums = self._sums_with_first_label(interleaved, labels)
         return TableStep(posterior, sums, by_truth, likelihood, change if posterior is previous else None)
 
-    def posterior_sums_by_table_row(self, posterior: NDArray[np.float64]) -> NDArray[np.float64]:
+    def table_row_sums(self, posterior: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the sums of a posterior over the reports of each table row."""
         labels = posterior.shape[1]
-        interleaved = _thread_local_aligned_buffer(2 * len(self.report_counts_by_worker_and_symbol) * (labels - 1))
-        table_loops.clear_sums(self.report_counts_by_worker_and_symbol, labels - 1, interleaved)
+        interleaved = _thread_local_aligned_buffer(2 * len(self.worker_symbol_counts) * (labels - 1))
+        table_loops.clear_sums(self.worker_symbol_counts, labels - 1, interleaved)
         table_loops.compiled_confusion_sums(_labels_to_unroll_or_zero(labels))(
-            self.task_order_and_report_counts, self.table_codes, posterior, interleaved
+            self.batch_order, self.table_codes, posterior, interleaved
         )
         return self._sums_with_first_label(interleaved, labels)
 
@@ -121,8 +121,8 @@ class NumbaBlock(EncodedBlock):
     def squared_scores(self, table: NDArray[np.float64], posterior: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return each worker's sum of squared posterior means of report rows."""
         sums, flat = np.zeros(len(table)), np.ascontiguousarray(posterior).ravel()
-        table_loops.add_squared_mean_scores_of_rows(
-            self.task_order_and_report_counts, self.table_codes, table.ravel(), flat, table.shape[1], sums
+        table_loops.add_squared_mean_scores(
+            self.batch_order, self.table_codes, table.ravel(), flat, table.shape[1], sums
         )
         return sums.reshape(-1, self.symbols).sum(axis=1)
 
@@ -135,9 +135,9 @@ class NumbaBlock(EncodedBlock):
     ) -> VoteStep:
         """Return the soft-max of weighted votes."""
         posterior, interleaved = self._new_or_reused_posterior_array(previous, len(initial)), _with_zero_sums(weight)
-        normaliser, change = votes.compiled_one_coin_e_step(_labels_to_unroll_or_zero(len(initial)))(
-            self.task_order_and_report_counts,
-            self.worker_and_symbol_codes_by_position,
+        normaliser, change = votes.compiled_coin_e_step(_labels_to_unroll_or_zero(len(initial)))(
+            self.batch_order,
+            self.packed_report_codes,
             self.bits_per_symbol,
             interleaved,
             initial,
@@ -146,24 +146,20 @@ class NumbaBlock(EncodedBlock):
         )
         return VoteStep(posterior, interleaved[1::2].copy(), normaliser, change if posterior is previous else None)
 
-    def weight_by_task_and_symbol(self, weight: NDArray[np.float64]) -> NDArray[np.float64]:
+    def symbol_weights(self, weight: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the summed weights of the workers who sent each symbol."""
         sums = np.zeros(self.block.tasks * self.symbols)
-        votes.add_weights_by_task_and_symbol(
-            self.block.pointers, self.block.worker, self.block.value, weight, self.symbols, sums
-        )
+        votes.add_symbol_weights(self.block.pointers, self.block.worker, self.block.value, weight, self.symbols, sums)
         return sums.reshape(-1, self.symbols)
 
     def agreement_sums(self, posterior: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the sum of a posterior over the symbols that each worker sent."""
         sums = np.zeros(self.workers)
         flat = np.ascontiguousarray(posterior).ravel()
-        votes.add_posterior_to_worker_agreement(
-            self.block.pointers, self.block.worker, self.block.value, flat, self.symbols, sums
-        )
+        votes.add_worker_agreement(self.block.pointers, self.block.worker, self.block.value, flat, self.symbols, sums)
         return sums
 
-    def weighted_means_and_residual_sums(
+    def reduce_weighted_means(
         self,
         weight: NDArray[np.float64],
         rounding: float,
@@ -172,15 +168,13 @@ class NumbaBlock(EncodedBlock):
     ) -> MeanStep:
         """Return weighted means of numbers."""
         truth, squares = np.empty(self.block.tasks) if previous is None else previous, np.zeros(self.workers)
-        reports = self.block.pointers, self.block.worker, self.numeric_value_of_each_report
-        change = votes.weighted_means_and_squared_residuals(*reports, weight, gold, rounding, truth, squares)
+        reports = self.block.pointers, self.block.worker, self.report_values
+        change = votes.fill_weighted_means(*reports, weight, gold, rounding, truth, squares)
         return MeanStep(truth, squares, change if truth is previous else None)
 
     def _score_factor_by_position(self, tables: ScoreTables) -> NDArray[np.float64]:
         """Return the factor of the scores of the task at each position; empty without a discount."""
-        return (
-            np.empty(0) if tables.discount is None else tables.discount.exponents(self.task_order_and_report_counts[2])
-        )
+        return np.empty(0) if tables.discount is None else tables.discount.exponents(self.batch_order[2])
 
     def _new_or_reused_posterior_array(self, previous: NDArray[np.float64] | None, labels: int) -> NDArray[np.float64]:
         """Return the array for the new posterior, [task, label]: the previous one if it is C-contiguous."""
@@ -188,9 +182,9 @@ class NumbaBlock(EncodedBlock):
 
     def _sums_with_first_label(self, interleaved: NDArray[np.float64], labels: int) -> NDArray[np.float64]:
         """Return sums of all labels, [row, label], from the interleaved sums, which lack the first label."""
-        sums = np.empty((len(self.report_counts_by_worker_and_symbol), labels))
-        table_loops.compiled_restore_of_first_label(_labels_to_unroll_or_zero(labels))(
-            self.report_counts_by_worker_and_symbol, interleaved, labels, sums.ravel()
+        sums = np.empty((len(self.worker_symbol_counts), labels))
+        table_loops.compiled_label_restore(_labels_to_unroll_or_zero(labels))(
+            self.worker_symbol_counts, interleaved, labels, sums.ravel()
         )
         return sums
 

@@ -16,7 +16,7 @@ class NumbaWorkerLikelihood:
         views: posterior of sigma, and participation given sigma; indexed [worker, sigma].
         components: P(symbol | component, truth), indexed [symbol, component, truth].
         mixing: weight of each component in an error class, indexed [component, class], padded.
-        limits: as in `pass_messages_between_tasks_and_workers`.
+        limits: as in `update_messages`.
         product, power: likelihood = product * 2^power, indexed [worker, class], padded.
         counts: factors in each worker's products, shape (workers,).
     """
@@ -65,7 +65,7 @@ class NumbaMessages:
         self.truths = len(kept)
         self.components = _padded_to_multiples(self.components[:, :, kept], loops.UNROLLED_COMPONENTS)
 
-    def log_product_of_first_messages(self) -> NDArray[np.float64]:
+    def first_log_product(self) -> NDArray[np.float64]:
         """Return the logarithm of the first messages to tasks, indexed [task, truth]."""
         return self.pass_messages(np.empty((0, self.truths)))
 
@@ -73,7 +73,7 @@ class NumbaMessages:
         """Return the log-product of messages to each task, given its posterior in the last pass; both [task, truth]."""
         product = np.empty((len(self.known), self.components.shape[2]))
         power = np.empty(product.shape, np.int64)
-        loops.pass_messages_between_tasks_and_workers(
+        loops.update_messages(
             self.reports,
             *self.workers.views,
             self.components,
@@ -89,7 +89,7 @@ class NumbaMessages:
     def update_workers(self, belief: NDArray[np.float64]) -> None:
         """Multiply the cavity likelihoods of all reports into the workers' products; `belief` is [task, truth]."""
         workers = self.workers
-        loops.multiply_cavity_likelihoods_into_workers(
+        loops.multiply_cavity_likelihoods(
             self.reports,
             self.components,
             _padded_to_multiples(belief, 1),

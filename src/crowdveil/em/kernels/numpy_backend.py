@@ -111,7 +111,7 @@ class EncodedBlock:
     weights: NDArray[np.float64] | None = None
 
     @cached_property
-    def numeric_value_of_each_report(self) -> NDArray[np.float64]:
+    def report_values(self) -> NDArray[np.float64]:
         """Value of each report, shape (reports,): the number, or the grid point or position of its symbol."""
         return self.block.value if self.points is None else self.points[self.block.value]
 
@@ -142,11 +142,11 @@ class EncodedBlock:
         scores = self.reports_as_sparse_matrix @ tables.report_scores + tables.initial_scores[group]
         if tables.discount is not None:
             scores *= tables.discount.exponents(np.diff(self.block.pointers))[:, None]
-        posterior, likelihood = _softmax_with_gold_and_log_normalizer(scores, gold)
+        posterior, likelihood = _softmax_with_gold(scores, gold)
         by_truth = np.array([posterior[group == one].sum(axis=0) for one in range(len(tables.initial_scores))])
-        return TableStep(posterior, self.posterior_sums_by_table_row(posterior), by_truth, likelihood)
+        return TableStep(posterior, self.table_row_sums(posterior), by_truth, likelihood)
 
-    def posterior_sums_by_table_row(self, posterior: NDArray[np.float64]) -> NDArray[np.float64]:
+    def table_row_sums(self, posterior: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the sums of a posterior, [task, label], over the reports of each table row; indexed [row, label]."""
         return self.reports_as_sparse_matrix.T @ posterior
 
@@ -159,7 +159,7 @@ class EncodedBlock:
             weight: of a vote of each worker, shape (workers,).
             sums: indexed [row, label], for symbols that are labels.
         """
-        votes, own = self.weight_by_task_and_symbol(weight), weight[self.block.worker]
+        votes, own = self.symbol_weights(weight), weight[self.block.worker]
         own = own if self.weights is None else own * self.weights
         others = row_sums(votes)[self.block.task] - own
         alone = (np.diff(self.block.pointers) < 2)[self.block.task] | (others <= LEAST_WEIGHT)
@@ -185,9 +185,7 @@ class EncodedBlock:
         previous: NDArray[np.float64] | None = None,
     ) -> VoteStep:
         """Return the soft-max of weighted votes plus initial scores, shape (labels,)."""
-        posterior, normaliser = _softmax_with_gold_and_log_normalizer(
-            self.weight_by_task_and_symbol(weight) + initial, gold
-        )
+        posterior, normaliser = _softmax_with_gold(self.symbol_weights(weight) + initial, gold)
         return VoteStep(posterior, self.agreement_sums(posterior), normaliser)
 
     def weighted_plurality_vote(
@@ -197,12 +195,12 @@ class EncodedBlock:
         gold: NDArray[np.int64],
     ) -> VoteStep:
         """Return the weighted plurality vote; labels within `tie_margin` of the most votes share the task equally."""
-        votes = self.weight_by_task_and_symbol(weight)
+        votes = self.symbol_weights(weight)
         winners = votes >= votes.max(axis=1, keepdims=True) - tie_margin
         posterior = one_hot_gold(winners / winners.sum(axis=1, keepdims=True), gold)
         return VoteStep(posterior, self.agreement_sums(posterior), 0.0)
 
-    def weight_by_task_and_symbol(self, weight: NDArray[np.float64]) -> NDArray[np.float64]:
+    def symbol_weights(self, weight: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the summed weights of the workers who sent each symbol, indexed [task, symbol]."""
         cell, own = self.block.task * self.symbols + self.block.value, weight[self.block.worker]
         own = own if self.weights is None else own * self.weights
@@ -212,7 +210,7 @@ class EncodedBlock:
         """Return the sum of a posterior, [task, symbol], over the symbols that each worker sent, shape (workers,)."""
         return weight_totals_by_code(self.block.worker, posterior[self.block.task, self.block.value], self.workers)
 
-    def weighted_means_and_residual_sums(
+    def reduce_weighted_means(
         self,
         weight: NDArray[np.float64],
         rounding: float,
@@ -224,14 +222,14 @@ class EncodedBlock:
         total = weight_totals_by_code(task, shares, self.block.tasks)
         truth = np.full(self.block.tasks, np.nan)
         np.divide(
-            weight_totals_by_code(task, shares * self.numeric_value_of_each_report, self.block.tasks),
+            weight_totals_by_code(task, shares * self.report_values, self.block.tasks),
             total,
             out=truth,
             where=total > 0,
         )
         truth = np.where(np.isnan(gold), truth, gold)
-        difference = self.numeric_value_of_each_report - truth[task]
-        difference[np.abs(difference) <= rounding * np.abs(self.numeric_value_of_each_report)] = 0.0
+        difference = self.report_values - truth[task]
+        difference[np.abs(difference) <= rounding * np.abs(self.report_values)] = 0.0
         return MeanStep(truth, weight_totals_by_code(self.block.worker, difference**2, self.workers))
 
 
@@ -263,9 +261,7 @@ def row_sums(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
     return reduce(np.add, matrix.T) if 0 < matrix.shape[1] <= FEW_COLUMNS else matrix.sum(axis=1)
 
 
-def _softmax_with_gold_and_log_normalizer(
-    scores: NDArray[np.float64], gold: NDArray[np.int64]
-) -> tuple[NDArray[np.float64], float]:
+def _softmax_with_gold(scores: NDArray[np.float64], gold: NDArray[np.int64]) -> tuple[NDArray[np.float64], float]:
     """Return posteriors, gold tasks certain, and the sum of log-normalizers (of a gold task: its label's score)."""
     posterior, total = softmax(scores)
     known = np.flatnonzero(gold >= 0)

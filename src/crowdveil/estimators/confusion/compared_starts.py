@@ -18,7 +18,7 @@ import numpy as np
 from crowdveil.answers.reports import Reports
 from crowdveil.em.estimator import Estimator, coded_and_summarized
 from crowdveil.em.gold import Gold
-from crowdveil.em.kernels.table_and_report_reductions import floored_log
+from crowdveil.em.kernels.reductions import floored_log
 from crowdveil.em.loop import run_em
 from crowdveil.em.model import FitInput, FitResult
 from crowdveil.estimators.confusion.dirichlet_multinomial import log_dirichlet_multinomial, log_evidence_of_rows
@@ -56,7 +56,7 @@ def start_with_largest_evidence(
     even = frequencies.max() * len(frequencies) <= FREQUENT * frequencies.sum()
     if even or model.max_steps < COMPARED_STEPS:
         return usual
-    sample, fitted = sample_to_compare_starts_on(model, data), cast(Any, model)
+    sample, fitted = comparison_sample(model, data), cast(Any, model)
     short, first = replace(fitted, max_steps=COMPARED_STEPS), model.initialize(sample.summary)
     fits = [run_em(short, start, sample, intervals=False) for start in compared_starts(first)]
     if fits[0].parameters.is_initial:  # of one worker, whose answers are the truths
@@ -72,7 +72,7 @@ def compared_starts(usual: CrowdParameters) -> tuple[CrowdParameters, ...]:
     return usual, replace(usual, own_steps=OWN_STEPS), replace(usual, balanced_start=True)
 
 
-def sample_to_compare_starts_on(model: Estimator[Any, Any], data: FitInput) -> FitInput:
+def comparison_sample(model: Estimator[Any, Any], data: FitInput) -> FitInput:
     """Return the answers that starts are compared on; tasks and workers with answers are numbered anew."""
     dense = data.summary.workers * data.summary.labels**2 <= MAX_CELLS
     most = MAX_ANSWERS if dense else min(MAX_ANSWERS, MAX_CELLS // data.summary.labels**2)

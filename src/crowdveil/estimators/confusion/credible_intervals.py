@@ -15,15 +15,15 @@ from numpy.typing import NDArray
 from scipy.special import betaincinv, gammaln
 
 from crowdveil.em.estimate import WorkerTable
-from crowdveil.em.kernels.table_and_report_reductions import Slopes, for_row_ranges, squared_derivative_sums_per_worker
+from crowdveil.em.kernels.reductions import Slopes, for_row_ranges, squared_derivative_sums
 from crowdveil.em.model import FitResult, GoldBlock, Summary
 from crowdveil.em.worker_history import EarlierAnswers
 from crowdveil.estimators.confusion.model import (
     M_STEPS,
     ConfusionEstimator,
     CrowdStatistics,
-    expected_answers_and_participations,
-    sums_over_listed_and_null_reports,
+    expected_worker_answers,
+    full_report_sums,
 )
 from crowdveil.estimators.confusion.parameters import TINY, CrowdParameters
 
@@ -115,9 +115,9 @@ def summarize_complete_data(
     estimator: ConfusionEstimator, statistics: CrowdStatistics, parameters: CrowdParameters, *, one_ability: bool
 ) -> tuple[CompleteDataSummary, AbilityTangent]:
     """Return the summary of abilities and their tangent, with confusion matrices fully shrunk to the mean ability."""
-    pool, reports = parameters.pool, sums_over_listed_and_null_reports(statistics, parameters)
-    answers, _ = expected_answers_and_participations(reports, parameters)
-    right, total = right_and_all_answers_by_worker_and_truth(answers)
+    pool, reports = parameters.pool, full_report_sums(statistics, parameters)
+    answers, _ = expected_worker_answers(reports, parameters)
+    right, total = right_answer_counts(answers)
     mean = float(right.sum() / total.sum()) if total.sum() > TINY else 1 / answers.shape[1]
     guessing = 1 / pool.labels if one_ability else float(parameters.class_prior @ pool.label_shares)
     prior = estimator.dirichlet_prior(pool, max((mean - guessing) / (1 - guessing), 0.0), full=True)
@@ -126,8 +126,8 @@ def summarize_complete_data(
             answers, prior, compiled=parameters.summary.uses_compiled_confusion_fit
         )
         if not pool.model.is_identity:
-            answers, _ = expected_answers_and_participations(reports, replace(parameters, confusion=confusion))
-            right, total = right_and_all_answers_by_worker_and_truth(answers)
+            answers, _ = expected_worker_answers(reports, replace(parameters, confusion=confusion))
+            right, total = right_answer_counts(answers)
     direction = np.ones(right.shape)
     if not one_ability:
         share = (right + np.diag(prior)) / (total + prior.sum(axis=1))
@@ -135,13 +135,13 @@ def summarize_complete_data(
         direction = variance / (variance @ parameters.class_prior)[:, None]
     given = None if pool.model.is_identity else confusion
     tangent = AbilityTangent(np.einsum("wzz->wz", confusion).copy(), direction, given)
-    complete = abilities_with_binomial_information(right, total, tangent, parameters.class_prior)
+    complete = binomial_abilities(right, total, tangent, parameters.class_prior)
     if not (pool.protected and pool.noise):
         return complete, tangent
     return marginalize_participation(complete, tangent, parameters, reports)
 
 
-def right_and_all_answers_by_worker_and_truth(
+def right_answer_counts(
     answers: NDArray[np.float64],
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the numbers of right answers and of all answers, both [worker, truth], from [worker, truth, label]."""
@@ -152,7 +152,7 @@ def right_and_all_answers_by_worker_and_truth(
     return np.einsum("wzz->wz", answers), total
 
 
-def abilities_with_binomial_information(
+def binomial_abilities(
     correct: NDArray[np.float64], total: NDArray[np.float64], tangent: AbilityTangent, prior: NDArray[np.float64]
 ) -> CompleteDataSummary:
     """Return abilities and their binomial uncertainty from expected answers.
@@ -205,8 +205,8 @@ def with_intervals(
     some = known[:: max(1, len(known) // MAX_PRIOR_WORKERS)]
     before = (0.0, 0.0) if earlier is None else (earlier.right, earlier.wrong)
     if average_priors_by_evidence:
-        priors = beta_priors_weighted_by_evidence(right[some], wrong[some], max_concentration)
-        alpha, beta = beta_posteriors_averaged_over_priors(right + before[0], wrong + before[1], priors)
+        priors = weighted_beta_priors(right[some], wrong[some], max_concentration)
+        alpha, beta = averaged_beta_posteriors(right + before[0], wrong + before[1], priors)
     else:
         prior = fit_beta_prior(right[some], wrong[some], max_concentration)
         alpha, beta = right + before[0] + prior[0], wrong + before[1] + prior[1]
@@ -243,7 +243,7 @@ class BetaPriors(NamedTuple):
     weight: NDArray[np.float64]
 
 
-def beta_priors_weighted_by_evidence(
+def weighted_beta_priors(
     right: NDArray[np.float64], wrong: NDArray[np.float64], max_concentration: float
 ) -> BetaPriors:
     """Return Beta priors weighted by their evidence (Laplace approximation in the mean); see `fit_beta_prior`."""
@@ -259,7 +259,7 @@ def beta_priors_weighted_by_evidence(
     return BetaPriors(MEANS[index], variance, concentration, weight / weight.sum())
 
 
-def beta_posteriors_averaged_over_priors(
+def averaged_beta_posteriors(
     right: NDArray[np.float64], wrong: NDArray[np.float64], priors: BetaPriors
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the Beta parameters that match mean and variance of each worker's posterior, averaged over priors."""
@@ -315,10 +315,8 @@ def observed_information(
     """Return the observed information of all reports, NULL included, about each worker's ability; shape (workers,)."""
     model, workers = parameters.pool.model, parameters.summary.workers
     if tangent.confusion is None:
-        return worker_ability_information_of_plain_answers(tangent, parameters.summary, blocks, posterior)
-    slopes = log_report_derivative_along_direction(
-        tangent.confusion, tangent.direction, parameters, tangent.participation
-    )
+        return plain_ability_information(tangent, parameters.summary, blocks, posterior)
+    slopes = log_report_derivative(tangent.confusion, tangent.direction, parameters, tangent.participation)
     listed = np.ascontiguousarray(slopes[:, :, : model.listed_symbol_count].transpose(0, 2, 1)).reshape(
         -1, model.labels
     )
@@ -348,7 +346,7 @@ def observed_information(
     return np.maximum(total, 0.0)
 
 
-def worker_ability_information_of_plain_answers(
+def plain_ability_information(
     tangent: AbilityTangent, summary: Summary, blocks: Iterable[GoldBlock], posterior: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Return the observed information about each worker's ability if reports are answers, shape (workers,)."""
@@ -357,11 +355,11 @@ def worker_ability_information_of_plain_answers(
     compiled, total = summary.uses_compiled_confusion_fit, np.zeros(len(right))
     for block in blocks:
         own = posterior[block.block.first : block.block.stop]
-        total += squared_derivative_sums_per_worker(block.block, own, slopes, compiled=compiled)
+        total += squared_derivative_sums(block.block, own, slopes, compiled=compiled)
     return total
 
 
-def log_report_derivative_along_direction(
+def log_report_derivative(
     confusion: NDArray[np.float64],
     direction: NDArray[np.float64],
     parameters: CrowdParameters,
@@ -398,8 +396,8 @@ def marginalize_participation(
     assert tangent.confusion is not None
     pool, pseudo_counts = parameters.pool, parameters.participation_pseudo_counts
     fixed = np.zeros_like(tangent.direction)
-    share_scores = log_report_derivative_along_direction(tangent.confusion, fixed, parameters, np.ones(len(fixed)))
-    ability_scores = log_report_derivative_along_direction(tangent.confusion, tangent.direction, parameters)
+    share_scores = log_report_derivative(tangent.confusion, fixed, parameters, np.ones(len(fixed)))
+    ability_scores = log_report_derivative(tangent.confusion, tangent.direction, parameters)
     share = np.clip(parameters.participation, MIN_PARTICIPATION, 1 - MIN_PARTICIPATION)
     answered, unanswered = pool.participation / share, (1 - pool.participation) / (1 - share)
     curvature = pseudo_counts * (answered / share + unanswered / (1 - share))

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
-from crowdveil.em.kernels.table_and_report_reductions import floored_log
+from crowdveil.em.kernels.reductions import floored_log
 from crowdveil.estimators.confusion.dirichlet_multinomial import log_dirichlet_multinomial, log_evidence_of_rows
 from crowdveil.estimators.confusion.own_ability import TINY, OwnPrior
 

@@ -16,7 +16,7 @@ C_i is A_i plus pseudo-counts, normalized; s_i is the expected share of answered
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,13 +28,13 @@ from crowdveil.em.estimator import Estimator
 from crowdveil.em.fit_state import FitState, StateField
 from crowdveil.em.gold import one_hot_gold
 from crowdveil.em.kernels.numpy_backend import TableStep
-from crowdveil.em.kernels.table_and_report_reductions import (
+from crowdveil.em.kernels.reductions import (
     confusion_from_unnormalized_logs,
     floored_log,
     normalize_confusion,
 )
 from crowdveil.em.model import Coordinates, EStep, GoldBlock, MemoryUse, Summary
-from crowdveil.em.saddle_points import jittered_mostly_in_one_number
+from crowdveil.em.saddle_points import jittered_table
 from crowdveil.estimators.confusion.parameters import TINY, CrowdParameters, participation_prior
 
 BYTES_PER_EXPECTED_ANSWER = 48
@@ -43,6 +43,7 @@ BYTES_PER_COORDINATE = 72
 """Bytes of accelerated EM per cell of all confusion matrices: points of three steps, and their combination."""
 M_STEPS = 5
 """Iterations of expected answers at unchanged posteriors within an M-step."""
+C = TypeVar("C", bound=CrowdParameters)
 
 
 class CrowdStatistics(NamedTuple):
@@ -53,52 +54,50 @@ class CrowdStatistics(NamedTuple):
     log_likelihood: float
 
 
-class CrowdEstimator(Estimator[CrowdParameters, CrowdStatistics]):
+class CrowdEstimator(Estimator[C, CrowdStatistics]):
     """E-step, worker table and credible intervals of models with confusion matrices."""
 
-    def memory(self, summary: Summary, parameters: CrowdParameters) -> MemoryUse:
+    def memory(self, summary: Summary, parameters: C) -> MemoryUse:
         """Return the size of the posterior sums, a table per worker, and of the expected answers behind a channel."""
         table = 0 if summary.model.is_identity else summary.model.full_table.size
         return MemoryUse(
             summary.workers * summary.symbols * summary.labels, BYTES_PER_EXPECTED_ANSWER * summary.workers * table
         )
 
-    def jittered_to_leave_saddle_point(
-        self, parameters: CrowdParameters, direction: float, seed: int
-    ) -> CrowdParameters:
+    def jitter_parameters(self, parameters: C, direction: float, seed: int) -> C:
         """Return the parameters with slightly changed confusion matrices, or responsibilities of types."""
         if parameters.mixture is not None:
-            own = normalized(jittered_mostly_in_one_number(parameters.mixture.responsibility, direction, seed))
+            own = normalized(jittered_table(parameters.mixture.responsibility, direction, seed))
             mixture = replace(parameters.mixture, responsibility=own)
             return replace(parameters, mixture=mixture, confusion=mixture.confusion_of_each_worker(), score_tables=None)
-        confusion = normalized(jittered_mostly_in_one_number(parameters.confusion, direction, seed))
+        confusion = normalized(jittered_table(parameters.confusion, direction, seed))
         return replace(parameters, confusion=confusion, score_tables=None)
 
-    def precompute(self, parameters: CrowdParameters) -> CrowdParameters:
+    def precompute(self, parameters: C) -> C:
         """Return the parameters with their score tables."""
         return (
             parameters if parameters.is_initial else replace(parameters, score_tables=parameters.compute_score_tables())
         )
 
-    def e_step(self, block: GoldBlock, parameters: CrowdParameters) -> EStep[CrowdStatistics]:
+    def e_step(self, block: GoldBlock, parameters: C) -> EStep[CrowdStatistics]:
         """Return posteriors of the block's tasks and their sums by worker and report."""
         model = parameters.pool.model
         of_task = model.task_group[block.block.first : block.block.stop]
         if parameters.is_initial:
             posterior = one_hot_gold(self.first_posterior(block, parameters), block.gold)
             by_truth = totals_by_group(posterior, of_task, model.task_groups)
-            step = TableStep(posterior, block.coded.posterior_sums_by_table_row(posterior), by_truth, np.nan)
+            step = TableStep(posterior, block.coded.table_row_sums(posterior), by_truth, np.nan)
         else:
             tables = parameters.score_tables or parameters.compute_score_tables()
             step = block.coded.confusion_step(tables, of_task, block.gold, block.before)
         sums = step.by_row.reshape(-1, model.listed_symbol_count, model.labels).transpose(0, 2, 1)
         return EStep(CrowdStatistics(sums, step.by_truth, step.log_likelihood), step.posterior, change=step.change)
 
-    def first_posterior(self, block: GoldBlock, parameters: CrowdParameters) -> NDArray[np.float64]:
+    def first_posterior(self, block: GoldBlock, parameters: C) -> NDArray[np.float64]:
         """Return the posterior that the loop starts from, [task, label]: shares of votes."""
         return vote_shares_or_prior(block, parameters.summary, parameters.pool)
 
-    def worker_table(self, statistics: CrowdStatistics, parameters: CrowdParameters) -> WorkerTable:
+    def worker_table(self, statistics: CrowdStatistics, parameters: C) -> WorkerTable:
         """Return confusion matrices, protected participation, and abilities P(correct) under the class prior."""
         correct = np.einsum("wzz->wz", parameters.confusion)
         return WorkerTable(
@@ -109,7 +108,7 @@ class CrowdEstimator(Estimator[CrowdParameters, CrowdStatistics]):
         )
 
 
-class ConfusionEstimator(CrowdEstimator):
+class ConfusionEstimator(CrowdEstimator[CrowdParameters]):
     """EM for one confusion matrix per worker; subclasses define how matrices and class prior are estimated.
 
     Attributes:
@@ -174,7 +173,7 @@ class ConfusionEstimator(CrowdEstimator):
     def log_prior(self, parameters: CrowdParameters) -> float:
         """Return the log-density of confusion matrices (Dirichlet), participation (Beta) and a learned class prior."""
         learned = 0.0 if parameters.summary.prior is not None else self.log_class_prior(parameters)
-        confusion = self.log_confusion_prior(parameters) + log_likelihood_of_earlier_answers(parameters)
+        confusion = self.log_confusion_prior(parameters) + earlier_log_likelihood(parameters)
         return confusion + log_participation_prior(parameters) + learned
 
     def dirichlet_prior(self, pool: AnswerFrequencies, ability: float, full: bool = False) -> NDArray[np.float64]:
@@ -222,13 +221,13 @@ class ConfusionEstimator(CrowdEstimator):
 
     def m_step(self, statistics: CrowdStatistics, parameters: CrowdParameters) -> CrowdParameters:
         """Return new confusion matrices, participations and class prior from expected answers."""
-        reports = sums_over_listed_and_null_reports(statistics, parameters)
+        reports = full_report_sums(statistics, parameters)
         for _ in range(M_STEPS if parameters.pool.noise else 1):
-            answers, participation = expected_answers_and_participations(reports, parameters)
+            answers, participation = expected_worker_answers(reports, parameters)
             parameters = replace(
                 parameters,
                 confusion=self.estimate_confusions(
-                    with_earlier_answers_of_workers(answers, parameters),
+                    with_earlier_answers(answers, parameters),
                     parameters.dirichlet_prior,
                     compiled=parameters.summary.uses_compiled_confusion_fit,
                 ),
@@ -259,7 +258,7 @@ class DirichletEstimator(ConfusionEstimator):
         participation, if it is protected."""
         if parameters.is_initial:
             return None
-        logs = log_confusion_by_label_then_truth(parameters), np.log(parameters.class_prior)
+        logs = transposed_log_confusion(parameters), np.log(parameters.class_prior)
         return (*logs, logit(with_finite_log_odds(parameters.participation))) if parameters.pool.protected else logs
 
     def from_coordinates(self, parameters: CrowdParameters, coordinates: Coordinates) -> CrowdParameters:
@@ -279,14 +278,14 @@ class DirichletEstimator(ConfusionEstimator):
 
     def estimate_class_prior(self, by_truth: NDArray[np.float64], parameters: CrowdParameters) -> NDArray[np.float64]:
         """Return the mean posterior with noise-weighted answer frequencies as pseudo-counts."""
-        return class_prior_damped_to_answer_shares(by_truth, self.damping, parameters)
+        return damped_class_prior(by_truth, self.damping, parameters)
 
     def log_class_prior(self, parameters: CrowdParameters) -> float:
         """Return the Dirichlet log-density of the class prior; 0 without damping."""
-        return log_density_of_damped_class_prior(self.damping, parameters)
+        return class_prior_log_density(self.damping, parameters)
 
 
-def log_confusion_by_label_then_truth(parameters: CrowdParameters) -> NDArray[np.float64]:
+def transposed_log_confusion(parameters: CrowdParameters) -> NDArray[np.float64]:
     """Return logarithms of confusion matrices, [worker, label, truth]; those of the score tables where they are."""
     confusion, tables = parameters.confusion.transpose(0, 2, 1), parameters.score_tables
     if tables is not None and parameters.pool.model.is_identity:
@@ -304,13 +303,13 @@ def normalized(table: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(table / table.sum(axis=-1, keepdims=True))
 
 
-def expected_answers_and_participations(
+def expected_worker_answers(
     reports: NDArray[np.float64], parameters: CrowdParameters
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return expected answers, indexed [worker, truth, label], and participations, shape (workers,).
 
     Args:
-        reports: posterior sums from `sums_over_listed_and_null_reports`, indexed [worker, truth, report].
+        reports: posterior sums from `full_report_sums`, indexed [worker, truth, report].
         parameters: of the E-step or of the last iteration.
     """
     pool = parameters.pool
@@ -323,13 +322,11 @@ def expected_answers_and_participations(
     answers = expected[:, :, : pool.labels]
     participation = parameters.participation
     if pool.protected:
-        participation = participation_posterior_mean_per_worker(
-            answers.sum(axis=(1, 2)), expected.sum(axis=(1, 2)), parameters
-        )
+        participation = participation_posterior_mean(answers.sum(axis=(1, 2)), expected.sum(axis=(1, 2)), parameters)
     return answers, participation
 
 
-def with_earlier_answers_of_workers(answers: NDArray[np.float64], parameters: CrowdParameters) -> NDArray[np.float64]:
+def with_earlier_answers(answers: NDArray[np.float64], parameters: CrowdParameters) -> NDArray[np.float64]:
     """Return expected answers, [worker, truth, label], with earlier ones, whose errors are shared as the others.
 
     The Dirichlet prior counts among the others, so that the M-step is the maximum under the likelihood of
@@ -345,7 +342,7 @@ def with_earlier_answers_of_workers(answers: NDArray[np.float64], parameters: Cr
     return np.asarray(answers + right[:, :, None] * diagonal + wrong[:, :, None] * others)
 
 
-def log_likelihood_of_earlier_answers(parameters: CrowdParameters) -> float:
+def earlier_log_likelihood(parameters: CrowdParameters) -> float:
     """Return the log-likelihood of earlier answers, see `em.worker_history`; 0 without any."""
     earlier = parameters.summary.history
     if earlier is None:
@@ -363,7 +360,7 @@ def totals_by_group(posterior: NDArray[np.float64], group: NDArray[np.int64], gr
     return np.array([posterior[group == one].sum(axis=0) for one in range(groups)])
 
 
-def sums_over_listed_and_null_reports(statistics: CrowdStatistics, parameters: CrowdParameters) -> NDArray[np.float64]:
+def full_report_sums(statistics: CrowdStatistics, parameters: CrowdParameters) -> NDArray[np.float64]:
     """Return posterior sums over listed reports, then over each implicit NULL; [worker, truth, report]."""
     model = parameters.pool.model
     # The order in memory, which sums depend on, is lost where statistics come from another process.
@@ -373,7 +370,7 @@ def sums_over_listed_and_null_reports(statistics: CrowdStatistics, parameters: C
     return np.concatenate((listed, model.implicit_null_posterior_sums(listed, statistics.by_truth)), axis=2)
 
 
-def participation_posterior_mean_per_worker(
+def participation_posterior_mean(
     answered: NDArray[np.float64], cells: NDArray[np.float64], parameters: CrowdParameters
 ) -> NDArray[np.float64]:
     """Return each worker's participation: the posterior mean from expected answers and cells under the Beta prior."""
@@ -400,7 +397,7 @@ def log_participation_prior(parameters: CrowdParameters) -> float:
     return parameters.participation_pseudo_counts * float(answered.sum())
 
 
-def class_prior_damped_to_answer_shares(
+def damped_class_prior(
     by_truth: NDArray[np.float64], damping: float, parameters: CrowdParameters
 ) -> NDArray[np.float64]:
     """Return the class prior: the mean posterior with noise-weighted answer frequencies as pseudo-counts, (labels,).
@@ -414,7 +411,7 @@ def class_prior_damped_to_answer_shares(
     return damped / damped.sum()
 
 
-def log_density_of_damped_class_prior(damping: float, parameters: CrowdParameters) -> float:
-    """Return the Dirichlet log-density of a prior from `class_prior_damped_to_answer_shares`, up to a constant."""
+def class_prior_log_density(damping: float, parameters: CrowdParameters) -> float:
+    """Return the Dirichlet log-density of a prior from `damped_class_prior`, up to a constant."""
     weight = damping * parameters.pool.noise * parameters.summary.tasks
     return weight * float(parameters.pool.label_shares @ np.log(parameters.class_prior))

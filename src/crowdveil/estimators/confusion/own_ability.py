@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.em.deconvolution import AnswerFrequencies
-from crowdveil.em.kernels.table_and_report_reductions import OwnCounts, map_row_chunks, normalize_confusion
+from crowdveil.em.kernels.reductions import map_row_chunks, normalize_confusion
 
 OWN_ANSWERS = 2.0
 """Pseudo-answers of the crowd's ability in a worker's own."""
@@ -27,7 +27,7 @@ USUAL_STRENGTH, MAX_STRENGTH = 20.0, 200.0
 USUAL_PAIRS = 30.0
 """Pseudo-pairs of answers, from rows of the usual strength: what few answers say of r counts less."""
 MAX_WORKERS = 2000
-"""Upper bound of the workers, evenly spaced, that the strength is learned from."""
+"""Largest number of workers, evenly spaced, from whom the strength is learned."""
 TINY = 1e-12
 
 
@@ -50,18 +50,18 @@ class OwnPrior(NamedTuple):
         return max(self.strength - USUAL_STRENGTH, 0.0)
 
     @property
-    def share_of_answers_in_strength(self) -> float:
+    def answer_share(self) -> float:
         """Share of `answers` in the strength, in [0, 1)."""
         return self.pseudo_answers_per_row / max(self.strength, USUAL_STRENGTH)
 
-    def one_ability_confusion_per_worker(self, answers: NDArray[np.float64], decimals: int) -> NDArray[np.float64]:
+    def one_ability_confusion(self, answers: NDArray[np.float64], decimals: int) -> NDArray[np.float64]:
         """Return confusion matrices of the own abilities alone, [worker, truth, label], rounded; answers alike."""
-        ability = worker_abilities_shrunk_to_crowd(answers, self.ability)
+        ability = shrunken_abilities(answers, self.ability)
         total = (1 - ability)[:, None, None] * self.errors
         np.einsum("wzz->wz", total)[...] = ability[:, None]
         return np.asarray(np.round(total, decimals))
 
-    def confusion_from_answers_and_priors(
+    def posterior_confusion(
         self,
         answers: NDArray[np.float64],
         dirichlet_prior: NDArray[np.float64],
@@ -74,13 +74,13 @@ class OwnPrior(NamedTuple):
         They are rounded where data are small.
         """
         if compiled:
-            ability = worker_abilities_shrunk_to_crowd(answers, self.ability)
+            ability = shrunken_abilities(answers, self.ability)
             weights = self.pseudo_answers_per_row * np.stack((ability, 1 - ability), axis=1)
-            own = OwnCounts(weights, np.stack((np.eye(len(self.errors)), self.errors)))
+            own = weights, np.stack((np.eye(len(self.errors)), self.errors))
             return normalize_confusion(answers, dirichlet_prior, own, compiled=True)
 
         def of_rows(rows: NDArray[np.float64]) -> NDArray[np.float64]:
-            ability = worker_abilities_shrunk_to_crowd(rows, self.ability)
+            ability = shrunken_abilities(rows, self.ability)
             total = rows + dirichlet_prior + (self.pseudo_answers_per_row * (1 - ability))[:, None, None] * self.errors
             np.einsum("wzz->wz", total)[...] += (self.pseudo_answers_per_row * ability)[:, None]
             return np.asarray(np.round(total / total.sum(axis=2, keepdims=True), decimals))
@@ -88,7 +88,7 @@ class OwnPrior(NamedTuple):
         return map_row_chunks(of_rows, answers, np.empty_like(answers))
 
 
-def worker_abilities_shrunk_to_crowd(answers: NDArray[np.float64], crowd: float) -> NDArray[np.float64]:
+def shrunken_abilities(answers: NDArray[np.float64], crowd: float) -> NDArray[np.float64]:
     """Return the ability of each worker, (workers,), from expected answers [worker, truth, label] and the crowd's."""
     right, total = np.einsum("wzz->w", answers), np.einsum("wzx->w", answers)
     return np.asarray((right + OWN_ANSWERS * crowd) / (total + OWN_ANSWERS))
@@ -100,7 +100,7 @@ def distribution_of_wrong_answers(pool: AnswerFrequencies) -> NDArray[np.float64
     return np.asarray(errors / np.maximum(errors.sum(axis=1, keepdims=True), TINY))
 
 
-def prior_of_workers_own_abilities(
+def own_ability_prior(
     reports: NDArray[np.float64],
     answers: NDArray[np.float64],
     participation: NDArray[np.float64],
@@ -120,7 +120,7 @@ def prior_of_workers_own_abilities(
     right = float(np.einsum("w,wzz->", weights, answers))
     crowd = float((right + 1) / (np.einsum("w,wzx->", weights, answers) + pool.labels))
     some = slice(None, None, -(-len(reports) // MAX_WORKERS) or 1)
-    ability = worker_abilities_shrunk_to_crowd(answers[some], crowd)
+    ability = shrunken_abilities(answers[some], crowd)
     ratio = excess_row_variance_share(reports[some], ability, participation[some], errors, pool, weights[some])
     strength = min(1 / max(ratio, TINY) - 1, MAX_STRENGTH) if right else 0.0
     return OwnPrior(max(strength, 0.0), crowd, errors)
@@ -137,7 +137,7 @@ def excess_row_variance_share(
     """Return r of the rows: 0 if rows vary around m as independent answers do, 1 if each always gives one answer.
 
     Only reports other than NULL count, and R is their distribution. Arguments as in
-    `prior_of_workers_own_abilities` and `OwnPrior`.
+    `own_ability_prior` and `OwnPrior`.
     """
     model = pool.model
     told = np.flatnonzero(model.is_informative)

@@ -14,7 +14,7 @@ from scipy.special import betaln
 
 from crowdveil.em.deconvolution import AnswerFrequencies
 from crowdveil.em.kernels.numpy_backend import Discount, ScoreTables
-from crowdveil.em.kernels.table_and_report_reductions import floored_log
+from crowdveil.em.kernels.reductions import floored_log
 from crowdveil.em.model import Summary
 from crowdveil.estimators.confusion.independent_workers import Independence
 from crowdveil.estimators.confusion.own_ability import OwnPrior
@@ -76,7 +76,7 @@ class Mixture:
             logs += self.responsibility[:, index, None, None] * np.log(np.maximum(table, TINY))
         return logs
 
-    def responsibility_divergence_from_shares(self) -> float:
+    def responsibility_divergence(self) -> float:
         """Return the sum over workers of KL(responsibility || shares)."""
         own = self.responsibility
         return float((own * (np.log(np.maximum(own, TINY)) - np.log(self.shares))).sum())
@@ -139,7 +139,7 @@ class CrowdParameters:
         if model.implicit_null_count:
             for group in range(model.task_groups):
                 base[group] = np.einsum("ws,wzs->z", model.implicit_null_of_worker(group), nulls)
-            logs = logs - nulls @ model.replaced_null_of_each_symbol().T
+            logs = logs - nulls @ model.replaced_nulls().T
         table = np.ascontiguousarray(logs.transpose(0, 2, 1)).reshape(-1, labels)
         return ScoreTables(table, base + np.log(self.class_prior), self.discount)
 
@@ -153,12 +153,12 @@ class CrowdParameters:
         return floored_log(self.confusion, TINY)
 
 
-def candidate_mean_abilities_with_expected(expected: float) -> NDArray[np.float64]:
+def candidate_mean_abilities(expected: float) -> NDArray[np.float64]:
     """Return candidates of the crowd's mean ability in [0, 1), the expected one included; ascending."""
     return np.unique(np.append(np.arange(N_CANDIDATES) / N_CANDIDATES, expected))
 
 
-def log_density_of_mean_and_worker_abilities(
+def ability_log_density(
     mean: NDArray[np.float64] | float,
     expected: float,
     share: NDArray[np.float64],
@@ -181,15 +181,11 @@ def log_density_of_mean_and_worker_abilities(
     return np.sum(workers, axis=-1) - 0.5 * ((np.asarray(mean) - expected) / ABILITY_DEVIATION) ** 2
 
 
-def most_likely_crowd_ability_index(
+def most_likely_index(
     expected: float, share: NDArray[np.float64], right: NDArray[np.float64], wrong: NDArray[np.float64]
 ) -> int:
-    """Return the index of the candidate with the highest `log_density_of_mean_and_worker_abilities`."""
-    return int(
-        log_density_of_mean_and_worker_abilities(
-            candidate_mean_abilities_with_expected(expected), expected, share, right, wrong
-        ).argmax()
-    )
+    """Return the index of the candidate with the highest `ability_log_density`."""
+    return int(ability_log_density(candidate_mean_abilities(expected), expected, share, right, wrong).argmax())
 
 
 def fit_participation_prior(reports: NDArray[np.float64], pool: AnswerFrequencies, min_pseudo_counts: float) -> float:
@@ -228,7 +224,7 @@ def participation_prior(summary: Summary, pool: AnswerFrequencies, min_pseudo_co
 def report_counts_by_worker(summary: Summary) -> NDArray[np.float64]:
     """Return each worker's report counts in the order of `full_table`, implicit NULL included; [worker, report]."""
     model, listed = summary.model, summary.symbol_counts
-    implicit_counts = -listed @ model.replaced_null_of_each_symbol()
+    implicit_counts = -listed @ model.replaced_nulls()
     for group, tasks in enumerate(np.bincount(model.task_group, minlength=model.task_groups)):
         implicit_counts = implicit_counts + tasks * model.implicit_null_of_worker(group)
     return np.concatenate((listed, np.maximum(implicit_counts, 0.0)), axis=1)

@@ -120,7 +120,7 @@ def fit_truth_tables(answers: Answers, start: NDArray[np.float64], gold: NDArray
         evidence = answers.log_likelihood(tables) + np.log(prior)
         before, posterior = posterior, one_hot_gold(softmax(evidence)[0], gold)
         step, change = step + 1, float(np.abs(posterior - before).max())
-    discounted = one_hot_gold(_posterior_discounted_for_correlation(answers, tables, prior), gold)
+    discounted = one_hot_gold(_discounted_posterior(answers, tables, prior), gold)
     return TruthTables(discounted, tables, prior, step, change <= TOLERANCE)
 
 
@@ -131,7 +131,7 @@ def _confusion_tables_shrunk_to_crowd(counts: NDArray[np.float64]) -> NDArray[np
     return np.asarray(shrunk / shrunk.sum(axis=2, keepdims=True))
 
 
-def first_posterior_by_answer_ranks(answers: Answers, truths: int) -> NDArray[np.float64]:
+def posterior_by_ranks(answers: Answers, truths: int) -> NDArray[np.float64]:
     """Return a first posterior, [task, truth]: tasks in the order of their answers, in as many equal parts as truths.
 
     An answer counts as its mid-rank among the worker's answers, so that harsh and mild workers count alike.
@@ -150,7 +150,7 @@ def first_posterior_by_answer_ranks(answers: Answers, truths: int) -> NDArray[np
     return start
 
 
-def tables_and_class_prior_of_posterior(
+def tables_from_posterior(
     answers: Answers, posterior: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the tables and the class prior of known posteriors, [task, truth]; rows of zeros do not count."""
@@ -162,19 +162,19 @@ def tables_and_class_prior_of_posterior(
     return tables, prior / prior.sum()
 
 
-def truth_tables_and_class_prior_of_gold(
+def tables_from_gold(
     answers: Answers, gold: NDArray[np.int64], truths: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return tables and class prior from gold tasks alone; truth codes, NO_GOLD where unknown, shape (tasks,)."""
-    return tables_and_class_prior_of_posterior(answers, one_hot_gold(np.zeros((answers.shape[0], truths)), gold))
+    return tables_from_posterior(answers, one_hot_gold(np.zeros((answers.shape[0], truths)), gold))
 
 
-def first_posterior_from_gold_tables(answers: Answers, gold: NDArray[np.int64], truths: int) -> NDArray[np.float64]:
+def posterior_from_gold(answers: Answers, gold: NDArray[np.int64], truths: int) -> NDArray[np.float64]:
     """Return a first posterior, [task, truth], by the tables of gold tasks alone."""
-    return _posterior_discounted_for_correlation(answers, *truth_tables_and_class_prior_of_gold(answers, gold, truths))
+    return _discounted_posterior(answers, *tables_from_gold(answers, gold, truths))
 
 
-def _posterior_discounted_for_correlation(
+def _discounted_posterior(
     answers: Answers, tables: NDArray[np.float64], prior: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Return the posterior, [task, truth], that counts n answers as n / (1 + (n - 1) ERROR_CORRELATION)."""

@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 from scipy.special import digamma, gammaln
 
 
-def expected_log_of_dirichlet_shares(counts: NDArray[np.float64]) -> NDArray[np.float64]:
+def expected_log_dirichlet(counts: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return E log of shares that are Dirichlet distributed with these parameters along the last axis."""
     return np.asarray(digamma(counts) - digamma(counts.sum(axis=-1, keepdims=True)))
 
@@ -19,5 +19,5 @@ def dirichlet_divergence(counts: NDArray[np.float64], prior: NDArray[np.float64]
     """
     prior = np.broadcast_to(prior, counts.shape)
     totals = gammaln(counts.sum(axis=-1)) - gammaln(prior.sum(axis=-1))
-    cells = gammaln(prior) - gammaln(counts) + (counts - prior) * expected_log_of_dirichlet_shares(counts)
+    cells = gammaln(prior) - gammaln(counts) + (counts - prior) * expected_log_dirichlet(counts)
     return float(totals.sum() + cells.sum())

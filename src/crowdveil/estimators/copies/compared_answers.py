@@ -152,7 +152,7 @@ def number_of_buckets(workers: int, pairs: int) -> int:
     return min(1 << (workers**2).bit_length(), 1 << (BUCKETS_PER_PAIR * pairs).bit_length(), MAX_BUCKETS)
 
 
-def pairs_alike(answers: ComparedAnswers, agreement: float, *, least_common: int = MIN_COMMON) -> AlikePairs:
+def pairs_alike(answers: ComparedAnswers, agreement: float) -> AlikePairs:
     """Return the pairs with this agreement or more, ascending.
 
     A pair is listed only if enough equal answers are in its bucket.
@@ -160,12 +160,11 @@ def pairs_alike(answers: ComparedAnswers, agreement: float, *, least_common: int
     Args:
         answers: all answers of some workers.
         agreement: least share of equal answers to common tasks.
-        least_common: least number of common tasks, at least 1.
     """
-    equal = max(int(np.ceil(agreement * least_common)), 1)
+    equal = max(int(np.ceil(agreement * MIN_COMMON)), 1)
     often = _equal_answers_by_bucket(answers) >= equal
     pairs = answers.pairs(often) if often.any() else WorkerPairs.of_blocks((), answers.workers)
-    found = np.flatnonzero((pairs.common >= least_common) & (pairs.same >= agreement * pairs.common))
+    found = np.flatnonzero((pairs.common >= MIN_COMMON) & (pairs.same >= agreement * pairs.common))
     return AlikePairs(*np.divmod(pairs.pair[found], answers.workers), pairs.common[found], pairs.same[found])
 
 
@@ -179,9 +178,9 @@ def _equal_answers_by_bucket(answers: ComparedAnswers) -> NDArray[np.integer]:
     counts: NDArray[Any] = np.zeros(buckets, dtype=np.uint8 if compiled else np.int32)
     for block in answers.blocks() if size else ():
         if compiled:
-            from crowdveil.em.kernels.numba_loops.pairs import count_equal_answers_by_hash_of_pair
+            from crowdveil.em.kernels.numba_loops.pairs import count_hashed_pairs
 
-            count_equal_answers_by_hash_of_pair(block.pointers, block.worker, block.value, answers.workers, counts)
+            count_hashed_pairs(block.pointers, block.worker, block.value, answers.workers, counts)
             continue
         for pair, same in report_pairs_by_task(block, answers.workers):
             np.add.at(counts, pair[same] & (buckets - 1), 1)

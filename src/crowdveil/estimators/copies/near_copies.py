@@ -14,7 +14,6 @@ For the least agreement t = .97, .9, .8, .7, .6:
 """
 
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,13 +37,6 @@ EXACT, MIN_GROUP = 0.85, 4
 """Least agreement from which a pair is a group, and the least number of workers of a group below it."""
 TETRAD, TETRAD_ERRORS = 1.25, 3.0
 RARE, LIKELY = 1e-12, 1e-3
-
-
-class PooledAgreement(NamedTuple):
-    """Chance-corrected agreement of some pairs of workers, and the number of pairs of their answers."""
-
-    kappa: float
-    pairs: int
 
 
 def find_near_copies(reports: Reports, kept: NDArray[np.bool_]) -> PairShares | None:
@@ -148,7 +140,7 @@ def _answer_pairs_by_group(
     return inside, touching, touching.sum(axis=0) // 2
 
 
-def _kappa(pairs: NDArray[np.int64], labels: int) -> PooledAgreement:
-    """Return the agreement of some pairs of answers, all and equal ones."""
+def _kappa(pairs: NDArray[np.int64], labels: int) -> tuple[float, int]:
+    """Return the chance-corrected agreement of some pairs of answers, all and equal ones, and the number of all."""
     common, same = pairs.tolist()
-    return PooledAgreement((labels * same / max(common, 1) - 1) / (labels - 1), common)
+    return (labels * same / max(common, 1) - 1) / (labels - 1), common

@@ -101,7 +101,7 @@ class PairAgreements(NamedTuple):
 def abilities_from_pair_agreements(pairs: WorkerPairs, answers: AnswerNumbers) -> NDArray[np.float64]:
     """Return P(right) of each worker, shape (workers,), nan without answers; without co-workers by the mean s."""
     labels, workers = answers.labels, len(answers.per_worker)
-    entries = chance_corrected_agreements_both_directions(pairs, workers, labels)
+    entries = chance_corrected_agreements(pairs, workers, labels)
     known = np.bincount(entries.row, minlength=workers) > 0
     skill = np.zeros(workers)
     skill[known] = (skill_signs(entries, workers) * _absolute_skills(entries, workers, answers.tasks))[known]
@@ -119,8 +119,8 @@ def _absolute_skills(entries: PairAgreements, workers: int, tasks: int) -> NDArr
     u = v = np.sqrt(matrix.sum(axis=1) / np.maximum(degree, 1))
     products = np.repeat(u, degree) * v[entries.column]
     for _ in range(MAX_ROUNDS):
-        v = _trimmed_mean_entry_ratio_per_worker(matrix, entries.row, np.maximum(u, smallest), v, trimmed)
-        u = _trimmed_mean_entry_ratio_per_worker(matrix, entries.row, np.maximum(v, smallest), u, trimmed)
+        v = _trimmed_mean_ratios(matrix, entries.row, np.maximum(u, smallest), v, trimmed)
+        u = _trimmed_mean_ratios(matrix, entries.row, np.maximum(v, smallest), u, trimmed)
         before, products = products, np.repeat(u, degree) * v[entries.column]
         if np.abs(products - before).max(initial=0.0) < SETTLED:
             break
@@ -135,17 +135,17 @@ def _sparse(entries: PairAgreements, workers: int) -> Any:
     return csr_array((entries.value, entries.column, pointers), shape=(workers, workers))
 
 
-def _trimmed_mean_entry_ratio_per_worker(
+def _trimmed_mean_ratios(
     matrix: Any, row: NDArray[np.int64], divisor: NDArray[np.float64], own: NDArray[np.float64], trimmed: int
 ) -> NDArray[np.float64]:
     """Return the trimmed mean of |C_ij| / divisor_j of each worker i, own where there is no entry."""
     if trimmed:
-        return means_trimmed_around_own_value(row, matrix.data / divisor[matrix.indices], own, trimmed)
+        return trimmed_means(row, matrix.data / divisor[matrix.indices], own, trimmed)
     degree = np.diff(matrix.indptr)
     return np.divide(matrix @ (1 / divisor), degree, out=own.copy(), where=degree > 0)
 
 
-def chance_corrected_agreements_both_directions(pairs: WorkerPairs, workers: int, labels: int) -> PairAgreements:
+def chance_corrected_agreements(pairs: WorkerPairs, workers: int, labels: int) -> PairAgreements:
     """Return the entries of C, in both directions."""
     one, other = np.divmod(pairs.pair, max(workers, 1))
     value = (labels * pairs.same / pairs.common - 1) / (labels - 1)
@@ -154,7 +154,7 @@ def chance_corrected_agreements_both_directions(pairs: WorkerPairs, workers: int
     return PairAgreements(row[order], column[order], np.append(value, value)[order])
 
 
-def means_trimmed_around_own_value(
+def trimmed_means(
     row: NDArray[np.int64], ratio: NDArray[np.float64], own: NDArray[np.float64], trimmed: int
 ) -> NDArray[np.float64]:
     """Return each row's mean without up to `trimmed` ratios above its own value and as many below.

@@ -162,7 +162,7 @@ class _SortedReports:
             np.matmul(weights[rows], components[y], out=out[rows])
         return np.maximum(out, MIN_PROBABILITY, out=out)
 
-    def report_probabilities_under_components(
+    def component_probabilities(
         self, weights: NDArray[np.float64], components: NDArray[np.float64]
     ) -> NDArray[np.float64]:
         """Return sum_mu weights[report, mu] components[y, k, mu], indexed [report, component]."""
@@ -171,7 +171,7 @@ class _SortedReports:
             np.matmul(weights[rows], components[y].T, out=out[rows])
         return np.maximum(out, MIN_PROBABILITY, out=out)
 
-    def log_message_product_per_task(self, messages: NDArray[np.float64]) -> NDArray[np.float64]:
+    def log_message_product(self, messages: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the log-product of each task's messages, indexed [task, truth]."""
         if not len(self.factor_starts):
             return np.zeros((self.task_sums.shape[0], messages.shape[1]))
@@ -250,16 +250,16 @@ class _NumpyMessages:
         """Restrict the grid to the truths with indices `kept`."""
         self.components, self.messages = np.ascontiguousarray(self.components[:, :, kept]), self.messages[:, kept]
 
-    def log_product_of_first_messages(self) -> NDArray[np.float64]:
+    def first_log_product(self) -> NDArray[np.float64]:
         """Return the log-product of the first messages to tasks, indexed [task, truth]."""
-        return self.reports.log_message_product_per_task(self.messages)
+        return self.reports.log_message_product(self.messages)
 
     def pass_messages(self, belief: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the log-product of messages to each task, given its posterior in the last pass; both [task, truth]."""
         self.messages = self.reports.probabilities_by_truth(
             self.sigma.cavity_component_weights(self._cavity_report_likelihoods(belief)), self.components
         )
-        return self.reports.log_message_product_per_task(self.messages)
+        return self.reports.log_message_product(self.messages)
 
     def update_workers(self, belief: NDArray[np.float64]) -> None:
         """Add the cavity log-likelihoods of the chunk's reports, given posteriors [task, truth], to the workers'."""
@@ -268,8 +268,8 @@ class _NumpyMessages:
         )
 
     def _cavity_report_likelihoods(self, belief: NDArray[np.float64]) -> NDArray[np.float64]:
-        return self.reports.report_probabilities_under_components(
-            _cavity_distribution_of_each_report(belief, self.messages, self.reports.task, self.known), self.components
+        return self.reports.component_probabilities(
+            _cavity_distribution(belief, self.messages, self.reports.task, self.known), self.components
         )
 
 
@@ -298,7 +298,7 @@ def _propagate_chunk(
     known = ~np.isnan(gold)
     masses = point_masses(points, gold[known])
     messages = workers.messages_of_task_chunk(part, known)
-    scores = null_scores + messages.log_product_of_first_messages()
+    scores = null_scores + messages.first_log_product()
     posterior = priors.posterior_from_log_likelihoods(scores)
     posterior[known] = masses
     kept = np.flatnonzero(posterior.max(axis=0) > NEGLIGIBLE_PROBABILITY)
@@ -315,7 +315,7 @@ def _propagate_chunk(
     return posterior
 
 
-def _cavity_distribution_of_each_report(
+def _cavity_distribution(
     belief: NDArray[np.float64], messages: NDArray[np.float64], task: NDArray[np.int64], known: NDArray[np.bool_]
 ) -> NDArray[np.float64]:
     """Return each report's cavity distribution of its task, [report, truth]; gold tasks keep theirs."""

@@ -98,7 +98,7 @@ def truth_grid_with_margin(
     return np.add(values[0], np.arange(-below, above + 1) * (step / per_step), dtype=np.float64)
 
 
-def answer_probabilities_by_sigma_and_truth(
+def normal_answer_probabilities(
     points: NDArray[np.float64], sigmas: NDArray[np.float64], values: NDArray[np.float64], step: float
 ) -> NDArray[np.float64]:
     """Return P(answer | truth) of answers that are truth plus a normal error, rounded and clipped to the grid.
@@ -264,7 +264,7 @@ def initial_participation_shares(rates: NDArray[np.float64], mean: float) -> NDA
     return np.asarray(weight / weight.sum())
 
 
-def error_classes_by_sigma_and_participation(
+def crossed_error_classes(
     points: NDArray[np.float64],
     alphabet: Alphabet,
     model: ObservationModel,
@@ -272,7 +272,7 @@ def error_classes_by_sigma_and_participation(
     rates: NDArray[np.float64],
 ) -> ErrorClasses:
     """Return the error classes of all pairs of a sigma and a participation rate."""
-    answered = answer_probabilities_by_sigma_and_truth(points, sigmas, alphabet.values, alphabet_step(alphabet))
+    answered = normal_answer_probabilities(points, sigmas, alphabet.values, alphabet_step(alphabet))
     answered = answered @ model.full_table[: alphabet.size]
     # With public participation every listed report is an answer; the last row of the table is then a label's.
     rates = rates if model.protected else np.ones_like(rates)

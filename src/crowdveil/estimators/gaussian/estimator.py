@@ -32,7 +32,7 @@ from crowdveil.estimators.gaussian.discretization import (
     MAX_PARTICIPATION,
     TINY,
     ErrorClasses,
-    error_classes_by_sigma_and_participation,
+    crossed_error_classes,
     geometric_sigma_grid,
     initial_participation_shares,
     neighbour_smoothing_matrix,
@@ -102,7 +102,7 @@ class GaussianParameters:
         product = self.sigma_shares[:, None] * self.participation_shares
         return np.log(np.maximum(product, TINY)).ravel()
 
-    def with_mixture_as_worker_responsibilities(self) -> "GaussianParameters":
+    def with_worker_responsibilities(self) -> "GaussianParameters":
         """Return the parameters with the mixture over classes, and the history, as every worker's responsibilities."""
         if self.summary.history is None:
             return replace(self, q=np.tile(np.exp(self.log_shares_of_classes), (self.summary.workers, 1)))
@@ -192,7 +192,7 @@ class Gaussian(Estimator[GaussianParameters, GaussianStatistics]):
         sigmas = geometric_sigma_grid(alphabet) if self.sigmas is None else np.unique(self.sigmas)
         rates = participation_grid(pool, self.participations)
         points, family = self._grid_and_candidate_log_priors(summary)
-        classes = error_classes_by_sigma_and_participation(points, alphabet, pool.model, sigmas, rates)
+        classes = crossed_error_classes(points, alphabet, pool.model, sigmas, rates)
         anonymous_models = self._anonymous_models_by_participation(summary, pool, points, family, sigmas)
         parameters = GaussianParameters(
             summary=summary,
@@ -207,7 +207,7 @@ class Gaussian(Estimator[GaussianParameters, GaussianStatistics]):
             learned=False,
             public_prior=self._has_public_prior(summary),
         )
-        return parameters.with_mixture_as_worker_responsibilities()
+        return parameters.with_worker_responsibilities()
 
     def _anonymous_models_by_participation(
         self,
@@ -218,12 +218,12 @@ class Gaussian(Estimator[GaussianParameters, GaussianStatistics]):
         sigmas: NDArray[np.float64],
     ) -> tuple[AnonymousWorkerModels, ...]:
         """Return the candidate models for each candidate of the crowd's participation, see `GaussianParameters`."""
-        determined = pool.deviation_of_log_participation_estimate < MAX_PARTICIPATION_DEVIATION
+        determined = pool.log_participation_deviation < MAX_PARTICIPATION_DEVIATION
         fixed = determined or self.participations is not None or self._has_public_prior(summary)
         rates = np.minimum([pool.participation] if fixed else grid.PARTICIPATION_CANDIDATES, MAX_PARTICIPATION)
-        counts = pool.model.report_totals_with_implicit_null(summary.symbol_counts.sum(axis=0))
+        counts = pool.model.full_report_totals(summary.symbol_counts.sum(axis=0))
         typical = (
-            error_classes_by_sigma_and_participation(points, _required_alphabet(summary), pool.model, sigmas, rate)
+            crossed_error_classes(points, _required_alphabet(summary), pool.model, sigmas, rate)
             for rate in rates[:, None]
         )
         tables = (np.concatenate((found.mixing @ found.components, found.implicit_null)) for found in typical)
@@ -267,14 +267,14 @@ class Gaussian(Estimator[GaussianParameters, GaussianStatistics]):
             return weighted_by_marginal_likelihood(statistics.evidence, parameters)
         scores = statistics.worker_scores + parameters.log_likelihood_of_history()
         kept_share = DAMPING * parameters.learned
-        by_sigma, by_rate = self._fitted_sigma_and_participation_shares(scores, parameters)
+        by_sigma, by_rate = self._fitted_shares(scores, parameters)
         settled = replace(parameters, sigma_shares=by_sigma, participation_shares=by_rate)
         log_q = np.log(np.maximum(softmax(scores + settled.log_shares_of_classes)[0], TINY))
         # Damping: the responsibilities of two workers who share a single task could oscillate without it.
         log_q = kept_share * np.log(np.maximum(parameters.q, TINY)) + (1 - kept_share) * log_q
         return replace(settled, q=softmax(log_q)[0], learned=True)
 
-    def _fitted_sigma_and_participation_shares(
+    def _fitted_shares(
         self, scores: NDArray[np.float64], parameters: GaussianParameters
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the shares of sigmas and of participations fitted by EM to the workers' scores [worker, class]."""
@@ -370,12 +370,12 @@ def weighted_by_marginal_likelihood(
     weights = joint.sum(axis=(0, 1)) if several else joint[0].sum(axis=0)
     weighted = replace(parameters, weights=weights, anonymous=False)
     if several:
-        return _parameters_averaged_over_candidates(weighted, joint)
+        return _averaged_parameters(weighted, joint)
     if parameters.learned:
         return weighted
     return replace(
         weighted, sigma_shares=_mean_sigma_shares_over_candidates(joint, models)
-    ).with_mixture_as_worker_responsibilities()
+    ).with_worker_responsibilities()
 
 
 def _mean_sigma_shares_over_candidates(
@@ -387,9 +387,7 @@ def _mean_sigma_shares_over_candidates(
     )
 
 
-def _parameters_averaged_over_candidates(
-    parameters: GaussianParameters, joint: NDArray[np.float64]
-) -> GaussianParameters:
+def _averaged_parameters(parameters: GaussianParameters, joint: NDArray[np.float64]) -> GaussianParameters:
     """Return the parameters that average over the candidates, with one class of participation, the mean."""
     rates, by_rate = np.minimum(grid.PARTICIPATION_CANDIDATES, MAX_PARTICIPATION), joint.sum(axis=(1, 2))
     near = (rates[:, None] <= rates) & (rates <= PARTICIPATION_FACTOR * rates[:, None] * (1 + 1e-5))
@@ -400,14 +398,12 @@ def _parameters_averaged_over_candidates(
     return replace(
         parameters,
         average=joint,
-        classes=error_classes_by_sigma_and_participation(
-            old.points, alphabet, old.model, old.sigmas, np.array([by_rate @ rates])
-        ),
+        classes=crossed_error_classes(old.points, alphabet, old.model, old.sigmas, np.array([by_rate @ rates])),
         sigma_shares=_mean_sigma_shares_over_candidates(joint, parameters.anonymous_models),
         participation_shares=np.ones(1),
         learned=False,
         constant=float(np.clip(constant, *alphabet.values[[0, -1]])) if unknown else None,
-    ).with_mixture_as_worker_responsibilities()
+    ).with_worker_responsibilities()
 
 
 def e_step_in_chunks(
@@ -437,7 +433,7 @@ def _statistics_and_quantiles_of_tasks(
 ) -> tuple[GaussianStatistics, NDArray[np.float64]]:
     """Return statistics and quantiles of some tasks of a block."""
     if parameters.average is not None:
-        return GaussianStatistics(np.zeros_like(parameters.q), np.zeros(1)), truth_quantiles_averaged_over_models(
+        return GaussianStatistics(np.zeros_like(parameters.q), np.zeros(1)), averaged_truth_quantiles(
             part, gold, parameters
         )
     if parameters.anonymous:
@@ -457,16 +453,16 @@ def _candidate_evidence_step(
     part: Block, gold: NDArray[np.float64], parameters: GaussianParameters
 ) -> tuple[GaussianStatistics, NDArray[np.float64]]:
     """Return the marginal likelihood of every candidate from report counts, and posteriors under the widest prior."""
-    counts, widest = report_counts_by_task_and_symbol(part, parameters.summary), parameters.anonymous_models[-1]
-    posterior, _ = softmax(counts @ widest.log_likelihood_under_widest_prior + widest.family[-1])
+    counts, widest = task_symbol_counts(part, parameters.summary), parameters.anonymous_models[-1]
+    posterior, _ = softmax(counts @ widest.widest_prior_log_likelihood + widest.family[-1])
     fixed = ~np.isnan(gold)
     posterior[fixed] = grid.point_masses(parameters.points, gold[fixed])
     return GaussianStatistics(
-        np.zeros_like(parameters.q), log_likelihood_per_candidate_prior(counts, gold, parameters)
+        np.zeros_like(parameters.q), candidate_log_likelihoods(counts, gold, parameters)
     ), posterior
 
 
-def report_counts_by_task_and_symbol(part: Block, summary: Summary) -> NDArray[np.float64]:
+def task_symbol_counts(part: Block, summary: Summary) -> NDArray[np.float64]:
     """Return the number of reports by symbol, then of implicit NULLs, indexed [task, report]."""
     model = summary.model
     cells = np.bincount(
@@ -474,20 +470,20 @@ def report_counts_by_task_and_symbol(part: Block, summary: Summary) -> NDArray[n
     )
     listed = cells.reshape(part.tasks, model.listed_symbol_count).astype(float)
     return np.concatenate(
-        (listed, model.implicit_null_counts_per_task(listed, model.task_group[part.first : part.stop])), axis=1
+        (listed, model.implicit_null_counts(listed, model.task_group[part.first : part.stop])), axis=1
     )
 
 
-def log_likelihood_per_candidate_prior(
+def candidate_log_likelihoods(
     counts: NDArray[np.float64], gold: NDArray[np.float64], parameters: GaussianParameters
 ) -> NDArray[np.float64]:
     """Return the log-likelihood of all counts, [task, report], for every candidate: [participation, mixture, prior]."""
     models, fixed = parameters.anonymous_models, ~np.isnan(gold)
     known = grid.point_masses(parameters.points, gold[fixed]).sum(axis=0) @ models[0].family.T
-    return np.stack([one.log_evidence_of_each_model(counts[~fixed]) + known for one in models])
+    return np.stack([one.model_log_evidence(counts[~fixed]) + known for one in models])
 
 
-def truth_quantiles_averaged_over_models(
+def averaged_truth_quantiles(
     part: Block, gold: NDArray[np.float64], parameters: GaussianParameters
 ) -> NDArray[np.float64]:
     """Return quantiles of some tasks, [task, level], averaged over the candidates; the whole scale for a constant."""
@@ -495,7 +491,7 @@ def truth_quantiles_averaged_over_models(
     if parameters.constant is not None:
         ends = _required_alphabet(parameters.summary).values[[0, -1]]
         return np.tile([ends[0], parameters.constant, ends[1]], (part.tasks, 1))
-    counts = report_counts_by_task_and_symbol(part, parameters.summary)
+    counts = task_symbol_counts(part, parameters.summary)
     candidates = zip(parameters.anonymous_models, parameters.average, strict=True)
     posterior = np.sum([one.posterior(counts, weights) for one, weights in candidates], axis=0)
     return grid.quantiles(posterior / posterior.sum(axis=1, keepdims=True), parameters.points, LEVELS)

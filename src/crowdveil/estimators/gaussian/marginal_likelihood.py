@@ -55,11 +55,11 @@ class AnonymousWorkerModels:
     logs: NDArray[np.float64] | None
 
     @property
-    def log_likelihood_under_widest_prior(self) -> NDArray[np.float64]:
+    def widest_prior_log_likelihood(self) -> NDArray[np.float64]:
         """Log P(report | truth) of mixture 0 under the widest prior, indexed [report, truth]."""
         return next(self._log_table_of_each_model(len(self.family) - 1))
 
-    def log_evidence_of_each_model(self, counts: NDArray[np.float64]) -> NDArray[np.float64]:
+    def model_log_evidence(self, counts: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the log-likelihood of all counts, [task, report], of every model, indexed [mixture, prior]."""
         priors, tables = np.exp(self.family), self._log_table_of_each_model(0)
         # A task has few of the many symbols of a long scale.
@@ -124,7 +124,7 @@ def fit_anonymous_models(
     sigma_shares = np.concatenate((fitted[None], np.repeat(shared[:, None], len(family), axis=1)))
     mixtures = np.concatenate((fitted, shared))
     fits_memory = len(mixtures) * len(reports) * reports.shape[2] <= MAX_TABLE_NUMBERS // candidates
-    logs = _log_report_given_truth_of_mixtures(mixtures, reports) if fits_memory else None
+    logs = _mixture_log_likelihoods(mixtures, reports) if fits_memory else None
     return AnonymousWorkerModels(family, sigma_shares, _hyperprior_of_mixtures(len(sigma_shares)), reports, logs)
 
 
@@ -138,9 +138,7 @@ def _hyperprior_of_mixtures(mixtures: int) -> NDArray[np.float64]:
     return weights / weights.sum()
 
 
-def _log_report_given_truth_of_mixtures(
-    mixtures: NDArray[np.float64], reports: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _mixture_log_likelihoods(mixtures: NDArray[np.float64], reports: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return log P(report | truth) of mixtures [mixture, sigma], indexed [report, mixture, truth]."""
     mixed = np.einsum("hs,yst->yht", mixtures, reports, optimize=True)
     return np.asarray(np.log(np.maximum(mixed, TINY)))

@@ -32,7 +32,7 @@ PRIOR_WORKERS = 5.0
 FEWEST_WORKERS = 3
 """Workers below which no biases are fitted: of two, nobody knows which is biased."""
 SUMS = 4
-"""Sums over reports that each worker has, see `weighted_residual_sums_per_worker`."""
+"""Sums over reports that each worker has, see `worker_residual_sums`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,8 +54,8 @@ class RaterBiases:
         """Return the prior: every mean is 0, every variance tau^2."""
         return cls(np.zeros(workers), np.full(workers, tau2), tau2, tau2 / max(workers, 1))
 
-    def posterior_and_tau2_from_sums(self, sums: NDArray[np.float64], answered: NDArray[np.bool_]) -> Self:
-        """Return the posterior and tau^2 from the sums of `weighted_residual_sums_per_worker`.
+    def posterior_from_sums(self, sums: NDArray[np.float64], answered: NDArray[np.bool_]) -> Self:
+        """Return the posterior and tau^2 from the sums of `worker_residual_sums`.
 
         `answered` are the workers with reports.
         """
@@ -78,7 +78,7 @@ class RaterBiases:
         return np.where(answered, usual2 / np.maximum(away**2, usual2), 1.0)
 
 
-def weighted_residual_sums_per_worker(
+def worker_residual_sums(
     block: GoldBlock,
     residual: NDArray[np.float64],
     precision: NDArray[np.float64],
@@ -99,12 +99,12 @@ def weighted_residual_sums_per_worker(
     return np.stack([weight_totals_by_code(block.block.worker, column, workers) for column in columns])
 
 
-def bias_variances_of_reports_and_truths(
+def bias_variances(
     block: GoldBlock, biases: RaterBiases, precision: NDArray[np.float64], spread: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the variance of mu_j + b_i by the biases, shape (reports,), and that of mu_j, shape (tasks,).
 
-    Arguments as in `weighted_residual_sums_per_worker`. Biases count as independent but for their
+    Arguments as in `worker_residual_sums`. Biases count as independent but for their
     level, which is in neither.
     """
     task, variance = block.block.task, biases.variance[block.block.worker]
@@ -120,7 +120,7 @@ def bias_variance_by_moments(sums: NDArray[np.float64], pooled2: float) -> float
         tau^2 = max(sum_i (S_i^2 / M_i - 1), 0) / (sum_i M_i n / (n - 1)) n / (n + 5).
 
     Args:
-        sums: of `weighted_residual_sums_per_worker`.
+        sums: of `worker_residual_sums`.
         pooled2: mean squared error of an answer.
     """
     residuals, _, marginal, _ = sums

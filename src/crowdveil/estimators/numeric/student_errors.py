@@ -46,7 +46,7 @@ class Errors(NamedTuple):
 
 def unbiased_numbers(block: GoldBlock, parameters: StudentParameters) -> Array:
     """Return the value of each report, less the bias of its worker; shape (reports,)."""
-    numbers, biases = block.coded.numeric_value_of_each_report, parameters.biases
+    numbers, biases = block.coded.report_values, parameters.biases
     return numbers if biases is None else numbers - biases.mean[block.block.worker]
 
 

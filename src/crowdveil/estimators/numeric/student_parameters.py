@@ -81,7 +81,7 @@ class StudentStatistics(NamedTuple):
         squares, shares, dropped: Q_i, sum of h_ij, and answers that do not count, of each worker.
         log_densities: log-density of the errors for each nu of the grid; minus infinity where it is not computed.
         changes: truths, and sum of their squared relative changes.
-        bias_sums: see `rater_bias.weighted_residual_sums_per_worker`, indexed [sum, worker].
+        bias_sums: see `rater_bias.worker_residual_sums`, indexed [sum, worker].
         products: of pairs.
     """
 

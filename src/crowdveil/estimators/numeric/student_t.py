@@ -49,8 +49,8 @@ from crowdveil.estimators.numeric.rater_bias import (
     SUMS,
     RaterBiases,
     bias_variance_by_moments,
-    bias_variances_of_reports_and_truths,
-    weighted_residual_sums_per_worker,
+    bias_variances,
+    worker_residual_sums,
 )
 from crowdveil.estimators.numeric.student_errors import (
     Errors,
@@ -131,9 +131,7 @@ class StudentT(Estimator[StudentParameters, StudentStatistics]):
             return _first_step(block, parameters)
         errors, by_bias, of_truth = errors_of_block(block, parameters), np.zeros(1), np.zeros(1)
         if parameters.biases is not None:
-            by_bias, of_truth = bias_variances_of_reports_and_truths(
-                block, parameters.biases, errors.weighted, errors.spread
-            )
+            by_bias, of_truth = bias_variances(block, parameters.biases, errors.weighted, errors.spread)
         statistics = _sums_of_errors(block, errors, parameters, by_bias)
         half = np.full(block.block.tasks, np.nan)
         if parameters.intervals:
@@ -195,7 +193,7 @@ class StudentT(Estimator[StudentParameters, StudentStatistics]):
         )
         learned = self.degrees_of_freedom is None and not parameters.normal
         nu = float(NU_GRID[int(statistics.log_densities.argmax())]) if learned else parameters.nu
-        biases = parameters.biases and parameters.biases.posterior_and_tau2_from_sums(
+        biases = parameters.biases and parameters.biases.posterior_from_sums(
             statistics.bias_sums, parameters.summary.per_worker > 0
         )
         steps, (tasks, squares) = parameters.steps + 1, statistics.changes.tolist()
@@ -284,7 +282,7 @@ class StudentT(Estimator[StudentParameters, StudentStatistics]):
 
 def _first_step(block: GoldBlock, parameters: StudentParameters) -> EStep[StudentStatistics]:
     """Return the medians, and the moments of residuals about them: of all, or also without answers far away."""
-    numbers = block.coded.numeric_value_of_each_report
+    numbers = block.coded.report_values
     truth = truths_before(block, numbers, parameters)
     interval = np.full((block.block.tasks, 2), np.nan)
     everyone, none = np.ones(len(numbers), dtype=bool), _no_statistics()
@@ -319,7 +317,7 @@ def _sums_of_errors(
         return found
     counted = errors.weighted if errors.counted is None else errors.weighted * errors.counted
     workers, reports = parameters.summary.workers, int(parameters.summary.per_worker.sum())
-    sums = weighted_residual_sums_per_worker(block, errors.residual, counted, errors.spread, workers)
+    sums = worker_residual_sums(block, errors.residual, counted, errors.spread, workers)
     found = found._replace(bias_sums=sums)
     if parameters.phase != "pairs":
         return found

@@ -101,11 +101,11 @@ class Crh(WeightedTruths):
     def e_step(self, block: GoldBlock, parameters: WeightParameters) -> EStep[Distances]:
         """Return the medians, and each worker's normalized absolute distance from them."""
         summary = parameters.summary
-        numbers = block.coded.numeric_value_of_each_report
+        numbers = block.coded.report_values
         weight = np.ones(summary.workers) if parameters.weight is None else parameters.weight
         truth = with_gold_truths_replaced(weighted_medians(block.block, numbers, weight), block.gold)
         unit = standard_deviation_per_task(block.block, numbers)[block.block.task]
-        away = np.abs(number_minus_truth_without_rounding(block, numbers, truth)) / np.where(unit > 0, unit, 1.0)
+        away = np.abs(report_residuals(block, numbers, truth)) / np.where(unit > 0, unit, 1.0)
         return EStep(distances_summed_by_worker(block, away, summary), truth)
 
     def weights(self, distance: NDArray[np.float64], summary: Summary) -> NDArray[np.float64]:
@@ -142,12 +142,12 @@ class Catd(WeightedTruths):
     def e_step(self, block: GoldBlock, parameters: WeightParameters) -> EStep[Distances]:
         """Return the medians, then weighted means, and each worker's sum of squares."""
         if parameters.weight is not None:
-            step = block.coded.weighted_means_and_residual_sums(parameters.weight, ROUNDING, block.gold, block.before)
+            step = block.coded.reduce_weighted_means(parameters.weight, ROUNDING, block.gold, block.before)
             return EStep(Distances(step.squares), step.truth, change=step.change)
         summary = parameters.summary
-        numbers = block.coded.numeric_value_of_each_report
+        numbers = block.coded.report_values
         truth = with_gold_truths_replaced(weighted_medians(block.block, numbers, np.ones(summary.workers)), block.gold)
-        squares = number_minus_truth_without_rounding(block, numbers, truth) ** 2
+        squares = report_residuals(block, numbers, truth) ** 2
         return EStep(distances_summed_by_worker(block, squares, summary), truth)
 
     def weights(self, distance: NDArray[np.float64], summary: Summary) -> NDArray[np.float64]:
@@ -165,9 +165,7 @@ def distances_summed_by_worker(block: GoldBlock, distance: NDArray[np.float64], 
     return Distances(np.bincount(block.block.worker, distance, summary.workers).astype(float))
 
 
-def number_minus_truth_without_rounding(
-    block: GoldBlock, numbers: NDArray[np.float64], truth: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def report_residuals(block: GoldBlock, numbers: NDArray[np.float64], truth: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return number minus truth of each report, 0 where only rounding differs; shape (reports,)."""
     found = numbers - truth[block.block.task]
     found[np.abs(found) <= ROUNDING * np.abs(numbers)] = 0.0

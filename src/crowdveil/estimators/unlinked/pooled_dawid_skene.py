@@ -13,17 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.em.fit_state import StateField
-from crowdveil.em.kernels.table_and_report_reductions import normalize_confusion
+from crowdveil.em.kernels.reductions import normalize_confusion
 from crowdveil.em.model import Summary
-from crowdveil.em.saddle_points import jittered_mostly_in_one_number
+from crowdveil.em.saddle_points import jittered_table
 from crowdveil.estimators.confusion.model import (
     M_STEPS,
     ConfusionEstimator,
     CrowdStatistics,
     DirichletEstimator,
-    expected_answers_and_participations,
+    expected_worker_answers,
+    full_report_sums,
     normalized,
-    sums_over_listed_and_null_reports,
 )
 from crowdveil.estimators.confusion.parameters import TINY, CrowdParameters
 
@@ -54,9 +54,9 @@ class PooledDawidSkene(DirichletEstimator):
 
     def m_step(self, statistics: CrowdStatistics, parameters: CrowdParameters) -> CrowdParameters:
         """Return the crowd's confusion matrix, participation and class prior from expected answers."""
-        reports = sums_over_listed_and_null_reports(statistics, parameters)
+        reports = full_report_sums(statistics, parameters)
         for _ in range(M_STEPS if parameters.pool.noise else 1):
-            answers, participation = expected_answers_and_participations(reports, parameters)
+            answers, participation = expected_worker_answers(reports, parameters)
             total = answers.sum(axis=0, keepdims=True)
             parameters = replace(
                 parameters,
@@ -76,11 +76,9 @@ class PooledDawidSkene(DirichletEstimator):
         logs = np.log(np.maximum(parameters.confusion[0], TINY))
         return float((parameters.dirichlet_prior * logs).sum())
 
-    def jittered_to_leave_saddle_point(
-        self, parameters: CrowdParameters, direction: float, seed: int
-    ) -> CrowdParameters:
+    def jitter_parameters(self, parameters: CrowdParameters, direction: float, seed: int) -> CrowdParameters:
         """Return the parameters with a slightly changed confusion matrix."""
-        confusion = normalized(jittered_mostly_in_one_number(parameters.confusion[0], direction, seed))
+        confusion = normalized(jittered_table(parameters.confusion[0], direction, seed))
         return replace(
             parameters, confusion=_repeated_for_each_worker(confusion, len(parameters.confusion)), score_tables=None
         )

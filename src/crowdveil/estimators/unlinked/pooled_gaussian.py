@@ -27,10 +27,10 @@ from crowdveil.estimators.gaussian.estimator import (
     LEVELS,
     Gaussian,
     GaussianParameters,
+    averaged_truth_quantiles,
+    candidate_log_likelihoods,
     e_step_in_chunks,
-    log_likelihood_per_candidate_prior,
-    report_counts_by_task_and_symbol,
-    truth_quantiles_averaged_over_models,
+    task_symbol_counts,
     weighted_by_marginal_likelihood,
 )
 
@@ -118,7 +118,7 @@ class PooledGaussian(Estimator[PooledParameters, PooledStatistics]):
         anonymous, model = self._gaussian().initialize(summary), summary.model
         assert summary.alphabet is not None
         sigmas, values = anonymous.classes.sigmas, summary.alphabet.values
-        answers = grid.answer_probabilities_by_sigma_and_truth(
+        answers = grid.normal_answer_probabilities(
             anonymous.points, sigmas, values, grid.alphabet_step(summary.alphabet)
         )
         pool = frequencies_of_reports(summary)
@@ -199,9 +199,9 @@ def _statistics_and_quantiles_of_tasks(
     """Return statistics and quantiles of some tasks of a block."""
     anonymous, fixed = parameters.anonymous, ~np.isnan(gold)
     if anonymous.average is not None:
-        return PooledStatistics(np.zeros(1), np.zeros(1)), truth_quantiles_averaged_over_models(part, gold, anonymous)
-    counts = report_counts_by_task_and_symbol(part, anonymous.summary)
+        return PooledStatistics(np.zeros(1), np.zeros(1)), averaged_truth_quantiles(part, gold, anonymous)
+    counts = task_symbol_counts(part, anonymous.summary)
     posterior, _ = softmax(counts @ np.log(np.maximum(parameters.report_given_truth, TINY)) + parameters.log_prior)
     posterior[fixed] = grid.point_masses(anonymous.points, gold[fixed])
-    evidence = log_likelihood_per_candidate_prior(counts, gold, anonymous) if parameters.first else np.zeros(1)
+    evidence = candidate_log_likelihoods(counts, gold, anonymous) if parameters.first else np.zeros(1)
     return PooledStatistics(counts.T @ posterior, evidence), grid.quantiles(posterior, anonymous.points, LEVELS)

@@ -60,12 +60,12 @@ class Kos(Estimator[KosParameters, KosStatistics]):
 
     def e_step(self, block: GoldBlock, parameters: KosParameters) -> EStep[KosStatistics]:
         """Return the truths by the messages of the last round, and the sums that the next one needs."""
-        counts = block.coded.weight_by_task_and_symbol(np.ones(parameters.summary.workers))
+        counts = block.coded.symbol_weights(np.ones(parameters.summary.workers))
         past = np.zeros_like(counts)
         current = past
         for weight in parameters.sums:
             past = past + current
-            current = centred_and_scaled(block.coded.weight_by_task_and_symbol(weight)) - centred_and_scaled(
+            current = centred_and_scaled(block.coded.symbol_weights(weight)) - centred_and_scaled(
                 counts * past
             ) * unit_label_vector_factor(past)
         size = TIE * counts.sum(axis=1, keepdims=True) * np.abs(parameters.sums).max(initial=0.0)

@@ -16,7 +16,7 @@ from crowdveil.em.estimator import Estimator
 from crowdveil.em.fit_state import FitState, StateField
 from crowdveil.em.gold import one_hot_gold
 from crowdveil.em.model import EStep, GoldBlock, S, Summary
-from crowdveil.estimators.weighted_vote import share_of_right_reports_per_worker
+from crowdveil.estimators.weighted_vote import VoteStatistics, right_report_shares
 
 FIRST_GAIN = 1e-5
 """Skill of every worker above chance before the first step of Zero-Based Skill."""
@@ -35,12 +35,6 @@ class SkillParameters:
     summary: Summary
     skill: NDArray[np.float64]
     steps: int = 0
-
-
-class WinnerAgreement(NamedTuple):
-    """Answers of each worker that agree with the winners of the votes, ties split; shape (workers,)."""
-
-    agreement: NDArray[np.float64]
 
 
 class GoldAnswers(NamedTuple):
@@ -69,20 +63,20 @@ class SkillVote(Estimator[SkillParameters, S]):
         return replace(Estimator.from_state(self, initial, state), steps=1)
 
 
-class AgreementVote(SkillVote[WinnerAgreement]):
+class AgreementVote(SkillVote[VoteStatistics]):
     """Skills from the agreement with the winners of the votes that they weight."""
 
-    def e_step(self, block: GoldBlock, parameters: SkillParameters) -> EStep[WinnerAgreement]:
+    def e_step(self, block: GoldBlock, parameters: SkillParameters) -> EStep[VoteStatistics]:
         """Return the shares of votes, and each worker's agreement with the winners."""
         votes = weighted_votes(block, parameters)
         best = votes >= votes.max(axis=1, keepdims=True) - TIE
         winners = one_hot_gold(best / best.sum(axis=1, keepdims=True), block.gold)
-        return EStep(WinnerAgreement(block.coded.agreement_sums(winners)), vote_shares_with_gold(votes, block.gold))
+        return EStep(VoteStatistics(block.coded.agreement_sums(winners)), vote_shares_with_gold(votes, block.gold))
 
-    def m_step(self, statistics: WinnerAgreement, parameters: SkillParameters) -> SkillParameters:
+    def m_step(self, statistics: VoteStatistics, parameters: SkillParameters) -> SkillParameters:
         """Return the shares of agreeing answers as skills."""
         summary = parameters.summary
-        skill = share_of_right_reports_per_worker(statistics.agreement, summary.per_worker, summary.labels)
+        skill = right_report_shares(statistics.agreement, summary.per_worker, summary.labels)
         return replace(parameters, skill=skill, steps=parameters.steps + 1)
 
 
@@ -127,7 +121,7 @@ class ZeroBasedSkill(AgreementVote):
         """Return equal skills, just above chance."""
         return SkillParameters(summary, np.full(summary.workers, 1 / summary.labels + FIRST_GAIN))
 
-    def m_step(self, statistics: WinnerAgreement, parameters: SkillParameters) -> SkillParameters:
+    def m_step(self, statistics: VoteStatistics, parameters: SkillParameters) -> SkillParameters:
         """Return the skills after one step; those of workers without reports stay."""
         target = AgreementVote.m_step(self, statistics, parameters)
         gain = np.where(parameters.summary.per_worker > 0, target.skill - parameters.skill, 0.0)
@@ -170,10 +164,10 @@ class GoldMajorityVote(SkillVote[GoldAnswers]):
 
 def weighted_votes(block: GoldBlock, parameters: SkillParameters) -> NDArray[np.float64]:
     """Return the sums of skills by label, [task, label]; plain votes where all skills are 0."""
-    votes = block.coded.weight_by_task_and_symbol(parameters.skill)
+    votes = block.coded.symbol_weights(parameters.skill)
     nothing = ~(votes.sum(axis=1) > 0)
     if nothing.any():
-        votes[nothing] = block.coded.weight_by_task_and_symbol(np.ones_like(parameters.skill))[nothing]
+        votes[nothing] = block.coded.symbol_weights(np.ones_like(parameters.skill))[nothing]
     return votes
 
 

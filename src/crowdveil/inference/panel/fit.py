@@ -21,9 +21,9 @@ from crowdveil.em.gold import NO_GOLD, CrossValidation, align_gold, one_hot_gold
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.estimators.confusion.truth_tables import (
     Answers,
-    first_posterior_by_answer_ranks,
     fit_truth_tables,
-    tables_and_class_prior_of_posterior,
+    posterior_by_ranks,
+    tables_from_posterior,
 )
 from crowdveil.hints import advice, command_advice
 from crowdveil.inference.panel.members import (
@@ -34,20 +34,23 @@ from crowdveil.inference.panel.members import (
     Panel,
     alike_pairs,
     answer_codes_of_workers,
+    answer_error_probability,
     best_worker_cross_validated,
-    effective_number_and_mean_correlation,
+    effective_workers,
     error_correlations,
-    error_probability_by_truth_and_answer,
 )
 from crowdveil.inference.panel.stacked_answers import fit_stacked, fold_of_each_task, posterior_with_single_answers
-from crowdveil.inference.stacking import cross_validation_and_gain_text, warning_if_gold_worsens_log_loss
+from crowdveil.inference.stacking import cross_validate_gold, log_loss_warning
 
 MAX_GRADES, BINS = 24, 10
 """Largest number of different answers with a column each in the tables, and equal parts of more numbers."""
-CONFIDENCE = "probabilities are fitted to {} gold tasks, if these are drawn at random"
-UNCHECKED = "errors of two answers to a task have an assumed correlation of 0.25; the true one is unknown without gold"
+CONFIDENCE = "probabilities are fitted to {} gold tasks; they hold only if these tasks were drawn at random"
+UNCHECKED = (
+    "the errors of two answers to a task are assumed to have a correlation of 0.25; only known truths (gold) can "
+    "measure it"
+)
 UNSETTLED = (
-    "NOT CONVERGED after {} steps: the answers hardly tell the truths apart. More answers or fewer truths help{}."
+    "NOT CONVERGED after {} steps: the answers barely distinguish the truths. More answers or fewer truths help{}."
 )
 REVERSED = (
     "The order of truths looks reversed: on {:,} tasks the truths by the order of the answers correlate by {:.2f} "
@@ -115,7 +118,7 @@ def fit_panel(evidence: Evidence, truths: Sequence[str], *, gold: Mapping[Any, A
             examples=f"{int((reports.per_worker > 0).sum())} worker",
             hint=advice("Leave {truths} out: the answers of one worker are read as they are."),
         )
-    answers, ordered = coded_answers_and_whether_ordered(evidence)
+    answers, ordered = code_answers(evidence)
     aligned = align_gold(reports, gold, labels, numeric=False)
     known = aligned.truths_of_tasks(0, len(reports.tasks))
     _require_answers_for_every_truth(labels, answers, known, ordered)
@@ -123,7 +126,7 @@ def fit_panel(evidence: Evidence, truths: Sequence[str], *, gold: Mapping[Any, A
     stacked = held is not None
     final = one_hot_gold(posterior, known)
     learned = final if stacked else fit.posterior
-    tables, prior = tables_and_class_prior_of_posterior(answers, learned)
+    tables, prior = tables_from_posterior(answers, learned)
     names = list(map(str, np.asarray(reports.workers).tolist()))
     check, gain, worse = _cross_validated_gain_by_gold(answers, known, held, ordered)
     backwards = _label_order_notes_from_gold(answers, known, labels) if ordered else ()
@@ -160,16 +163,12 @@ def _more_gold() -> str:
 
 
 def _label_order_notes_from_gold(answers: Answers, known: NDArray[np.int64], labels: Categories) -> tuple[str, ...]:
-    """Return `warning_if_order_contradicts_gold` of the gold tasks with answers, by the order of these answers."""
+    """Return `order_warning` of the gold tasks with answers, by the order of these answers."""
     gold = np.flatnonzero((known != NO_GOLD) & (np.bincount(answers.task, minlength=len(known)) > 0))
-    return warning_if_order_contradicts_gold(
-        labels.names, first_posterior_by_answer_ranks(answers, labels.size)[gold], known[gold]
-    )
+    return order_warning(labels.names, posterior_by_ranks(answers, labels.size)[gold], known[gold])
 
 
-def warning_if_order_contradicts_gold(
-    truths: Sequence[str], posterior: NDArray[np.float64], known: NDArray[np.int64]
-) -> tuple[str, ...]:
+def order_warning(truths: Sequence[str], posterior: NDArray[np.float64], known: NDArray[np.int64]) -> tuple[str, ...]:
     """Return a warning if the order of the answers says the opposite of known truths; empty if it does not.
 
     Args:
@@ -217,16 +216,12 @@ def _cross_validated_gain_by_gold(
     truths = known[gold]
     if not ordered or held.shape[1] > answers.shape[2]:
         return CrossValidation(len(gold), int((held.argmax(axis=1) == truths).sum())), "", ()
-    plain = fit_truth_tables(
-        answers, first_posterior_by_answer_ranks(answers, held.shape[1]), np.full_like(known, NO_GOLD)
-    )
+    plain = fit_truth_tables(answers, posterior_by_ranks(answers, held.shape[1]), np.full_like(known, NO_GOLD))
     without = posterior_with_single_answers(answers, plain)[gold]
-    return *cross_validation_and_gain_text(held, truths, without), warning_if_gold_worsens_log_loss(
-        held, without, truths
-    )
+    return *cross_validate_gold(held, truths, without), log_loss_warning(held, without, truths)
 
 
-def coded_answers_and_whether_ordered(evidence: Evidence) -> tuple[Answers, bool]:
+def code_answers(evidence: Evidence) -> tuple[Answers, bool]:
     """Return the answers as codes in their order, and whether they have one.
 
     Numbers, and labels that are all numbers, are ordered by value; more than `MAX_GRADES` of them are cut into `BINS`
@@ -293,9 +288,9 @@ def _require_answers_for_every_truth(
     )
 
 
-def refuse_if_gold_cannot_map_answers(evidence: Evidence, gold: Mapping[Any, Any] | None = None) -> None:
+def refuse_unmappable_answers(evidence: Evidence, gold: Mapping[Any, Any] | None = None) -> None:
     """Refuse answers that need more gold to be mapped to truths; errors as `fit_panel`."""
-    (answers, ordered), labels = coded_answers_and_whether_ordered(evidence), truths_as_ordered_labels(evidence.truths)
+    (answers, ordered), labels = code_answers(evidence), truths_as_ordered_labels(evidence.truths)
     known = align_gold(evidence.reports, gold, labels, numeric=False).truths_of_tasks(0, len(evidence.reports.tasks))
     _require_answers_for_every_truth(labels, answers, known, ordered)
 
@@ -315,17 +310,17 @@ def _worker_dependence_and_alike_pairs(
     counts = np.bincount(answers.worker, minlength=answers.shape[1])
     kept = np.sort(np.argsort(-counts, kind="stable")[:MAX_WORKERS])
     kept = kept[counts[kept] > 0]
-    tables, prior = tables_and_class_prior_of_posterior(answers, posterior)
+    tables, prior = tables_from_posterior(answers, posterior)
     tables = tables[kept]
     read = (np.arange(len(known)) < MAX_TASKS) | (known != NO_GOLD)
     codes = answer_codes_of_workers(answers, kept)[read]
-    errors = error_probability_by_truth_and_answer(answers, tables, prior)
+    errors = answer_error_probability(answers, tables, prior)
     correlation, common = error_correlations(codes, errors, posterior[read])
     alike = alike_pairs(correlation, common, [names[code] for code in kept])
     if from_gold:
         certain = one_hot_gold(np.zeros_like(posterior), known)[read]
         correlation, common = error_correlations(codes, errors, certain)
-    effective, mean = effective_number_and_mean_correlation(correlation, common)
+    effective, mean = effective_workers(correlation, common)
     panel = Panel(
         workers=len(kept),
         effective=effective,

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.em.gold import NO_GOLD
-from crowdveil.estimators.confusion.truth_tables import Answers, truth_tables_and_class_prior_of_gold
+from crowdveil.estimators.confusion.truth_tables import Answers, tables_from_gold
 
 MAX_WORKERS, MAX_TASKS = 200, 20_000
 """Largest numbers of workers, those with the most answers, and of tasks, the first ones, that are compared."""
@@ -77,7 +77,7 @@ class Panel:
                 f"{self.correlation:.2f} ({told})."
             )
         shown = ", ".join(f"{' and '.join(pair.workers)} ({pair.correlation:.2f})" for pair in self.pairs)
-        pairs = f"{self.alike:,} pairs answer alike{f': {shown}' if shown else ''}."
+        pairs = f"{self.alike:,} pairs of workers answer alike{f': {shown}' if shown else ''}."
         if self.stacked_accuracy is None:
             return independent, pairs
         single = "" if self.best_worker is None else f"{self.best_worker} alone {self.best_accuracy:.3f}, "
@@ -88,7 +88,7 @@ class Panel:
         )
 
 
-def error_probability_by_truth_and_answer(
+def answer_error_probability(
     answers: Answers, tables: NDArray[np.float64], prior: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Return e(z) = 1 - P(z | answer) of every worker, indexed [worker, truth, answer]."""
@@ -120,7 +120,7 @@ def error_correlations(
     return np.divide(products[0], size, out=np.zeros_like(size), where=size > 1e-12), common
 
 
-def effective_number_and_mean_correlation(
+def effective_workers(
     correlation: NDArray[np.float64], common: NDArray[np.float64]
 ) -> tuple[float | None, float | None]:
     """Return Kish's number of independent workers, at most that of workers, and the mean correlation; None unknown."""
@@ -175,7 +175,7 @@ def _best_worker_on_gold(
     answers: Answers, gold: NDArray[np.int64], codes: NDArray[np.int64], tasks: NDArray[np.int64], truths: int
 ) -> tuple[float, int, NDArray[np.int64]]:
     """Return the accuracy of the best worker on these gold tasks, its code, and its truth by answer (last: none)."""
-    tables, prior = truth_tables_and_class_prior_of_gold(answers, gold, truths)
+    tables, prior = tables_from_gold(answers, gold, truths)
     joint = answers.report_probabilities(tables) * prior[:, None]
     constant = np.full((len(joint), 1), prior.argmax())
     reading = np.concatenate((joint.argmax(axis=1), constant), axis=1)

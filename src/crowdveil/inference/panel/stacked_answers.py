@@ -19,12 +19,12 @@ from crowdveil.em.gold import NO_GOLD
 from crowdveil.estimators.confusion.truth_tables import (
     Answers,
     TruthTables,
-    first_posterior_by_answer_ranks,
-    first_posterior_from_gold_tables,
     fit_truth_tables,
+    posterior_by_ranks,
+    posterior_from_gold,
 )
-from crowdveil.inference.panel.members import FOLDS, MAX_WORKERS, error_probability_by_truth_and_answer
-from crowdveil.inference.stacking import clause_on_further_gold_needed, features_with_weights_by_label, fit_regression
+from crowdveil.inference.panel.members import FOLDS, MAX_WORKERS, answer_error_probability
+from crowdveil.inference.stacking import fit_regression, further_gold_clause, label_features
 
 MIN_STACKED = 20
 """Smallest number of gold tasks with answers that the answers are stacked with."""
@@ -79,7 +79,7 @@ def fit_stacked(answers: Answers, known: NDArray[np.int64], truths: int, ordered
 
 def posterior_with_single_answers(answers: Answers, fit: TruthTables) -> NDArray[np.float64]:
     """Return the posterior of the tables with `SINGLE_SHARE` of answers read by themselves, [task, truth]."""
-    tasks, errors = answers.shape[0], error_probability_by_truth_and_answer(answers, fit.tables, fit.class_prior)
+    tasks, errors = answers.shape[0], answer_error_probability(answers, fit.tables, fit.class_prior)
     number = np.bincount(answers.task, minlength=tasks)
     readings = 1 - errors[answers.worker, :, answers.answer]
     sums = np.stack([np.bincount(answers.task, column, tasks) for column in readings.T], axis=1)
@@ -99,11 +99,7 @@ def _fit_from_gold_or_order(answers: Answers, known: NDArray[np.int64], truths: 
     """Return the fit that starts from gold if it has every truth, or the answers no order; else from their order."""
     complete = len(np.unique(known[known != NO_GOLD])) == truths
     from_gold = complete or not ordered
-    start = (
-        first_posterior_from_gold_tables(answers, known, truths)
-        if from_gold
-        else first_posterior_by_answer_ranks(answers, truths)
-    )
+    start = posterior_from_gold(answers, known, truths) if from_gold else posterior_by_ranks(answers, truths)
     return fit_truth_tables(answers, start, known)
 
 
@@ -119,11 +115,9 @@ class _Features:
         """Return the features of some tasks, [task, truth, feature]."""
         columns = np.concatenate((self.shared[tasks], self.own[tasks]), axis=1)
         logs = self.logs[tasks]
-        return np.concatenate((logs[:, :, None], features_with_weights_by_label(columns, logs.shape[1])), axis=2)
+        return np.concatenate((logs[:, :, None], label_features(columns, logs.shape[1])), axis=2)
 
-    def weight_prior_means_and_deviations(
-        self, deviation: float, bias: float
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def weight_priors(self, deviation: float, bias: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return means and standard deviations of the weights, from those of workers and biases."""
         each = np.repeat((SHARED_DEVIATION, deviation), (self.shared.shape[1], self.own.shape[1]))
         each[0] = bias
@@ -179,7 +173,7 @@ def _stacked_posterior_and_line(
     held = np.zeros((len(priors), len(gold), features.logs.shape[1]))
     fits = []
     for place, deviations in enumerate(priors):
-        mean, spread = features.weight_prior_means_and_deviations(*deviations)
+        mean, spread = features.weight_priors(*deviations)
         for one in range(FOLDS):
             train, test = fold[gold] != one, fold[gold] == one
             fit = fit_regression(on_gold[train], truths[train], mean=mean, deviation=spread)
@@ -196,6 +190,6 @@ def _stacked_posterior_and_line(
     effective = float(weights @ [fit.effective for fit in fits])
     of_tables = float(weights @ [fit.weights[0] for fit in fits])
     own = f" and answers of {features.own.shape[1]:,} workers by regression" if features.own.shape[1] else ""
-    needed = clause_on_further_gold_needed(effective, len(gold))
-    line = f"{len(gold):,} tasks weigh truth-tables {of_tables:.2f}{own}; {needed}"
+    needed = further_gold_clause(effective, len(gold))
+    line = f"{len(gold):,} gold tasks set the weights: truth tables {of_tables:.2f}{own}; {needed}"
     return posterior, np.einsum("d,dtk->tk", weights, held), line

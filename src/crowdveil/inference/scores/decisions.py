@@ -78,7 +78,7 @@ def decision_notes(estimate: Estimate, gold: dict[str, Any] | None, costs: NDArr
     place, truth = np.array(known).T
     decided, probable = estimate.decisions[place], estimate.posterior[place].argmax(axis=1)
     wrong = float((decided != truth).mean())
-    notes.append(f"Of the {len(known):,} decided tasks with a known truth, {wrong:.4f} are wrong.")
+    notes.append(f"Of the {len(known):,} decided tasks with a known truth, {100 * wrong:.1f} % are wrong.")
     if costs is not None:
         own, other = float(costs[truth, decided].mean()), float(costs[truth, probable].mean())
         notes.append(f"Their mean cost is {own:.4g}; that of the most probable labels is {other:.4g}.")

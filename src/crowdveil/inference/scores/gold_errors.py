@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.answers.identifiers import index_of, no_common_task_error
-from crowdveil.channels.alphabet import MAGNITUDE_HINT, MAGNITUDE_RULE, Scale, is_zero_or_squares_safely
+from crowdveil.channels.alphabet import MAGNITUDE_HINT, MAGNITUDE_RULE, Scale, squares_safely
 from crowdveil.em.estimate import Estimate, winners
 from crowdveil.em.gold import as_gold
 from crowdveil.errors import ReportsError, SettingsError, numpy_scalars_to_python
@@ -57,7 +57,7 @@ def mean_error(aligned: AlignedGold, name: ErrorName) -> float:
         require_estimate_of_labels(aligned)
         return 1 - float(tied_label_weights(aligned)[np.arange(len(aligned.at)), gold_codes(aligned)].mean())
     numbers, shares = weighted_predictions(aligned)
-    away = np.abs(numbers - gold_as_compared_by_error(aligned, name)[:, None])
+    away = np.abs(numbers - comparable_gold(aligned, name)[:, None])
     return float(
         (shares * away).sum(axis=1).mean() if name == "mae" else np.sqrt((shares * away**2).sum(axis=1).mean())
     )
@@ -77,7 +77,7 @@ def count_outside_scale(aligned: AlignedGold) -> int:
     scale = aligned.estimate.alphabet
     if not isinstance(scale, Scale):
         return 0
-    numbers = gold_numbers_or_label_positions(aligned)
+    numbers = gold_positions(aligned)
     return int(((numbers < scale.low) | (numbers > scale.high)).sum())
 
 
@@ -95,14 +95,14 @@ def require_estimate_of_labels(aligned: AlignedGold) -> None:
         )
 
 
-def gold_as_compared_by_error(aligned: AlignedGold, name: ErrorName) -> NDArray[Any]:
+def comparable_gold(aligned: AlignedGold, name: ErrorName) -> NDArray[Any]:
     """Return gold as an error compares it, label names or numbers, shape (scored tasks,)."""
     alphabet = aligned.estimate.alphabet
     if name == "error_rate" and alphabet is not None:
         return np.array(alphabet.names)[gold_codes(aligned)]
     if alphabet is not None and not alphabet.ordered:
         raise SettingsError(f"{name} needs numbers or ordered labels", value=alphabet.names, hint="Use error_rate.")
-    return gold_numbers_or_label_positions(aligned)
+    return gold_positions(aligned)
 
 
 def gold_codes(aligned: AlignedGold) -> NDArray[np.int64]:
@@ -110,7 +110,7 @@ def gold_codes(aligned: AlignedGold) -> NDArray[np.int64]:
     alphabet = aligned.estimate.alphabet
     assert alphabet is not None
     if isinstance(alphabet, Scale):
-        numbers = gold_numbers_or_label_positions(aligned)
+        numbers = gold_positions(aligned)
         codes = alphabet.encode(numbers)
         wrong = np.flatnonzero(np.abs(alphabet.values[codes] - numbers) > FLAT * alphabet.range)
     else:
@@ -128,7 +128,7 @@ def gold_codes(aligned: AlignedGold) -> NDArray[np.int64]:
     return codes
 
 
-def gold_numbers_or_label_positions(aligned: AlignedGold) -> NDArray[np.float64]:
+def gold_positions(aligned: AlignedGold) -> NDArray[np.float64]:
     """Return every scored truth as a number, or its label's position, shape (scored tasks,)."""
     alphabet = aligned.estimate.alphabet
     if alphabet is None or isinstance(alphabet, Scale):
@@ -138,8 +138,8 @@ def gold_numbers_or_label_positions(aligned: AlignedGold) -> NDArray[np.float64]
             raise ReportsError("gold truths must be numbers", source="gold", examples=str(error)) from error
         if not np.isfinite(numbers).all():
             raise ReportsError("gold truths must be finite numbers", source="gold", hint="Leave unknown ones out.")
-        if not is_zero_or_squares_safely(numbers).all():
-            found = f"{numbers[~is_zero_or_squares_safely(numbers)][0]:g}"
+        if not squares_safely(numbers).all():
+            found = f"{numbers[~squares_safely(numbers)][0]:g}"
             raise ReportsError(f"gold truths {MAGNITUDE_RULE}", source="gold", examples=found, hint=MAGNITUDE_HINT)
         return numbers
     return gold_codes(aligned).astype(float)
@@ -164,7 +164,7 @@ def weighted_predictions(aligned: AlignedGold) -> tuple[NDArray[np.float64], NDA
 def pearson_correlation(aligned: AlignedGold) -> float:
     """Return the Pearson correlation of predictions and gold; 0 if either is constant."""
     numbers, shares = weighted_predictions(aligned)
-    guessed, known = (numbers * shares).sum(axis=1), gold_numbers_or_label_positions(aligned)
+    guessed, known = (numbers * shares).sum(axis=1), gold_positions(aligned)
     if any(np.ptp(side) <= FLAT * np.abs(side).max() for side in (guessed, known)):
         return 0.0
     return float(np.corrcoef(guessed, known)[0, 1])

@@ -17,10 +17,10 @@ from crowdveil.errors import SettingsError
 from crowdveil.inference.scores.gold_errors import (
     AlignedGold,
     align_gold,
+    comparable_gold,
     count_outside_scale,
     count_without_reports,
     default_error,
-    gold_as_compared_by_error,
     gold_codes,
     mean_error,
     mean_log_loss,
@@ -103,7 +103,7 @@ def score(estimate: Estimate, gold: Any, *, error: ErrorName | None = None) -> S
     name = error or default_error(estimate)
     aligned = align_gold(estimate, gold)
     own = mean_error(aligned, name)
-    best = best_constant(gold_as_compared_by_error(aligned, name), name)
+    best = best_constant(comparable_gold(aligned, name), name)
     has_confidence = name == "error_rate" and estimate.probabilistic
     return Score(
         error=own,
@@ -112,9 +112,7 @@ def score(estimate: Estimate, gold: Any, *, error: ErrorName | None = None) -> S
         constant=best.constant,
         correlation=pearson_correlation(aligned),
         log_loss=mean_log_loss(aligned) if has_confidence else None,
-        calibration_error=calibration_error(confidence_and_right_sums_by_bin(aligned), len(aligned.at))
-        if has_confidence
-        else None,
+        calibration_error=calibration_error(calibration_bins(aligned), len(aligned.at)) if has_confidence else None,
         scored=len(aligned.at),
         missing=count_without_reports(aligned),
         unknown=aligned.unknown,
@@ -153,7 +151,7 @@ def best_constant(truths: Sequence[Any] | NDArray[Any], error: ErrorName) -> Bes
     return BestConstant(f"{numbers.mean():g}", float(numbers.std()))
 
 
-def confidence_and_right_sums_by_bin(aligned: AlignedGold) -> NDArray[np.float64]:
+def calibration_bins(aligned: AlignedGold) -> NDArray[np.float64]:
     """Return sums of confidences and of right answers (ties split) by bin of confidence; [bin, (confidence, right)]."""
     posterior, places = aligned.estimate.posterior[aligned.at], np.arange(len(aligned.at))
     confidence, right = posterior.max(axis=1), tied_label_weights(aligned)[places, gold_codes(aligned)]

@@ -12,7 +12,7 @@ from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.errors import SettingsError
 from crowdveil.inference.given import KnownTruths, errors_naming_gold_source
 from crowdveil.inference.infer import Inference, warning_on_unknown_tasks
-from crowdveil.inference.panel.fit import warning_if_order_contradicts_gold
+from crowdveil.inference.panel.fit import order_warning
 from crowdveil.inference.scores.decisions import decide, decision_notes
 from crowdveil.inference.scores.gold_errors import align_gold, gold_codes
 from crowdveil.inference.scores.metrics import score
@@ -54,11 +54,9 @@ def with_gold_score(inference: Inference, known: KnownTruths) -> Inference:
         notes += (f"{both:,} of the scored tasks also guided the fit: this score is optimistic.",)
     if inference.panel is not None and not inference.guided and estimate.alphabet is not None:
         aligned = align_gold(estimate, truths)
-        notes += warning_if_order_contradicts_gold(
-            estimate.alphabet.names, estimate.posterior[aligned.at], gold_codes(aligned)
-        )
+        notes += order_warning(estimate.alphabet.names, estimate.posterior[aligned.at], gold_codes(aligned))
     if result.gain_over_constant <= 0:
-        notes += (f"The constant {result.constant} for every task scores as well or better.",)
+        notes += (f"Always answering {result.constant} scores as well or better.",)
     return replace(inference, score=result, notes=notes)
 
 

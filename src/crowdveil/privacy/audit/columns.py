@@ -16,7 +16,7 @@ from crowdveil.privacy.audit.likelihood_ratio import (
     SCORED,
     Coding,
     coding_by_differing_positions,
-    number_or_absent_of_each_draw,
+    numbers_at_position,
 )
 from crowdveil.privacy.audit.outputs import NUMBERS, DrawnOutputs, Part, Values
 
@@ -50,11 +50,11 @@ def _column_of_whole_outputs(column: Column[Part], part: str) -> Column[DrawnOut
     return Column(title, lambda outputs: column.read(outputs.part(part)), column.ordered, column.hashed)
 
 
-def columns_that_tell_inputs_apart(first: DrawnOutputs, second: DrawnOutputs) -> Iterator[Column[DrawnOutputs]]:
+def distinguishing_columns(first: DrawnOutputs, second: DrawnOutputs) -> Iterator[Column[DrawnOutputs]]:
     """Yield the columns that can tell the outputs of two inputs apart; those that are easy to explain come first."""
     names = sorted({*first.parts, *second.parts})
     if len(names) > 1:
-        yield Column("the set of parts", DrawnOutputs.hash_of_present_part_names, hashed=True)
+        yield Column("the set of parts", DrawnOutputs.part_names_hash, hashed=True)
     both = {name: (first.part(name), second.part(name)) for name in names}
     codings = {name: coding_by_differing_positions(*parts) for name, parts in both.items()}
     for columns in (_candidate_columns_in_words, _likelihood_columns_of_whole_part):
@@ -77,19 +77,15 @@ def _candidate_columns_in_words(first: Part, second: Part, coding: Coding) -> It
 
 
 def _audited_columns_at_position(position: int, title: str, part: Part) -> Iterator[Column[Part]]:
-    yield Column(title, lambda own: number_or_absent_of_each_draw(own, position), ordered=True)
+    yield Column(title, lambda own: numbers_at_position(own, position), ordered=True)
     if part.numbers.dtype.kind == "f":
-        yield Column(
-            f"the size of {title}", lambda own: np.abs(number_or_absent_of_each_draw(own, position)), ordered=True
-        )
+        yield Column(f"the size of {title}", lambda own: np.abs(numbers_at_position(own, position)), ordered=True)
         yield Column(
             f"the lowest bit of {title}",
-            lambda own: exponent_of_lowest_set_bit(number_or_absent_of_each_draw(own, position)),
+            lambda own: lowest_bit_exponent(numbers_at_position(own, position)),
             ordered=True,
         )
-        yield Column(
-            f"the last 8 bits of {title}", lambda own: _last_mantissa_bits(number_or_absent_of_each_draw(own, position))
-        )
+        yield Column(f"the last 8 bits of {title}", lambda own: _last_mantissa_bits(numbers_at_position(own, position)))
 
 
 def _likelihood_columns_of_whole_part(first: Part, second: Part, coding: Coding) -> Iterator[Column[Part]]:
@@ -97,20 +93,20 @@ def _likelihood_columns_of_whole_part(first: Part, second: Part, coding: Coding)
     unit = "byte" if first.raw else "number"
     if len(coding.positions) > 1:
         yield Column(f"the likelihood ratio of all {unit}s", coding.summed_log_likelihood_ratio, ordered=True)
-        yield Column(f"the agreement of all {unit}s", coding.code_of_usual_count_and_strongest)
-        yield Column(f"the three most different {unit}s", coding.code_of_three_strongest_levels)
+        yield Column(f"the agreement of all {unit}s", coding.usual_count_code)
+        yield Column(f"the three most different {unit}s", coding.strongest_levels_code)
     if first.raw:
         ratios = _presence_log_odds_ratio_per_piece(first, second)
         yield Column(
             "the likelihood ratio of all words",
-            partial(_line_and_word_log_ratio_sum_per_draw, ratios=ratios),
+            partial(_text_log_ratios, ratios=ratios),
             ordered=True,
         )
     if first.raw or first.numbers.shape[1] != 1:
         yield Column("the whole", lambda part: part.content, hashed=True)
 
 
-def exponent_of_lowest_set_bit(numbers: Values) -> Values:
+def lowest_bit_exponent(numbers: Values) -> Values:
     """Return the exponent of the lowest set bit of each float, shape (draws,): x is an odd multiple of 2 to it.
 
     Zero, infinities and NaN have 2000.
@@ -129,7 +125,7 @@ def _last_mantissa_bits(numbers: Values) -> Values:
 
 def _draws_with_each_piece(part: Part) -> dict[bytes, int]:
     counts: dict[bytes, int] = {}
-    for pieces in part.lines_and_words_with_positions:
+    for pieces in part.text_pieces:
         for piece in pieces:
             counts[piece] = counts.get(piece, 0) + 1
     return counts
@@ -152,10 +148,8 @@ def _presence_log_odds_ratio_per_piece(first: Part, second: Part) -> dict[bytes,
     return ratios
 
 
-def _line_and_word_log_ratio_sum_per_draw(part: Part, *, ratios: dict[bytes, float]) -> Values:
-    scores = [
-        sum(ratios[piece] for piece in pieces if piece in ratios) for pieces in part.lines_and_words_with_positions
-    ]
+def _text_log_ratios(part: Part, *, ratios: dict[bytes, float]) -> Values:
+    scores = [sum(ratios[piece] for piece in pieces if piece in ratios) for pieces in part.text_pieces]
     return np.round(np.array(scores or np.zeros(len(part.size))), 9)
 
 
@@ -163,4 +157,4 @@ def _place_of_piece_in_each_draw(part: Part, *, piece: bytes) -> Values:
     """Return the place of a line or word in each draw, shape (draws,); -1 where it is absent."""
     if not part.raw:
         return np.full(len(part.size), -1)
-    return np.array([pieces.get(piece, -1) for pieces in part.lines_and_words_with_positions], dtype=np.int64)
+    return np.array([pieces.get(piece, -1) for pieces in part.text_pieces], dtype=np.int64)

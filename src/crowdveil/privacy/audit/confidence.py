@@ -53,7 +53,7 @@ class Counts:
         return low, upper_limit(self.second, self.second_draws, alpha / 2)
 
 
-def wilson_lower_and_upper_limits(
+def wilson_limits(
     first: NDArray[Any], second: NDArray[Any], draws: tuple[int, int], alpha: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return Wilson's lower limits for `first` and upper limits for `second`; they rank events, and bound nothing."""

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.privacy.audit.columns import Column, columns_that_tell_inputs_apart
-from crowdveil.privacy.audit.confidence import wilson_lower_and_upper_limits
+from crowdveil.privacy.audit.columns import Column, distinguishing_columns
+from crowdveil.privacy.audit.confidence import wilson_limits
 from crowdveil.privacy.audit.outputs import DrawnOutputs, Values
 
 MOST_VALUES = 4096
@@ -93,7 +93,7 @@ def event_with_largest_objective(
         alpha: error probability of the limits.
     """
     best: tuple[float, Event] | None = None
-    for column in columns_that_tell_inputs_apart(*learn):
+    for column in distinguishing_columns(*learn):
         first, second = (_column_values(column, outputs) for outputs in learn)
         for ranking in _rankings_by_value_and_ratio(first, second, ordered=column.ordered):
             value, size = _best_nested_event_size(ranking, column, select, objective, alpha)
@@ -144,7 +144,7 @@ def _best_nested_event_size(
     counts: list[NDArray[Any]] = [
         np.cumsum(np.bincount(ranking(values), minlength=size + 1)[:size]) for values in (first, second)
     ]
-    low, high = wilson_lower_and_upper_limits(counts[0], counts[1], (len(first), len(second)), alpha)
+    low, high = wilson_limits(counts[0], counts[1], (len(first), len(second)), alpha)
     values = objective(low, high)
     at = int(values.argmax())
     return float(values[at]), at + 1

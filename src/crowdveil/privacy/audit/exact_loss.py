@@ -68,7 +68,7 @@ def _neighbouring_input_pairs(channel: Channel, neighbours: Neighbours) -> list[
     if neighbours == "participation":
         if inputs == labels:
             raise SettingsError(
-                "participation is public in this channel: an answer and NULL are no neighbours",
+                "participation is public in this channel: an answer and NULL are not neighbours",
                 value=neighbours,
                 hint=f"{NULL} is visible; audit the value or the worker.",
             )

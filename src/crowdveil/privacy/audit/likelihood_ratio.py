@@ -34,9 +34,7 @@ class Coding:
 
     def level_at_position(self, part: Part, index: int) -> Values:
         """Return the level of the number at a position, shape (draws,); levels are 0, 1, ..."""
-        return np.searchsorted(
-            self.levels[index], number_or_absent_of_each_draw(part, self.positions[index]), side="right"
-        )
+        return np.searchsorted(self.levels[index], numbers_at_position(part, self.positions[index]), side="right")
 
     def summed_log_likelihood_ratio(self, part: Part) -> Values:
         """Return the sum over positions of the log-likelihood ratios, shape (draws,)."""
@@ -45,14 +43,14 @@ class Coding:
             total += self.ratios[index][self.level_at_position(part, index)]
         return np.round(total, 9)
 
-    def code_of_usual_count_and_strongest(self, part: Part) -> Values:
+    def usual_count_code(self, part: Part) -> Values:
         """Return a code of the number of usual levels at the weaker positions and of the level at the strongest one."""
         equal = np.zeros(len(part.size), dtype=np.int64)
         for index in range(1, len(self.positions)):
             equal += self.level_at_position(part, index) == self.usual[index]
         return equal * (len(self.levels[0]) + 1) + self.level_at_position(part, 0)
 
-    def code_of_three_strongest_levels(self, part: Part) -> Values:
+    def strongest_levels_code(self, part: Part) -> Values:
         """Return a code of the levels at the three strongest positions, shape (draws,)."""
         code = np.zeros(len(part.size), dtype=np.int64)
         for index in range(min(3, len(self.positions))):
@@ -60,7 +58,7 @@ class Coding:
         return code
 
 
-def number_or_absent_of_each_draw(part: Part, position: int) -> Values:
+def numbers_at_position(part: Part, position: int) -> Values:
     """Return the numbers at a position, shape (draws,)."""
     return part.numbers[:, position] if position < part.numbers.shape[1] else np.full(len(part.size), ABSENT)
 
@@ -70,7 +68,7 @@ def coding_by_differing_positions(first: Part, second: Part) -> Coding:
     width = max(first.numbers.shape[1], second.numbers.shape[1])
     found = []
     for position in range(width):
-        one, two = number_or_absent_of_each_draw(first, position), number_or_absent_of_each_draw(second, position)
+        one, two = numbers_at_position(first, position), numbers_at_position(second, position)
         levels = _lower_ends_of_levels(np.concatenate((one, two)))
         if len(levels):
             shares = [

@@ -35,7 +35,7 @@ def mechanism_pairs(
     """
     if neighbours == "participation" and mechanism.participation == "public":
         raise SettingsError(
-            f"{mechanism.name} with public participation promises nothing about it",
+            f"{mechanism.name} with public participation does not protect participation",
             value=neighbours,
             hint="Audit the value or the worker.",
         )
@@ -45,7 +45,7 @@ def mechanism_pairs(
         if independent
         else _neighbouring_answer_vectors(mechanism, neighbours, tasks)
     )
-    draw = _draw_cells if independent else _reports_or_refusals_of_same_answers
+    draw = _draw_cells if independent else _repeated_outputs
 
     def sampler(answers: Codes) -> Callable[[int], Drawn]:
         return lambda count: draw(mechanism, answers, source, count, rounds)
@@ -62,9 +62,7 @@ def _draw_cells(mechanism: Mechanism, answers: Codes, source: Source, count: int
     return mechanism.perturb(np.repeat(answers, count), source)
 
 
-def _reports_or_refusals_of_same_answers(
-    mechanism: Mechanism, answers: Codes, source: Source, count: int, rounds: int
-) -> Drawn:
+def _repeated_outputs(mechanism: Mechanism, answers: Codes, source: Source, count: int, rounds: int) -> Drawn:
     """Return the reports of `count` workers with the same answers; a refusal is an output."""
 
     def report() -> object:

@@ -48,7 +48,7 @@ class Part:
     raw: tuple[bytes, ...] = ()
 
     @cached_property
-    def lines_and_words_with_positions(self) -> tuple[dict[bytes, int], ...]:
+    def text_pieces(self) -> tuple[dict[bytes, int], ...]:
         """Lines, and words between separators, of every draw, each with its first position in the text."""
         return tuple(map(_first_place_of_each_piece, self.raw))
 
@@ -67,7 +67,7 @@ class DrawnOutputs:
         absent = (None,) * self.draws
         return _part_of_number_arrays(absent) if name.endswith(NUMBERS) else _text_part(absent)
 
-    def hash_of_present_part_names(self) -> NDArray[np.int64]:
+    def part_names_hash(self) -> NDArray[np.int64]:
         """Return a hash of the names of the parts that each draw has, shape (N,)."""
         names = sorted(self.parts)
         there = np.array([self.parts[name].size >= 0 for name in names]).reshape(len(names), self.draws)

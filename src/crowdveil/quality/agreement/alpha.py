@@ -115,12 +115,12 @@ def metrics_of(alphabet: Alphabet | None) -> tuple[Metric, ...]:
     return ("nominal", "ordinal", "interval")
 
 
-def mean_rank_of_each_label(counts: NDArray[np.float64]) -> NDArray[np.float64]:
+def mean_label_ranks(counts: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the mean rank of the answers of each label, shape (labels,)."""
     return np.asarray(np.cumsum(counts) - counts / 2)
 
 
-def agreement(reports: Reports, level: float = LEVEL) -> Agreement:
+def measure_agreement(reports: Reports, level: float = LEVEL) -> Agreement:
     """Return the agreement of answers, without kappas; reports of a channel go to `agreement_through_channel`.
 
     Args:
@@ -134,7 +134,7 @@ def agreement(reports: Reports, level: float = LEVEL) -> Agreement:
     totals = _totals_of_comparable_answers(reports)
     name: Pairwise = "agreement" if isinstance(reports.alphabet, Categories) else "difference"
     scores = None if name == "agreement" else _label_scores_and_mean_of_metric(reports, "interval", totals)
-    overall, workers = _pairwise_agreement_overall_and_by_worker(reports, scores, level)
+    overall, workers = _pairwise_agreement(reports, scores, level)
     return Agreement(
         alphas={metric: _alpha(reports, metric, totals, level) for metric in metrics_of(reports.alphabet)},
         pairwise=overall,
@@ -250,7 +250,7 @@ def _label_scores_and_mean_of_metric(reports: Reports, metric: Metric, totals: _
     if metric == "nominal":
         return None
     if metric == "ordinal":
-        return _Scores(mean_rank_of_each_label(totals.counts), totals.answers / 2)
+        return _Scores(mean_label_ranks(totals.counts), totals.answers / 2)
     return _Scores(None if reports.alphabet is None else reports.alphabet.values, totals.mean)
 
 
@@ -269,9 +269,7 @@ def _deviations_from_task_mean(part: ComparedAnswers, scores: _Scores) -> NDArra
     return np.asarray(values - part.repeated_for_each_answer(part.sums_by_task(values) / part.sizes))
 
 
-def _pairwise_squared_distances_by_task(
-    part: ComparedAnswers, labels: int, scores: _Scores | None
-) -> NDArray[np.float64]:
+def _pairwise_squared_distances(part: ComparedAnswers, labels: int, scores: _Scores | None) -> NDArray[np.float64]:
     """Return the sum of squared distances over ordered pairs of answers to each task, shape (tasks,)."""
     if scores is None:
         return np.asarray(part.sizes**2 - part.sums_by_task(equal_answers_within_tasks(part, labels)), dtype=float)
@@ -282,7 +280,7 @@ def _alpha(reports: Reports, metric: Metric, totals: _Totals, level: float) -> I
     scores, n, labels = _label_scores_and_mean_of_metric(reports, metric, totals), totals.answers, reports.labels
     observed, squares, slopes = 0.0, 0.0, np.zeros(labels)
     for part in comparable_answers(reports):
-        observed += float((_pairwise_squared_distances_by_task(part, labels, scores) / (part.sizes - 1)).sum())
+        observed += float((_pairwise_squared_distances(part, labels, scores) / (part.sizes - 1)).sum())
         squares += 0.0 if scores is None else float((scores(part.value) ** 2).sum())
         if scores is not None and metric == "ordinal":
             weights = _deviations_from_task_mean(part, scores) * part.repeated_for_each_answer(
@@ -300,7 +298,7 @@ def _alpha(reports: Reports, metric: Metric, totals: _Totals, level: float) -> I
     )
     moments = np.zeros(2)
     for part in comparable_answers(reports):
-        q = _pairwise_squared_distances_by_task(part, labels, scores) / (part.sizes - 1)
+        q = _pairwise_squared_distances(part, labels, scores) / (part.sizes - 1)
         slope = part.sums_by_task(_influence_of_each_answer(part.value, found)) - (n - 1) / expected * q
         moments += (slope.sum(), slope @ slope)
     return interval_from_slope_moments(1 - ratio, moments, totals.tasks, level)
@@ -365,9 +363,7 @@ def interval_from_slope_moments(
     return Interval(*map(without_rounding, (value, value - half, min(value + half, most))))
 
 
-def _pairwise_agreement_overall_and_by_worker(
-    reports: Reports, scores: _Scores | None, level: float
-) -> tuple[Interval, WorkerAgreement]:
+def _pairwise_agreement(reports: Reports, scores: _Scores | None, level: float) -> tuple[Interval, WorkerAgreement]:
     """Return agreement (without scores) or difference over all pairs, and that of each worker."""
     workers = len(reports.workers)
     found, pairs = np.zeros(workers), np.zeros(workers)

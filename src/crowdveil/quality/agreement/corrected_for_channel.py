@@ -5,7 +5,7 @@ inverse (P G = I), and x_u the counts of reports on task u. The counts of ordere
     M = sum_u w_u (x_u x_u' - diag x_u)  and  C,    obey  E M = P' C P,
 so G' M G is an unbiased estimate of C, indexed [label, label]. Counts of pairs over all tasks, N N' - diag N with N =
 sum_u x_u, give those of chance. Then D_o and D_e are the mean squared distances of the two tables, and alpha is
-1 - D_o / D_e, as in `agreement`. The share of equal answers is the trace of C over its sum, with w_u = 1.
+1 - D_o / D_e, as in `measure_agreement`. The share of equal answers is the trace of C over its sum, with w_u = 1.
 
 With public participation w_u = 1 / (m_u - 1), Krippendorff's weight. With protected participation m_u, the number of
 answers, is not visible: NULL is one more answer, w_u = 1, and only pairs of answers count, each with the same weight.
@@ -32,7 +32,7 @@ from crowdveil.quality.agreement.alpha import (
     Agreement,
     Interval,
     Metric,
-    mean_rank_of_each_label,
+    mean_label_ranks,
     metrics_of,
     normal_quantile,
     refuse_repeats,
@@ -131,14 +131,14 @@ class _Estimates(NamedTuple):
         chance = np.outer(pairs.single, pairs.single) - np.diag(pairs.single)
         found = []
         for metric in metrics_of(self.alphabet):
-            expected = self.mean_squared_distance_of_pairs(chance, metric, pairs)
-            observed = self.mean_squared_distance_of_pairs(pairs.weighted, metric, pairs)
+            expected = self.mean_squared_distance(chance, metric, pairs)
+            observed = self.mean_squared_distance(pairs.weighted, metric, pairs)
             found.append(1 - observed / expected if expected > SMALLEST_DISTANCE else np.nan)
         if isinstance(self.alphabet, Categories):
-            return np.array([*found, 1 - self.mean_squared_distance_of_pairs(pairs.plain, "nominal", pairs)])
-        return np.array([*found, self.mean_squared_distance_of_pairs(pairs.plain, "interval", pairs)])
+            return np.array([*found, 1 - self.mean_squared_distance(pairs.plain, "nominal", pairs)])
+        return np.array([*found, self.mean_squared_distance(pairs.plain, "interval", pairs)])
 
-    def mean_squared_distance_of_pairs(self, table: NDArray[np.float64], metric: Metric, pairs: _Pairs) -> float:
+    def mean_squared_distance(self, table: NDArray[np.float64], metric: Metric, pairs: _Pairs) -> float:
         """Return the mean squared distance of the pairs of answers behind a table of pairs of reports.
 
         It is nan if the number of pairs is estimated as 0 or less.
@@ -150,7 +150,7 @@ class _Estimates(NamedTuple):
             apart = total - float(np.trace(answers))
         else:
             scores = (
-                mean_rank_of_each_label(self.estimated_answers_by_label(pairs))
+                mean_label_ranks(self.estimated_answers_by_label(pairs))
                 if metric == "ordinal"
                 else self.alphabet.values
             )
@@ -193,7 +193,7 @@ def _pair_sums_by_task_group(coded: Reports, model: ObservationModel) -> tuple[i
     groups = max(2, min(GROUPS, len(coded.tasks), TABLE_NUMBERS // reports**2))
     weighted, plain = np.zeros((2, groups, reports, reports))
     single, tasks = np.zeros((groups, reports)), 0
-    for first, counts in symbol_and_null_counts_by_range(coded, model):
+    for first, counts in symbol_counts_by_range(coded, model):
         sizes = counts.sum(axis=1)
         counts[sizes < 2] = 0.0
         tasks += int((sizes >= 2).sum())
@@ -209,9 +209,7 @@ def _pair_sums_by_task_group(coded: Reports, model: ObservationModel) -> tuple[i
     return tasks, _Pairs(weighted, plain, single)
 
 
-def symbol_and_null_counts_by_range(
-    coded: Reports, model: ObservationModel
-) -> Iterator[tuple[int, NDArray[np.float64]]]:
+def symbol_counts_by_range(coded: Reports, model: ObservationModel) -> Iterator[tuple[int, NDArray[np.float64]]]:
     """Yield the first task of a range and its reports by symbol, then implicit NULL; indexed [task, report]."""
     step = max(1, TABLE_NUMBERS // model.full_table.shape[1])
     for block in coded.blocks():
@@ -224,5 +222,5 @@ def symbol_and_null_counts_by_range(
             group = model.task_group[part.first : part.stop]
             yield (
                 part.first,
-                np.concatenate((listed, model.implicit_null_counts_per_task(listed.astype(float), group)), axis=1),
+                np.concatenate((listed, model.implicit_null_counts(listed.astype(float), group)), axis=1),
             )

@@ -8,8 +8,8 @@ Fleiss (1971): (P - E) / (1 - E). P is the mean over tasks of the share of equal
 over the shares p_c of all labels. It is defined for equal numbers of answers; where they differ, each task has the same
 weight in P.
 
-Intervals: infinitesimal jackknife over tasks, as of `agreement`; for Cohen's kappa it is the asymptotic variance of
-Fleiss, Cohen and Everitt (1969), times tasks / (tasks - 1).
+Intervals: infinitesimal jackknife over tasks, as of `measure_agreement`; for Cohen's kappa it is the asymptotic
+variance of Fleiss, Cohen and Everitt (1969), times tasks / (tasks - 1).
 """
 
 from collections.abc import Callable

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.answers.evidence import Evidence, channel_or_raise_if_unknown
+from crowdveil.answers.evidence import Evidence, require_known_channel
 from crowdveil.answers.identifiers import Identifiers
 from crowdveil.channels.alphabet import Categories
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.quality.agreement.alpha import LEVEL, Agreement, agreement
+from crowdveil.quality.agreement.alpha import LEVEL, Agreement, measure_agreement
 from crowdveil.quality.agreement.corrected_for_channel import agreement_through_channel
 from crowdveil.quality.agreement.kappa import kappas
 
@@ -33,9 +33,9 @@ def agreement_corrected_for_channel(evidence: Evidence, level: float = LEVEL) ->
             answers.
         SettingsError: several channels, or a channel that cannot be inverted.
     """
-    channel = channel_or_raise_if_unknown(evidence, "agreement")
+    channel = require_known_channel(evidence, "agreement")
     if channel is None:
-        return replace(agreement(evidence.reports, level), kappas=kappas(evidence.reports, level))
+        return replace(measure_agreement(evidence.reports, level), kappas=kappas(evidence.reports, level))
     if isinstance(channel, ChannelTable):
         raise SettingsError(
             "agreement is corrected for one channel, not for a table of them", value=channel.mechanism, hint=INFER
@@ -70,7 +70,7 @@ def worker_columns(found: Agreement) -> dict[str, Identifiers]:
         SettingsError: the agreement of workers is not known.
     """
     if found.workers is None:
-        raise SettingsError("workers are not compared through a channel", value="a channel", hint=INFER)
+        raise SettingsError("workers cannot be compared through a channel", value="a channel", hint=INFER)
     return {"worker": found.workers.names, found.pairwise_name: found.workers.pairwise, "pairs": found.workers.pairs}
 
 

@@ -1,6 +1,6 @@
 """Patterns in labels, read from the answers alone: repeated labels, copies, and agreement by chance.
 
-With the answers N of worker i by the truths that others say (`votes_of_others`), D and the prior of rows as in
+With the answers N of worker i by the truths that others say (`leave_one_out`), D and the prior of rows as in
 `independent_workers`, and frequencies p,
     B_i = D(sum_z N_i[z]; 2 p) - sum_z D(N_i[z]; prior of row z)
 is the log Bayes factor of answers that do not depend on the task, M_i = sum of N_i[z, x] over x other than z is the
@@ -34,8 +34,8 @@ from crowdveil.estimators.copies.compared_answers import (
 )
 from crowdveil.estimators.copies.near_copies import AGREEMENTS
 from crowdveil.quality.agreement.alpha import NORMAL_QUANTILE
+from crowdveil.quality.review.leave_one_out import VotesOfOthers
 from crowdveil.quality.review.listing import CopyingGroup
-from crowdveil.quality.review.votes_of_others import VotesOfOthers
 
 CLEAR, SOME = 3.0, 2.0
 """Log Bayes factors: 20 and 7 to 1 for answers that do not depend on the task."""

@@ -16,7 +16,7 @@ MOST_ANSWERS, NAMED_LABELS = 0.9, 3
 """Share of a worker's answers whose labels are named, and the largest number of them."""
 ONE_LABEL, ENOUGH = 0.6, 25
 """Share of the most frequent label from which it hides who repeats it, and answers that are usually enough."""
-MANY_PAIRS = "Copies are not looked for: the tasks have too many pairs of answers."
+MANY_PAIRS = "Copies were not searched for: the tasks have too many pairs of answers."
 
 
 def add_label_reasons(listing: Listing, reports: Reports, patterns: LabelPatterns) -> None:
@@ -40,7 +40,7 @@ def _add_repeated_labels(listing: Listing, reports: Reports, patterns: LabelPatt
 def _add_agreement_by_chance(listing: Listing, patterns: LabelPatterns) -> None:
     for worker in np.flatnonzero(patterns.near_chance).tolist():
         kappa = float(patterns.kappa_and_error[0][worker])
-        more = "hardly more" if kappa > 0 else "no more"
+        more = "barely more" if kappa > 0 else "no more"
         less = "less than by chance" if patterns.below_chance[worker] else f"{more} than by chance"
         question = ": are labels swapped?" if patterns.below_chance[worker] else "."
         listing.add(worker, "chance", f"Agrees with others {less} (kappa {kappa:.2f}){question}", -kappa)
@@ -71,8 +71,8 @@ def _add_copies(listing: Listing, reports: Reports, patterns: LabelPatterns) -> 
 
 def _copy_text(reports: Reports, other: int, common: int, same: int) -> str:
     """Return the sentence on a copy."""
-    equal = f"{same:,} of {common:,} common answers are equal"
-    return f"Answers as {str(reports.workers[other])!r}: {equal}, more than independent work explains."
+    equal = f"{same:,} of {common:,} shared answers are equal"
+    return f"Answers like {str(reports.workers[other])!r}: {equal}, more than independent work explains."
 
 
 def _add_unclear_workers(listing: Listing, reports: Reports, patterns: LabelPatterns) -> None:
@@ -106,7 +106,7 @@ def why_repeaters_are_hidden(reports: Reports, patterns: LabelPatterns) -> Hidde
         return None
     label, middle = int(patterns.votes.frequencies.argmax()), int(np.median(totals[totals > 0]))
     if middle < ENOUGH:
-        why = f"Too few tasks to tell workers apart ({number_of(middle, 'answer')} each, in the middle)"
+        why = f"Too few tasks to tell workers apart (median: {number_of(middle, 'answer')} each)"
         return HiddenRepeaters(hidden, why, f" About {ENOUGH} answers each are usually enough.")
     if patterns.votes.frequencies[label] >= ONE_LABEL:
         assert isinstance(reports.alphabet, Categories)
@@ -123,7 +123,7 @@ def _notes(reports: Reports, patterns: LabelPatterns) -> list[str]:
         name = repr(reports.alphabet.names[int(patterns.votes.frequencies.argmax())])
         answering = int((patterns.votes.counts.sum(axis=1) > 0).sum())
         notes.append(
-            f"{hidden.why}: who always answers {name} would not be seen among {hidden.workers:,} of "
+            f"{hidden.why}: a worker who always answers {name} could not be found among {hidden.workers:,} of "
             f"{number_of(answering, 'worker')}, and the truths may follow such workers.{hidden.advice}"
         )
     if reports.alphabet is not None and int(np.max(reports.per_task)) > 1 and not has_few_pairs(reports):

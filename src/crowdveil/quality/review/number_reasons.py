@@ -22,7 +22,7 @@ def add_number_reasons(listing: Listing, reports: Reports, patterns: NumberPatte
     _add_copies(listing, patterns)
     for worker in np.flatnonzero(patterns.near_chance).tolist():
         found = patterns.correlation[worker]
-        text = f"The answers hardly follow those of others (rank correlation {found:.2f})."
+        text = f"The answers barely correlate with those of others (rank correlation {found:.2f})."
         listing.add(worker, "chance", text, -float(found))
     for worker in np.flatnonzero(patterns.far_away).tolist():
         text = (
@@ -60,8 +60,8 @@ def _add_copies(listing: Listing, patterns: NumberPatterns) -> None:
 
 
 def _copy_text(reports: Reports, share: float, common: int, same: int, other: int) -> str:
-    equal = f"{same:,} of {common:,} common answers are equal, or nearly"
-    return f"Answers as {str(reports.workers[-other])!r}: {equal}, more than independent work explains."
+    equal = f"{same:,} of {common:,} shared answers are equal, or nearly"
+    return f"Answers like {str(reports.workers[-other])!r}: {equal}, more than independent work explains."
 
 
 def _notes(reports: Reports, patterns: NumberPatterns) -> list[str]:
@@ -69,7 +69,7 @@ def _notes(reports: Reports, patterns: NumberPatterns) -> list[str]:
     notes, answered = list[str](), patterns.answers[patterns.answers > 0]
     middle = int(np.median(answered)) if len(answered) else 0
     if middle < MIN_ANSWERS or not np.isfinite(patterns.residual).any():
-        few = f"too few answers ({middle:,} each, in the middle), or too few to a task"
+        few = f"too few answers (median: {middle:,} each), or too few to a task"
         notes.append(f"Workers cannot be told apart: {few}. {MIN_COMMON} answers each, three to a task, are enough.")
     counts = np.asarray(reports.per_task).astype(np.int64)
     if int((counts * (counts - 1) // 2).sum()) > MAX_PAIRS:

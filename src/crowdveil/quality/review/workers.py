@@ -91,10 +91,6 @@ class Review:
     notes: tuple[str, ...] = ()
     channel_used: bool
 
-    def count_of(self, kind: Kind) -> int:
-        """Return the number of workers of a kind."""
-        return sum(one.kind == kind for one in self.found)
-
 
 def refuse_reports_without_channel(evidence: Evidence) -> None:
     """Refuse protected reports whose channel is unknown.
@@ -104,10 +100,10 @@ def refuse_reports_without_channel(evidence: Evidence) -> None:
     """
     if evidence.channel is None and evidence.collection is not None:
         raise ReportsError(
-            "protected reports need their channel, or noise looks like bad work",
+            "protected reports need their channel: without it, a device's noise counts as a worker's errors",
             source="reports",
             examples=evidence.no_channel_reason,
-            hint="Keep certificate.json and crowd.json beside the reports.",
+            hint="Keep certificate.json and crowd.json next to the reports.",
         )
 
 
@@ -123,13 +119,15 @@ def review_workers(inference: Inference, *, bound: float | None = None) -> Revie
     refuse_reports_without_channel(evidence)
     if bound is not None and not 0 < bound < 1:
         raise SettingsError(
-            "the bound of abilities must be between 0 and 1",
+            "the bound on abilities must be between 0 and 1",
             value=bound,
             hint="Such as 0.5: an ability is the probability of a right answer.",
         )
     if inference.panel is not None:
         if bound is not None:
-            raise SettingsError("a bound of abilities does not go with truths", value=bound, hint="Leave it out.")
+            raise SettingsError(
+                "a bound on abilities cannot be combined with truths", value=bound, hint="Leave it out."
+            )
         return _review_of_panel(inference.panel, evidence)
     if not estimate.categorical:
         return _review_of_numbers(estimate, evidence, bound)
@@ -155,7 +153,7 @@ def review_workers(inference: Inference, *, bound: float | None = None) -> Revie
 def _review_of_numbers(estimate: Estimate, evidence: Evidence, bound: float | None) -> Review:
     """Return the workers to review by their numbers."""
     if bound is not None:
-        raise SettingsError("a bound of abilities needs labels, these are numbers", value=bound, hint="Leave it out.")
+        raise SettingsError("a bound on abilities needs labels, these are numbers", value=bound, hint="Leave it out.")
     if estimate.channel_used or evidence.channel is not None or evidence.sums is not None:
         raise SettingsError(
             "workers are reviewed by their labels, or by numbers that are not perturbed",
@@ -186,7 +184,9 @@ def _review_of_panel(fit: PanelFit, evidence: Evidence) -> Review:
         add_equal_answers(listing, evidence.reports)
     for pair in fit.alike:
         for worker, other in (pair.workers, pair.workers[::-1]):
-            text = f"Answers as {other!r}: errors correlate by {pair.correlation:.2f} on {pair.common:,} common tasks."
+            text = (
+                f"Answers like {other!r}: errors correlate by {pair.correlation:.2f} on {pair.common:,} shared tasks."
+            )
             if listing.kinds.get(place[worker]) != "copies":
                 listing.add(place[worker], "copies", text)
     return _review_of_listing(fit.estimate, None, listing)

@@ -15,7 +15,7 @@ from crowdveil.errors import SettingsError
 from crowdveil.estimators.ranking.channels import ReportTable, report_table
 from crowdveil.inference.ranking.rank import gold_roles
 from crowdveil.storage.crowd import CERTIFICATE_FILE, report_directory
-from crowdveil.storage.evidence import channel_of_certificate_matching_crowd
+from crowdveil.storage.evidence import matching_certificate_channel
 
 
 class ReadComparisons(NamedTuple):
@@ -28,7 +28,7 @@ class ReadComparisons(NamedTuple):
 
 def certificate_of(source: AnswerSource, given: Path | None) -> Path | None:
     """Return the certificate of comparisons: the given one, else that in their folder."""
-    path = source.path_beside_which_collection_lies
+    path = source.collection_path
     if given is not None or path is None:
         return given
     beside = report_directory(path) / CERTIFICATE_FILE
@@ -54,7 +54,7 @@ def read_comparisons(
             hint = "Give the certificate."
             raise SettingsError("a participation rate goes with a channel", value=participation_rate, hint=hint)
         return ReadComparisons(*_without_table(source, names))
-    channel = channel_of_certificate_matching_crowd(path, None)
+    channel = matching_certificate_channel(path, None)
     if not isinstance(channel, Channel):
         hint = "Rank the reports of each channel alone."
         raise SettingsError("comparisons are sent through one channel", value="a table of channels", hint=hint)

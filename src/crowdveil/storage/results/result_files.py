@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from crowdveil.answers.facts.inputs import Input
-from crowdveil.answers.identifiers import lazy_or_read_only_identifiers
+from crowdveil.answers.identifiers import immutable_identifiers
 from crowdveil.answers.importers.export_file import ExportFile
 from crowdveil.answers.ingest.csv_files import open_as_utf8, read_header
 from crowdveil.channels.alphabet import Categories
@@ -72,7 +72,7 @@ def read_results(folder: Path) -> Results:
         except pa.ArrowInvalid as error:
             raise _damage_error(folder, str(error)) from error
         found = _with_cross_validation(found, entry.gold, folder)
-        _require_valid_probabilities_and_gold(found, folder)
+        _require_valid_estimate(found, folder)
         notes, inputs = _warnings_in_record(entry.notes, folder), recorded_inputs(entry, folder)
         return Results(found, entry.sha256, entry.reports_sha256, notes, inputs)
     refuse_question_folders(folder)
@@ -101,7 +101,7 @@ def _damage_error(folder: Path, why: str) -> ReportsError:
     return ReportsError(rule, source=str(folder), examples=why, hint=INFER_AGAIN)
 
 
-def _require_valid_probabilities_and_gold(estimate: Estimate, folder: Path) -> None:
+def _require_valid_estimate(estimate: Estimate, folder: Path) -> None:
     """Refuse truths that no estimate has, although their record was made anew.
 
     Raises:
@@ -181,10 +181,10 @@ def _estimate_of_result_files(truths: _Columns, workers: _Columns) -> Estimate:
     return Estimate(
         method="read from files",
         alphabet=Categories(tuple(labels)) if labels else None,
-        tasks=lazy_or_read_only_identifiers(np.array(list(map(str, truths.table["task"].to_pylist())), dtype=np.str_)),
+        tasks=immutable_identifiers(np.array(list(map(str, truths.table["task"].to_pylist())), dtype=np.str_)),
         posterior=posterior,
         reports_per_task=truths.numbers("reports").astype(np.int64),
-        worker_names=lazy_or_read_only_identifiers(
+        worker_names=immutable_identifiers(
             np.array(list(map(str, workers.table["worker"].to_pylist())), dtype=np.str_)
         ),
         workers=WorkerTable(workers.numbers(quality), quality, ability_low=ability_low, ability_high=ability_high),

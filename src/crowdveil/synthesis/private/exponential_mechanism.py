@@ -62,7 +62,7 @@ SPREAD_COVERAGE = 0.9
 weather_temperature and population_tf (experiments/synthesis/README.md)."""
 
 
-def claims_in_fullest_range_per_level(claims: ScaledClaims) -> Integers:
+def fullest_range_counts(claims: ScaledClaims) -> Integers:
     """Return, per level 1 .. `LEVELS`, the claims in the fullest range of each task, summed over tasks; (LEVELS,).
 
     Ranges of level k are 2**-k wide, at all multiples of half their width. A replaced, added or removed claim changes
@@ -83,14 +83,14 @@ def _cell_counts(claims: ScaledClaims, cells: int) -> Integers:
     return np.bincount(claims.task * cells + cell, minlength=claims.tasks * cells).reshape(claims.tasks, cells)
 
 
-def select_level_of_common_spread(claims: ScaledClaims, epsilon: Fraction, source: Source) -> int:
+def select_common_spread(claims: ScaledClaims, epsilon: Fraction, source: Source) -> int:
     """Return the level of the common spread, epsilon-private: each level's count changes by at most 1 per claim."""
     noise = sample_discrete_laplace_array(LEVELS / epsilon, LEVELS, source)
-    covered = claims_in_fullest_range_per_level(claims) + noise >= SPREAD_COVERAGE * claims.claims_per_task.sum()
+    covered = fullest_range_counts(claims) + noise >= SPREAD_COVERAGE * claims.claims_per_task.sum()
     return int(np.flatnonzero(covered).max(initial=-1)) + 1
 
 
-def group_and_spread_level_per_task(information: Floats, finest: int) -> tuple[Integers, Integers]:
+def task_spread_levels(information: Floats, finest: int) -> tuple[Integers, Integers]:
     """Return the group and the spread level of every task; tasks of one group have similar information.
 
     A score raised by n claims gains n epsilon / 2 nats, enough to select among 2**level times as many locations.

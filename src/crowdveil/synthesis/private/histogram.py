@@ -15,12 +15,12 @@ from crowdveil.errors import SettingsError
 from crowdveil.randomness import Source
 from crowdveil.synthesis.budgets import TaskBudgets
 from crowdveil.synthesis.discrete_noise import Integers, noisy_counts
-from crowdveil.synthesis.original_claims import Claims, Floats, ScaledClaims, used_claims_in_unit_interval
+from crowdveil.synthesis.original_claims import Claims, Floats, ScaledClaims, scaled_claims
 from crowdveil.synthesis.private.histogram_density import (
     BIN_CHOICES,
     CELLS,
     HistogramDensities,
-    density_masses_by_cosine_series,
+    cosine_density,
 )
 from crowdveil.synthesis.private.private_method import PrivateMethod, Progress
 from crowdveil.synthesis.release import SECURE
@@ -76,11 +76,11 @@ class Histogram(PrivateMethod):
         for query in np.unique(queries[released], axis=0):
             rows = np.flatnonzero(released & (queries == query).all(axis=1))
             for part in (rows[first : first + TASKS_AT_ONCE] for first in range(0, len(rows), TASKS_AT_ONCE)):
-                exact = bin_counts(used_claims_in_unit_interval(claims, part, used), int(query[0]))
-                counts, variance = noisy_counts(exact, budgets.exact_task_epsilon_by_divisor[int(query[1])], source)
+                exact = bin_counts(scaled_claims(claims, part, used), int(query[0]))
+                counts, variance = noisy_counts(exact, budgets.exact_task_epsilon[int(query[1])], source)
                 total = counts.sum(axis=1) if protected else expected[part]
                 released[part] = kept = total >= self.least_claims if protected else np.ones(len(part), dtype=bool)
-                mass[part[kept], 1:-1] = density_masses_by_cosine_series(counts[kept], variance, total[kept])
+                mass[part[kept], 1:-1] = cosine_density(counts[kept], variance, total[kept])
                 done += len(part)
                 if progress is not None:
                     progress(done, whole)

@@ -100,7 +100,7 @@ class HistogramDensities:
         return np.take_along_axis(drawn, order, axis=1)
 
 
-def density_masses_by_cosine_series(counts: Floats, variance: float | Floats, total: Floats) -> Floats:
+def cosine_density(counts: Floats, variance: float | Floats, total: Floats) -> Floats:
     """Return a density estimated from noisy counts, as masses of equal cells, shape (tasks, CELLS); rows sum to one.
 
     Args:
@@ -110,7 +110,7 @@ def density_masses_by_cosine_series(counts: Floats, variance: float | Floats, to
     """
     bins = counts.shape[1]
     order = np.arange(bins)
-    coefficients = (counts / total[:, None]) @ _orthonormal_cosines_at_cell_centres(order, bins)
+    coefficients = (counts / total[:, None]) @ _orthonormal_cosines(order, bins)
     # Bins are equal, so noise of variance s2 in each gives every coefficient the variance bins * s2.
     error = bins * variance / total**2 + 1.0 / total
     # No coefficient of a density exceeds sqrt(2), so noise of larger variance is shrunk further.
@@ -118,7 +118,7 @@ def density_masses_by_cosine_series(counts: Floats, variance: float | Floats, to
     kept = coefficients[:, 1:] * _shrinkage_factors(coefficients[:, 1:], error) * bounded
     # Bins and cells hold means of each cosine over their widths.
     blur = np.sinc(order / (2 * CELLS)) / np.sinc(order / (2 * bins))
-    series = 1.0 + (kept * blur[1:]) @ _orthonormal_cosines_at_cell_centres(order, CELLS)[:, 1:].T
+    series = 1.0 + (kept * blur[1:]) @ _orthonormal_cosines(order, CELLS)[:, 1:].T
     return project_onto_simplex(series / CELLS)
 
 
@@ -142,7 +142,7 @@ def _shrinkage_factors(coefficients: Floats, error: Floats) -> Floats:
     return weight @ family / weight.sum(axis=1, keepdims=True)
 
 
-def _orthonormal_cosines_at_cell_centres(order: NDArray[np.int64], points: int) -> Floats:
+def _orthonormal_cosines(order: NDArray[np.int64], points: int) -> Floats:
     """Return the orthonormal cosines at the centres of equal cells of (0, 1), shape (points, orders)."""
     centres = (np.arange(points) + 0.5) / points
     return np.cos(np.pi * centres[:, None] * order) * np.where(order == 0, 1.0, np.sqrt(2.0))

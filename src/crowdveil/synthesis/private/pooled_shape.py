@@ -12,14 +12,14 @@ import numpy as np
 
 from crowdveil.randomness import Source
 from crowdveil.synthesis.budgets import TaskBudgets
-from crowdveil.synthesis.discrete_noise import Integers, epsilon_rounded_down_to_binary_fraction, noisy_counts
-from crowdveil.synthesis.original_claims import Claims, Floats, ScaledClaims, used_claims_in_unit_interval
+from crowdveil.synthesis.discrete_noise import Integers, noisy_counts, round_epsilon_down
+from crowdveil.synthesis.original_claims import Claims, Floats, ScaledClaims, scaled_claims
 from crowdveil.synthesis.private.exponential_mechanism import (
-    group_and_spread_level_per_task,
-    select_level_of_common_spread,
+    select_common_spread,
     select_private_locations,
+    task_spread_levels,
 )
-from crowdveil.synthesis.private.histogram_density import CELLS, HistogramDensities, density_masses_by_cosine_series
+from crowdveil.synthesis.private.histogram_density import CELLS, HistogramDensities, cosine_density
 from crowdveil.synthesis.private.private_method import PrivateMethod, Progress
 from crowdveil.synthesis.release import SECURE
 
@@ -49,30 +49,30 @@ class PooledShape(PrivateMethod):
         """Return the densities of the records, covered by the same epsilon, and the budgets; errors as `release`."""
         budgets, used = self._prepared(claims, source, "public")
         rows = np.flatnonzero(claims.per_task >= self.least_claims)
-        scaled = used_claims_in_unit_interval(claims, rows, used)
+        scaled = scaled_claims(claims, rows, used)
         least = min(
-            budgets.exact_task_epsilon_by_divisor.values(),
-            default=epsilon_rounded_down_to_binary_fraction(self.epsilon),
+            budgets.exact_task_epsilon.values(),
+            default=round_epsilon_down(self.epsilon),
         )
         spread_epsilon, shape_epsilon = (
-            epsilon_rounded_down_to_binary_fraction(float(least) * share) for share in (SPREAD_SHARE, SHAPE_SHARE)
+            round_epsilon_down(float(least) * share) for share in (SPREAD_SHARE, SHAPE_SHARE)
         )
-        finest = select_level_of_common_spread(scaled, spread_epsilon, source)
+        finest = select_common_spread(scaled, spread_epsilon, source)
         information = np.maximum(scaled.claims_per_task, 1) * budgets.task_epsilon[rows] * LOCATION_SHARE
-        group, level = group_and_spread_level_per_task(information, finest)
+        group, level = task_spread_levels(information, finest)
         location, done = np.empty(len(rows)), 0
         for divisor, one in np.unique(np.stack((budgets.divisor[rows], level), axis=1), axis=0):
             members = np.flatnonzero((budgets.divisor[rows] == divisor) & (level == one))
-            epsilon = float(budgets.exact_task_epsilon_by_divisor[int(divisor)] - spread_epsilon - shape_epsilon)
+            epsilon = float(budgets.exact_task_epsilon[int(divisor)] - spread_epsilon - shape_epsilon)
             location[members] = select_private_locations(
-                used_claims_in_unit_interval(claims, rows[members], used), int(one), epsilon, source
+                scaled_claims(claims, rows[members], used), int(one), epsilon, source
             )
             done += len(members)
             if progress is not None:
                 progress(done, len(rows))
         spread = np.ldexp(np.ones(len(rows)), -level)
         shapes = _noisy_shape_per_group(scaled, location, spread, group, shape_epsilon, source)
-        return _pooled_shape_densities_at_locations(claims, rows, location, spread, shapes[group]), budgets
+        return _located_densities(claims, rows, location, spread, shapes[group]), budgets
 
 
 def _noisy_shape_per_group(
@@ -82,7 +82,7 @@ def _noisy_shape_per_group(
     counts, variance = noisy_counts(shape_counts(claims, location, spread, group), epsilon, source)
     total = np.maximum(np.bincount(group, weights=claims.claims_per_task, minlength=len(counts)), 1.0)
     within = np.clip(counts[:, :-1].sum(axis=1) / total, 1.0 / (1.0 + total), 1.0)
-    shape = density_masses_by_cosine_series(counts[:, :-1], variance, total * within)
+    shape = cosine_density(counts[:, :-1], variance, total * within)
     return np.column_stack((within[:, None] * shape, 1.0 - within))
 
 
@@ -99,7 +99,7 @@ def shape_counts(claims: ScaledClaims, location: Floats, spread: Floats, group: 
     return np.bincount(flat, minlength=groups * (SHAPE_BINS + 1)).reshape(groups, SHAPE_BINS + 1)
 
 
-def _pooled_shape_densities_at_locations(
+def _located_densities(
     claims: Claims, rows: Integers, location: Floats, spread: Floats, shape: Floats
 ) -> HistogramDensities:
     """Return densities with the shapes placed at the locations and cut at the bounds; the rest is uniform outside."""

@@ -25,7 +25,7 @@ EXPONENT_OF_ONE = np.uint64(1023 << 52)
 
 
 @compile_with_numba(fastmath=FAST)
-def pass_messages_between_tasks_and_workers(
+def update_messages(
     reports: Any,
     sigma_weights: Any,
     participation: Any,
@@ -61,7 +61,7 @@ def pass_messages_between_tasks_and_workers(
             row, sender = components[INDEX(symbol[report])], INDEX(worker[report])
             if len(belief):
                 _fill_message_with_floored_mixture(weights[report], row, limits[0], message)
-                _component_likelihoods_under_cavity(belief[task], known[task], message, row, limits[0], likelihoods)
+                _cavity_likelihoods(belief[task], known[task], message, row, limits[0], likelihoods)
             _fill_worker_cavity_weights(
                 sigma_weights[sender], participation[sender], likelihoods, limits[1], weights[report]
             )
@@ -73,7 +73,7 @@ def pass_messages_between_tasks_and_workers(
 
 
 @compile_with_numba(fastmath=FAST)
-def multiply_cavity_likelihoods_into_workers(
+def multiply_cavity_likelihoods(
     reports: Any,
     components: Any,
     belief: Any,
@@ -88,7 +88,7 @@ def multiply_cavity_likelihoods_into_workers(
     """Multiply the cavity likelihoods of reports into each worker's product * 2^power, [worker, class], padded.
 
     `mixing` is indexed [component, class], padded; `counts` holds the factors so far, shape (workers,); other arguments
-    as in `pass_messages_between_tasks_and_workers`.
+    as in `update_messages`.
     """
     pointers, worker, symbol = reports
     likelihoods, message, classes = (
@@ -100,7 +100,7 @@ def multiply_cavity_likelihoods_into_workers(
         for report in range(INDEX(pointers[task]), INDEX(pointers[task + 1])):
             row, sender = components[INDEX(symbol[report])], INDEX(worker[report])
             _fill_message_with_floored_mixture(weights[report], row, limits[0], message)
-            _component_likelihoods_under_cavity(belief[task], known[task], message, row, limits[0], likelihoods)
+            _cavity_likelihoods(belief[task], known[task], message, row, limits[0], likelihoods)
             _fill_message_with_floored_mixture(likelihoods, mixing, limits[0], classes)
             _multiply(classes, product[sender])
             counts[sender] += 1
@@ -128,9 +128,7 @@ def _fill_message_with_floored_mixture(weights: Any, components: Any, least: Any
 
 
 @njit(nogil=True, fastmath=FAST)
-def _component_likelihoods_under_cavity(
-    belief: Any, known: Any, message: Any, components: Any, least: Any, likelihoods: Any
-) -> None:
+def _cavity_likelihoods(belief: Any, known: Any, message: Any, components: Any, least: Any, likelihoods: Any) -> None:
     """Fill likelihoods, shape (components,), of the report under its task's cavity distribution.
 
     `message` is replaced by that distribution: belief / message, or the belief of a gold task.

@@ -23,8 +23,8 @@ from crowdveil.em.kernels.numba_loops.special_functions import (
     log_normalizer_sum,
     set_gold_probabilities,
     softmax_batch,
-    sum_of_known_label_scores,
-    write_posteriors_and_largest_change,
+    sum_gold_scores,
+    write_posteriors,
 )
 
 
@@ -71,14 +71,12 @@ def compiled_confusion_e_step(static_labels: int) -> Any:
                 for k in range(others):
                     lanes[(k + 1) * LANE_STRIDE + b] = batch[b * others + k]
             if len(gold):
-                likelihood += sum_of_known_label_scores(start, size, positions, gold, lanes)
+                likelihood += sum_gold_scores(start, size, positions, gold, lanes)
             softmax_batch(lanes, others + 1, maximum, total, inverse)
             likelihood += log_normalizer_sum(start, size, order, gold, maximum, total)
             if len(gold):
                 set_gold_probabilities(start, size, positions, gold, lanes, others + 1)
-            max_change = max(
-                max_change, write_posteriors_and_largest_change(start, size, positions, lanes, outputs[0], others + 1)
-            )
+            max_change = max(max_change, write_posteriors(start, size, positions, lanes, outputs[0], others + 1))
             _add_posteriors_by_task_group(start, size, order, group, lanes, outputs[1], others + 1)
             for b in range(BATCH):
                 for k in range(others):
@@ -121,9 +119,7 @@ def _zero_per_label_after_first(static_labels: int) -> tuple[int, ...]:
 
 
 @compile_with_numba()
-def add_squared_mean_scores_of_rows(
-    layout: Any, codes: Any, table: Any, posterior: Any, labels: Any, squares: Any
-) -> None:
+def add_squared_mean_scores(layout: Any, codes: Any, table: Any, posterior: Any, labels: Any, squares: Any) -> None:
     """Add to each row the squared posterior mean of the table's row over its reports; arguments flat, [..., label]."""
     order, _, lengths = layout
     width, offset = INDEX(labels), INDEX(0)
@@ -225,7 +221,7 @@ def _add_posteriors_by_task_group(
 
 
 @cache
-def compiled_fill_of_log_odds(static_labels: int) -> Any:
+def compiled_log_odds_fill(static_labels: int) -> Any:
     """Return the compiled loop that fills `interleaved` before a step."""
 
     @compile_with_numba()
@@ -265,7 +261,7 @@ def clear_sums(counts: Any, others: Any, interleaved: Any) -> None:
 
 
 @cache
-def compiled_restore_of_first_label(static_labels: int) -> Any:
+def compiled_label_restore(static_labels: int) -> Any:
     """Return the compiled loop that reads the sums of `interleaved` after a step."""
 
     @compile_with_numba()

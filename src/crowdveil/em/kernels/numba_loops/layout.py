@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from crowdveil.em.kernels.jit import compile_with_numba, prefetch_and_load_word_intrinsics, row_addition_intrinsics
+from crowdveil.em.kernels.jit import compile_with_numba, prefetch_intrinsic, row_addition_intrinsics
 
 INDEX = np.uintp
 """Unsigned index type: numba then emits no code for negative indices."""
@@ -19,12 +19,12 @@ LENGTH_CLASSES = 256
 """Classes of the sort; tasks with LENGTH_CLASSES - 1 reports or more share the last one."""
 PREFETCH_DISTANCE = 128
 """Reports between the one whose row is prefetched and the one that is added up."""
-prefetch, _ = prefetch_and_load_word_intrinsics()
+prefetch = prefetch_intrinsic()
 add_row, add_product = row_addition_intrinsics()
 
 
 @compile_with_numba()
-def fill_batch_order_by_report_count(pointers: Any, order: Any, positions: Any, lengths: Any) -> None:
+def fill_batch_order(pointers: Any, order: Any, positions: Any, lengths: Any) -> None:
     """Fill the task at each position, the position of each task, and the reports at each position; shapes (tasks,).
 
     Tasks and positions are relative to the start of their batch.

@@ -74,7 +74,7 @@ def compiled_pair_agreement_sums(static_labels: int) -> Any:
 
 
 @compile_with_numba()
-def count_equal_answers_by_hash_of_pair(pointers: Any, worker: Any, label: Any, workers: Any, counts: Any) -> None:
+def count_hashed_pairs(pointers: Any, worker: Any, label: Any, workers: Any, counts: Any) -> None:
     """Count pairs of workers with equal answers to a task by the last bits of first * workers + second.
 
     Args:

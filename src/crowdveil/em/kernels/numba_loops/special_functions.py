@@ -74,7 +74,7 @@ def softmax_batch(lanes: Any, labels: Any, maximum: Any, total: Any, inverse: An
 
 
 @njit(nogil=True, fastmath=FAST, forceinline=True)
-def sum_of_known_label_scores(start: Any, size: Any, positions: Any, gold: Any, lanes: Any) -> float:
+def sum_gold_scores(start: Any, size: Any, positions: Any, gold: Any, lanes: Any) -> float:
     """Return the sum over the batch's gold tasks of their known label's score; call before `softmax_batch`."""
     total = 0.0
     for task in range(start, start + size):
@@ -115,9 +115,7 @@ def log_normalizer_sum(start: Any, size: Any, order: Any, gold: Any, maximum: An
 
 
 @njit(nogil=True, fastmath={"nsz"}, forceinline=True)
-def write_posteriors_and_largest_change(
-    start: Any, size: Any, positions: Any, lanes: Any, posterior: Any, labels: Any
-) -> float:
+def write_posteriors(start: Any, size: Any, positions: Any, lanes: Any, posterior: Any, labels: Any) -> float:
     """Replace the posteriors of a batch, flat [task, label]; return the largest change, nan ignored."""
     largest = 0.0
     for task in range(INDEX(start), INDEX(start + size)):

@@ -19,13 +19,13 @@ from crowdveil.em.kernels.numba_loops.special_functions import (
     log_normalizer_sum,
     set_gold_probabilities,
     softmax_batch,
-    sum_of_known_label_scores,
-    write_posteriors_and_largest_change,
+    sum_gold_scores,
+    write_posteriors,
 )
 
 
 @cache
-def compiled_one_coin_e_step(static_labels: int) -> Any:
+def compiled_coin_e_step(static_labels: int) -> Any:
     """Return the compiled E-step of the one-coin model for a block."""
 
     @compile_with_numba(fastmath=FAST)
@@ -59,14 +59,12 @@ def compiled_one_coin_e_step(static_labels: int) -> Any:
                 start, size, lengths, codes, offset, bits, interleaved, initial, lanes, labels, posterior
             )
             if len(gold):
-                likelihood += sum_of_known_label_scores(start, size, positions, gold, lanes)
+                likelihood += sum_gold_scores(start, size, positions, gold, lanes)
             softmax_batch(lanes, labels, maximum, total, inverse)
             likelihood += log_normalizer_sum(start, size, order, gold, maximum, total)
             if len(gold):
                 set_gold_probabilities(start, size, positions, gold, lanes, labels)
-            max_change = max(
-                max_change, write_posteriors_and_largest_change(start, size, positions, lanes, posterior, labels)
-            )
+            max_change = max(max_change, write_posteriors(start, size, positions, lanes, posterior, labels))
             _add_posteriors_to_agreement(start, size, lengths, codes, offset, bits, lanes, interleaved)
             offset = after
         return likelihood, max_change
@@ -83,9 +81,7 @@ def interleave_zeros(weight: Any, interleaved: Any) -> None:
 
 
 @compile_with_numba()
-def add_weights_by_task_and_symbol(
-    pointers: Any, worker: Any, symbol: Any, weight: Any, symbols: Any, totals: Any
-) -> None:
+def add_symbol_weights(pointers: Any, worker: Any, symbol: Any, weight: Any, symbols: Any, totals: Any) -> None:
     """Add the weights of the workers who sent each symbol to `totals`, flat [task, symbol], in the reports' order."""
     for task in range(len(pointers) - 1):
         row = INDEX(task) * INDEX(symbols)
@@ -119,9 +115,7 @@ def add_other_vote_shares(pointers: Any, worker: Any, symbol: Any, weight: Any, 
 
 
 @compile_with_numba()
-def add_posterior_to_worker_agreement(
-    pointers: Any, worker: Any, symbol: Any, posterior: Any, symbols: Any, agreement: Any
-) -> None:
+def add_worker_agreement(pointers: Any, worker: Any, symbol: Any, posterior: Any, symbols: Any, agreement: Any) -> None:
     """Add the posterior, flat [task, symbol], of each report's symbol to its worker's agreement, shape (workers,)."""
     for task in range(len(pointers) - 1):
         row = INDEX(task) * INDEX(symbols)
@@ -130,7 +124,7 @@ def add_posterior_to_worker_agreement(
 
 
 @compile_with_numba()
-def weighted_means_and_squared_residuals(
+def fill_weighted_means(
     pointers: Any, worker: Any, value: Any, weight: Any, gold: Any, rounding: Any, truth: Any, squares: Any
 ) -> float:
     """Fill the tasks' weighted means and add up the workers' squared residuals; return the largest change.

@@ -35,7 +35,7 @@ def copy_stdin(folder: Path, progress: Progress | None = None) -> Path:
     return path
 
 
-def copy_duckdb_table_as_parquet(database: str, table: str, folder: Path) -> Path:
+def copy_duckdb_table(database: str, table: str, folder: Path) -> Path:
     """Copy a table or view of a DuckDB file, its schema before a point if it has one, as Parquet; return its path.
 
     Raises:
@@ -81,7 +81,7 @@ def _errors_as_report_errors(source: str, what: str, extra: str, thing: str, hin
         raise ReportsError(
             f"the Python package {error.name} is needed to read {what}",
             source=source,
-            hint=f"pip install 'crowdveil[{extra}]', and the package of a file system of its own, such as adlfs.",
+            hint=f"pip install 'crowdveil[{extra}]'. Some file systems need one more package, such as adlfs.",
         ) from error
     except Exception as error:
         raise ReportsError(

@@ -3,7 +3,7 @@
 Most have a numpy form and a compiled one (`compiled`, from `use_compiled`). Processor time of the first over the
 second, one thread, 10,000 workers with five and with two labels: `normalize_confusion` 3.2 and 3.5,
 `confusion_from_unnormalized_logs` 3.6 with five; for half a million answers
-`squared_derivative_sums_per_worker` 14 and 22.
+`squared_derivative_sums` 14 and 22.
 Row-wise work goes in chunks that stay in a core's own cache, which is three times faster than whole columns.
 """
 
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.special import softmax
 
 from crowdveil.answers.blocks import Block
-from crowdveil.em.kernels.dispatch import parallel_map, thread_count_by_variable_or_load
+from crowdveil.em.kernels.dispatch import parallel_map, thread_count
 
 CHUNK_NUMBERS = 1 << 15
 """Numbers in a chunk of rows."""
@@ -50,28 +50,20 @@ def map_row_chunks(
     return out
 
 
-class OwnCounts(NamedTuple):
-    """Pseudo-counts of each worker: sums of two matrices, [matrix, truth, label], with weights, [worker, matrix]."""
-
-    weights: NDArray[np.float64]
-    matrices: NDArray[np.float64]
-
-
 def normalize_confusion(
     counts: NDArray[np.float64],
     pseudo_counts: NDArray[np.float64],
-    own: OwnCounts | None = None,
+    own: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None,
     *,
     compiled: bool = False,
 ) -> NDArray[np.float64]:
     """Return counts, [worker, truth, label], plus pseudo-counts, [truth, label], over their sums by label.
 
-    Pseudo-counts of each worker are for compiled code only.
+    Pseudo-counts of each worker, `own`, are for compiled code only: sums of two matrices, [matrix, truth, label], with
+    weights, [worker, matrix], which come first.
     """
     if not compiled:
-        return map_row_chunks(
-            partial(_rows_normalized_with_pseudo_counts, pseudo_counts), counts, np.empty_like(counts)
-        )
+        return map_row_chunks(partial(_smoothed_rows, pseudo_counts), counts, np.empty_like(counts))
     from crowdveil.em.kernels.numba_backend import UNROLLED_LABELS
     from crowdveil.em.kernels.numba_loops import confusion
 
@@ -79,7 +71,7 @@ def normalize_confusion(
     by_label = np.ascontiguousarray(counts.transpose(0, 2, 1))
     shares, size = np.empty_like(by_label), by_label.shape[1:]
     pseudo = np.ascontiguousarray(pseudo_counts.T).ravel()
-    weights, parts = own or OwnCounts(np.empty((len(counts), 0)), np.empty((2, *pseudo_counts.shape)))
+    weights, parts = own or (np.empty((len(counts), 0)), np.empty((2, *pseudo_counts.shape)))
     parts = parts.transpose(0, 2, 1).reshape(2, -1)
     normalize = confusion.normalize_confusion(size[0] if size[0] == size[1] <= UNROLLED_LABELS else 0)
 
@@ -128,7 +120,7 @@ def floored_log(rows: NDArray[np.float64], least: float) -> NDArray[np.float64]:
 
 def for_row_ranges(work: Callable[[slice], None], rows: int, least: int) -> None:
     """Call `work` on ranges that cover `rows` rows, in threads of at least `least` rows each."""
-    threads = max(1, min(thread_count_by_variable_or_load(), rows // least))
+    threads = max(1, min(thread_count(), rows // least))
     if threads == 1:
         work(slice(0, rows))
         return
@@ -138,7 +130,7 @@ def for_row_ranges(work: Callable[[slice], None], rows: int, least: int) -> None
             pass
 
 
-def squared_derivative_sums_per_worker(
+def squared_derivative_sums(
     block: Block, posterior: NDArray[np.float64], slopes: Slopes, *, compiled: bool
 ) -> NDArray[np.float64]:
     """Return each worker's sum of squared derivatives over a block's answers, given posteriors [task, label]."""
@@ -158,7 +150,7 @@ def squared_derivative_sums_per_worker(
         return squares
 
     chunks = _task_ranges_of_equal_reports(block)
-    with parallel_map(min(thread_count_by_variable_or_load(), len(chunks))) as each:
+    with parallel_map(min(thread_count(), len(chunks))) as each:
         return np.asarray(sum(each(sums_of, chunks)))
 
 
@@ -186,8 +178,6 @@ def _fewest_rows_worth_a_thread(rows: NDArray[np.float64]) -> int:
     return max(1, MIN_NUMBERS_PER_THREAD // max(rows[:1].size, 1))
 
 
-def _rows_normalized_with_pseudo_counts(
-    pseudo_counts: NDArray[np.float64], counts: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _smoothed_rows(pseudo_counts: NDArray[np.float64], counts: NDArray[np.float64]) -> NDArray[np.float64]:
     total = counts + pseudo_counts
     return total / np.einsum("wzx->wz", total)[:, :, None]

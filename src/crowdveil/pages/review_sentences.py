@@ -13,7 +13,7 @@ from crowdveil.errors import CrowdveilError
 from crowdveil.pages.truth_facts import tasks_without_gold_text
 from crowdveil.quality.agreement.alpha import NOT_KNOWN, Agreement, Interval
 from crowdveil.quality.agreement.measured import agreement_corrected_for_channel
-from crowdveil.quality.next_answers import require_labels_for_next_answers
+from crowdveil.quality.next_answers import require_next_answer
 from crowdveil.quality.review.listing import Kind
 from crowdveil.quality.review.workers import ability_bound, listing_of_answers
 
@@ -23,7 +23,7 @@ FEW = 2
 MEANING = "; 1 is full agreement, 0 is chance"
 PATTERNS: tuple[tuple[Kind, str, str], ...] = (
     ("repeats", "repeats answers that others contradict", "repeat answers that others contradict"),
-    ("copies", "answers as another one", "answer as another one"),
+    ("copies", "copies another worker", "copy another worker"),
     (
         "unclear",
         "gives one answer to all tasks, which may be careful work",
@@ -34,9 +34,7 @@ PATTERNS: tuple[tuple[Kind, str, str], ...] = (
 SHOWN_GROUPS = 5
 
 
-def sentences_on_agreement_tasks_workers(
-    estimate: Estimate, evidence: Evidence | None, *, with_workers: bool
-) -> tuple[str, ...]:
+def crowd_review_sentences(estimate: Estimate, evidence: Evidence | None, *, with_workers: bool) -> tuple[str, ...]:
     """Return the sentences; agreement needs the reports, and is left out without them.
 
     Args:
@@ -45,14 +43,14 @@ def sentences_on_agreement_tasks_workers(
         with_workers: whether workers are named.
     """
     return (
-        *_krippendorff_and_pairwise_sentences(evidence),
+        *_agreement_sentences(evidence),
         *_task_sentences(estimate, evidence),
         *_sentences_on_patterns(evidence, with_workers=with_workers),
         *_sentence_on_low_abilities(estimate, with_workers=with_workers),
     )
 
 
-def _krippendorff_and_pairwise_sentences(evidence: Evidence | None) -> list[str]:
+def _agreement_sentences(evidence: Evidence | None) -> list[str]:
     if evidence is None:
         return []
     try:
@@ -106,7 +104,7 @@ def _next_answers_can_be_chosen(evidence: Evidence | None, estimate: Estimate) -
     if evidence is None:
         return False
     try:
-        require_labels_for_next_answers(evidence, estimate.known_truths)
+        require_next_answer(evidence, estimate.known_truths)
     except CrowdveilError:
         return False
     return True

@@ -200,7 +200,7 @@ def _require_visibly_distinct(path: Path, column: str, by_line: Mapping[int, str
     alike = next((lines for lines in lines_of.values() if len(lines) > 1), None)
     if alike is not None:
         raise ReportsError(
-            f"every {column} occurs once, and no two look alike",
+            f"every {column} must occur once, and no two may look alike",
             source=_source_counted_in_lines(path),
             rows=tuple(alike[:3]),
             examples=by_line[alike[0]],

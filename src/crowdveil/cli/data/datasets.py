@@ -45,10 +45,10 @@ def list_sets() -> None:
 @click.option("--from", "published", type=FOLDER, help="Folder of downloaded files: convert those of NAME, or of all.")
 @click.option("--out", type=FOLDER_PATH, help="Folder of the data sets. [default: CROWDVEIL_DATA]")
 def show_or_convert_sources(names: tuple[str, ...], published: Path | None, out: Path | None) -> None:
-    """Show who publishes the data sets that the exhibits read, their licences and SHA-256, and convert them.
+    """Show the publisher, licence and SHA-256 of each data set of the experiments, and convert the published files.
 
-    Nothing is downloaded. The SHA-256 are of the converted files on which the committed results were measured; those of
-    the published files are not known.
+    The command downloads nothing. Each SHA-256 is that of the converted file on which the committed results were
+    measured; those of the published files are not known.
     """
     from crowdveil.answers import published_sets
     from crowdveil.answers.datasets import data_directory
@@ -60,12 +60,12 @@ def show_or_convert_sources(names: tuple[str, ...], published: Path | None, out:
     for name in chosen:
         if published is None:
             break
-        outputs = published_sets.converted_outputs(name, directory)
-        replaced += outputs.check_and_list_replaced_files()
+        outputs = published_sets.dataset_outputs(name, directory)
+        replaced += outputs.check_replaced_files()
         write_outputs(outputs, published_sets.convert_published_files(name, published))
         files += outputs.paths
     found = [_published_set_record(name, directory) for name in chosen]
-    other = "the files are not those on which the committed results were measured"
+    other = "these files differ from those on which the committed results were measured"
     data: dict[str, Any] = {
         "directory": str(directory),
         "sources": found,
@@ -76,14 +76,14 @@ def show_or_convert_sources(names: tuple[str, ...], published: Path | None, out:
 
 
 def _published_set_record(name: str, directory: Path) -> dict[str, Any]:
-    from crowdveil.answers.published_sets import CONVERTED, PUBLISHED, missing_measured_or_other_state
+    from crowdveil.answers.published_sets import CONVERTED, PUBLISHED, published_set_state
 
     one = PUBLISHED[name]
     published: dict[str, Any] = {"publisher": one.publisher, "published": list(one.files), "published_sha256": None}
     sha256 = dict(zip(CONVERTED, one.sha256, strict=True))
     return {"name": name, "title": one.title, "licence": one.licence, **published} | {
         "sha256": sha256,
-        "state": missing_measured_or_other_state(name, directory),
+        "state": published_set_state(name, directory),
     }
 
 

@@ -11,8 +11,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from crowdveil.answers.identifiers import Identifiers
 from crowdveil.arguments import is_number
-from crowdveil.channels.alphabet import MAGNITUDE_HINT, MAGNITUDE_RULE, Scale, is_zero_or_squares_safely
+from crowdveil.channels.alphabet import MAGNITUDE_HINT, MAGNITUDE_RULE, Scale, squares_safely
 from crowdveil.display.counts import repeated_pairs_text
 from crowdveil.errors import Code, ReportsError
 from crowdveil.hints import advice, one_of
@@ -50,7 +51,7 @@ class CodedColumn:
         """The content of each row of a column without empty cells, shape (rows,)."""
         return self.names[self.codes]
 
-    def positions_of_empty_or_marked_rows(self, bad_names: NDArray[np.bool_]) -> NDArray[np.int64]:
+    def invalid_positions(self, bad_names: NDArray[np.bool_]) -> NDArray[np.int64]:
         """Return the positions of rows that are empty or hold a marked value."""
         return np.flatnonzero(np.append(bad_names, True)[self.codes])
 
@@ -98,7 +99,7 @@ def encode_array(column: ArrayLike, source: str) -> CodedColumn:
 
 
 def encode_ids(
-    column: CodedColumn, listed: Sequence[Any] | NDArray[Any] | None, kind_of_identifier: str, source: str
+    column: CodedColumn, listed: Sequence[Any] | Identifiers | None, kind_of_identifier: str, source: str
 ) -> tuple[NDArray[Any], NDArray[np.int32]]:
     """Return identifiers and codes: the sorted ones that occur, or `listed`, compared as text.
 
@@ -106,7 +107,7 @@ def encode_ids(
         ReportsError: an identifier is missing, not listed, a fraction or not UTF-8 text, or the list repeats one.
     """
     column = with_sorted_distinct_numbers(column)
-    refuse_if_rows_empty_or_marked(
+    refuse_invalid_rows(
         column,
         column.names == "",
         f"every row needs a {kind_of_identifier}",
@@ -114,12 +115,10 @@ def encode_ids(
         hint="Remove or complete the rows.",
     )
     if column.names.dtype.kind == "f":
-        refuse_if_rows_empty_or_marked(
+        refuse_invalid_rows(
             column, column.names % 1 != 0, f"{kind_of_identifier} ids must be text or whole numbers", source=source
         )
-    refuse_if_rows_empty_or_marked(
-        column, has_lone_surrogate(column.names), TEXT_RULE, source=source, hint="Correct the rows."
-    )
+    refuse_invalid_rows(column, has_lone_surrogate(column.names), TEXT_RULE, source=source, hint="Correct the rows.")
     if listed is None:
         return column.names, column.codes
     if has_lone_surrogate(np.asarray(listed)).any():
@@ -134,7 +133,7 @@ def encode_ids(
             hint="Give a list with one row for each, or leave repeated rows out.",
         )
     codes = np.array([place.get(str(name), MISSING) for name in column.names], dtype=np.int32)
-    refuse_if_rows_empty_or_marked(
+    refuse_invalid_rows(
         column,
         codes == MISSING,
         f"every {kind_of_identifier} must be in the given list of {len(listed)} {kind_of_identifier}s",
@@ -151,7 +150,7 @@ def parse_number_column(column: CodedColumn, source: str) -> NDArray[np.float64]
         ReportsError: a value is empty, not finite, or outside the valid magnitude.
     """
     numbers = parse_numbers(column.names)
-    refuse_if_rows_empty_or_marked(
+    refuse_invalid_rows(
         column,
         ~np.isfinite(numbers),
         "values must be finite numbers",
@@ -159,9 +158,9 @@ def parse_number_column(column: CodedColumn, source: str) -> NDArray[np.float64]
         hint=f"{_hint_for_no_number(column.names[~np.isfinite(numbers)])} If these are labels, "
         f"choose a method for labels{advice(', or {kind}', kind='categorical')}.",
     )
-    refuse_if_rows_empty_or_marked(
+    refuse_invalid_rows(
         column,
-        ~is_zero_or_squares_safely(numbers),
+        ~squares_safely(numbers),
         f"values {MAGNITUDE_RULE}",
         source=source,
         hint=MAGNITUDE_HINT,
@@ -191,7 +190,7 @@ def with_decimal_points(column: CodedColumn, source: str) -> CodedColumn:
         return column
     # An empty cell is not refused here: it has the last place, as a name without defects.
     doubtful = [POINT_NUMBER.fullmatch(name) is not None for name in names]
-    refuse_if_rows_empty_or_marked(
+    refuse_invalid_rows(
         CodedColumn(np.append(names, ""), np.where(column.codes == MISSING, len(names), column.codes)),
         np.array([*doubtful, False]),
         "numbers with a decimal comma must have no point",
@@ -274,7 +273,7 @@ def resolve_duplicates(
     return order[keep]
 
 
-def refuse_if_rows_empty_or_marked(
+def refuse_invalid_rows(
     column: CodedColumn,
     bad_names: NDArray[np.bool_] | bool,
     rule: str,
@@ -287,7 +286,7 @@ def refuse_if_rows_empty_or_marked(
     marked = np.broadcast_to(np.asarray(bad_names), column.names.shape)
     if not marked.any() and not (column.codes == MISSING).any():
         return
-    rows = column.positions_of_empty_or_marked_rows(marked)
+    rows = column.invalid_positions(marked)
     if not len(rows):
         return
     found, first, counts = np.unique(column.codes[rows], return_index=True, return_counts=True)

@@ -1,0 +1,1 @@
+"""Shares of labels among answers, estimated from reports, with intervals."""

@@ -1,0 +1,115 @@
+"""`crowdveil share`: groups, weights, joint tables and regressions in table, file and JSON, and refusals."""
+
+import csv
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Refusal, Run, RunJson, write
+
+
+@pytest.fixture
+def survey(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Stand in a folder with answers of 100 people to two questions, their groups, weights and totals."""
+    monkeypatch.chdir(tmp_path)
+    people = range(100)
+    rows = [f"drugs,p{k},{'yes' if k < 30 else 'no'}" for k in people]
+    rows += [f"theft,p{k},{'yes' if k % 7 == 0 else 'no'}" for k in people]
+    write("answers.csv", "task,worker,label", *rows)
+    write("groups.csv", "worker,sex,age", *(f"p{k},{'fm'[k % 2]},{'young' if k < 60 else 'old'}" for k in people))
+    write("weights.csv", "worker,weight", *(f"p{k},{1 + k % 3}" for k in people))
+    write("totals.csv", "group,total", "f,300", "m,700")
+    write("sex.csv", "worker,sex", *(f"p{k},{'fm'[k % 2]}" for k in people))
+    return tmp_path
+
+
+def test_groups_have_rows_differences_and_tests(survey: Path, run: Run, run_json: RunJson) -> None:
+    """Each column of groups has its rows, beside everyone; table, file and JSON agree."""
+    data = run_json("share", "answers.csv", "--by", "groups.csv", "--level", 0.9, "--out", "shares.csv")
+    text = " ".join(run("share", "answers.csv", "--by", "groups.csv").stdout.split())
+    with Path("shares.csv").open() as stream:
+        rows = list(csv.DictReader(stream))
+    items = data["shares"]["items"]
+
+    assert ["", "f", "m", "old", "young"] == [one["group"] for one in items[:5]]
+    assert len(rows) == 2 * 5 * 2
+    assert float(rows[0]["share"]) == items[0]["symbols"][0]["share"]
+    assert 8 == data["differences"]["of"] == data["tests"]["of"]
+    assert 0.9 == data["level"]
+    assert "drugs, yes: no difference by age: chi-squared" in text
+    assert "drugs, yes: age old minus young -50.0 (-6" in text
+
+
+def test_weights_and_totals_change_the_shares(survey: Path, run_json: RunJson) -> None:
+    """Files of weights and totals are read as their values in Python."""
+    weighted = run_json("share", "answers.csv", "--weights", "weights.csv")
+    totals = run_json("share", "answers.csv", "--by", "sex.csv", "--totals", "totals.csv")
+
+    assert "sums" == weighted["method"] == totals["method"]
+    yes = sum(1 + k % 3 for k in range(30)) / sum(1 + k % 3 for k in range(100))
+    assert weighted["shares"]["items"][0]["symbols"][1]["unclipped"] == pytest.approx(yes, abs=1e-6)
+    assert totals["shares"]["items"][3]["symbols"][1]["unclipped"] == pytest.approx(0.3 * 0.16 + 0.7 * 0.14, abs=1e-6)
+
+
+def test_two_questions_and_covariates(survey: Path, run: Run, run_json: RunJson) -> None:
+    """The joint table has its odds ratio, and the regression its coefficients."""
+    words = ("--joint", "drugs,theft", "--regress", "groups.csv", "--outcome", "yes", "--regress-task", "theft")
+    data = run_json("share", "answers.csv", *words)
+    text = " ".join(run("share", "answers.csv", *words).stdout.split())
+    both = [one for one in data["joint"]["cells"] if (one["first"], one["second"]) == ("yes", "yes")]
+
+    assert 0.05 == both[0]["share"]
+    assert data["joint"]["odds_ratio"] == pytest.approx(1.2)
+    assert "epsilon" not in data["joint"]  # a statement names it, with unit and participation
+    assert ["(intercept)", "sex: m", "age: young"] == [one["name"] for one in data["regression"]["coefficients"]]
+    assert "odds ratio 1.2 (" in text
+    assert "answer, age: young:" in text
+
+
+REFUSED = {
+    "an unknown worker": (("--by", "strangers.csv"), "by must be of workers who were asked"),
+    "a weight of 0": (("--weights", "zero.csv"), "weights must be positive numbers"),
+    "no column of workers": (("--by", "totals.csv"), "worker"),
+    "totals without groups": (("--totals", "totals.csv"), "Give --by with one column"),
+}
+MISUSED = {
+    "a regression without a label": (("--regress", "groups.csv"), "--regress and --outcome go together"),
+    "three questions": (("--joint", "a,b,c"), "--joint names two tasks"),
+    "cells without a table": (("--cells", "a,b,c,d"), "--cells goes with --joint"),
+    "a weighted joint table": (("--joint", "a,b", "--weights", "weights.csv"), "--joint does not use --weights"),
+    "a level of 2": (("--level", 2), "0<x<1"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_bad_input_is_refused(name: str, survey: Path, refusal: Refusal) -> None:
+    """Each bad option is refused in words of the command."""
+    write("strangers.csv", "worker,sex", "q1,f")
+    write("zero.csv", "worker,weight", *(f"p{k},{k}" for k in range(100)))
+    words, message = REFUSED[name]
+
+    assert message in " ".join(refusal("share", "answers.csv", *words).split())
+
+
+@pytest.mark.parametrize("name", MISUSED)
+def test_options_that_do_not_go_together_are_refused(name: str, survey: Path, run: Run) -> None:
+    """Each combination of options is refused as wrong usage."""
+    words, message = MISUSED[name]
+
+    assert message in " ".join(run("share", "answers.csv", *words, code=2).stderr.split())
+
+
+def test_edited_reports_are_refused_without_an_option_that_is_not_there(
+    survey: Path, run: Run, refusal: Refusal
+) -> None:
+    """The hint on edited reports names only what `share` has."""
+    write("people.csv", "worker", *(f"p{k}" for k in range(100)))
+    write("tasks.csv", "task", "drugs", "theft")
+    lists = ("--tasks", "tasks.csv", "--workers", "people.csv", "--labels", "no,yes")
+    run("perturb", "answers.csv", "--mechanism", "randomized-response", "--epsilon", 2, *lists, "--out", "sent")
+    path = Path("sent/reports.csv")
+    path.write_text("\n".join(path.read_text().splitlines()[:-1]) + "\n")
+    refused = refusal("share", "sent/reports.csv")
+
+    assert "crowd.json" in refused
+    assert "--accept-edited" not in refused

@@ -1,0 +1,1 @@
+"""Tests of shares, one module for each module of crowdveil.quality.shares."""
