@@ -131,9 +131,15 @@ def draw_crowd(kind: Kind, seed: int) -> Crowd:
     left, right = pairs_of_items(random, kind.items, rows)
     worker = random.permutation(np.arange(rows) % workers).astype(np.int32)
     names = np.arange(kind.items), np.arange(workers)
-    given = {"left": left, "right": right, "worker": worker, "items": names[0], "workers": names[1]}
-    lists = np.zeros(kind.items, dtype=np.int32)
-    empty = Comparisons(**given, answer=np.zeros(rows, dtype=np.int32), list_of_item=lists)
+    empty = Comparisons(
+        left=left,
+        right=right,
+        worker=worker,
+        answer=np.zeros(rows, dtype=np.int32),
+        items=names[0],
+        workers=names[1],
+        list_of_item=np.zeros(kind.items, dtype=np.int32),
+    )
     crowd = Crowd(kind, scores, slope, side, tie, lapse, habit, flip, empty)
     answers = drawn_answers(random, crowd.probabilities(left, right, worker))
     return replace(crowd, comparisons=empty.with_answers(answers))

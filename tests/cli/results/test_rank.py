@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import crowdveil as cv
+from crowdveil.channels.guarantee import Participation
 from tests.cli.conftest import Refusal, Run, RunJson, rows, write, written
 
 SAMPLE = Path(__file__).parents[3] / "docs" / "samples" / "comparisons.csv"
@@ -70,7 +71,8 @@ def test_known_orders(run_json: RunJson, refusal: Refusal) -> None:
 def test_reports_with_certificate(run_json: RunJson, refusal: Refusal) -> None:
     """Reports are read through the certificate in their folder, with the rate of participation if it is hidden."""
     random = np.random.default_rng(1)
-    for place, participation in enumerate(("public", "protected")):
+    kinds: tuple[Participation, ...] = ("public", "protected")
+    for place, participation in enumerate(kinds):
         alphabet = cv.Categories(("left", "tie", "right"))
         channel = cv.RandomizedResponse(alphabet=alphabet, epsilon=3.0, participation=participation).channel()
         folder = Path(f"sent{place}")

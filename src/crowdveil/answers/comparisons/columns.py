@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from crowdveil.answers.comparisons.values import ANSWERS, EXAMPLES, LEFT, RIGHT, TIE, Comparisons
 from crowdveil.answers.ingest.arrow_columns import encode_arrow_column
-from crowdveil.answers.ingest.checked_column_codes import MISSING, CodedColumn, encode_ids
+from crowdveil.answers.ingest.column_checks import MISSING, CodedColumn, encode_ids
 from crowdveil.answers.ingest.column_readers import ANSWERS as OF_ANSWERS
 from crowdveil.answers.ingest.column_readers import OTHER_NAMES, normal_name
 from crowdveil.answers.ingest.row_sources import source_of_kept_rows
