@@ -47,6 +47,8 @@ if TYPE_CHECKING:
     from crowdveil.quality.frames import draw_gold as draw_gold
     from crowdveil.quality.frames import next_answers as next_answers
     from crowdveil.quality.frames import review as review
+    from crowdveil.quality.next_comparisons import NextComparisons as NextComparisons
+    from crowdveil.quality.next_comparisons import next_comparisons as next_comparisons
     from crowdveil.quality.shares.joint import joint_share as joint_share
     from crowdveil.quality.shares.regression import share_regression as share_regression
     from crowdveil.quality.shares.result import Shares as Shares

@@ -49,6 +49,18 @@ class Coverage:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Proposal:
+    """Tau with comparisons drawn at random and by information, and the standard error of the difference."""
+
+    crowd: str
+    seeds: int
+    per_item: int
+    random: float
+    information: float
+    error: float
+
+
+@dataclass(frozen=True, kw_only=True)
 class Noise:
     """Behind randomized response: tau, and log-loss of new answers beside the best constant and unprotected answers."""
 
@@ -75,7 +87,7 @@ def orders(kinds: Sequence[Kind], seeds: Sequence[int]) -> Iterator[Order]:
         found = {name: list[float]() for name in RANKING_METHODS}
         for crowd in (draw_crowd(kind, seed) for seed in seeds):
             for name, method in RANKING_METHODS.items():
-                found[name].append(tau_of(method().fit(crowd.comparisons).scores, crowd.scores))
+                found[name].append(tau_of(method().fit(crowd.comparisons).posterior.scores, crowd.scores))
         gain = np.subtract(found[OURS], found[DAVIDSON])
         means = {name.replace("-", "_"): float(np.mean(values)) for name, values in found.items()}
         error = float(gain.std(ddof=1) / np.sqrt(len(seeds)))
@@ -106,6 +118,42 @@ def _coverage_of(found: Ranking, truth: Floats) -> tuple[float, float, float, fl
     told = probability >= TOLD_APART
     right = np.mean(told & (truth[first] > truth[second]))
     return float(score), float(inside), float(right), float(told.mean()), tau_of(found.scored.posterior.scores, truth)
+
+
+def proposals(kinds: Sequence[Kind], seeds: Sequence[int]) -> Iterator[Proposal]:
+    """Yield tau after each round of comparisons, drawn at random and by information; both begin with the same."""
+    for kind in kinds:
+        found = {
+            by_information: np.array([_taus_by_round(draw_crowd(kind, seed), seed, by_information) for seed in seeds])
+            for by_information in (False, True)
+        }
+        gains = found[True] - found[False]
+        for place, per_item in enumerate(ROUNDS):
+            yield Proposal(
+                crowd=kind.name, seeds=len(seeds), per_item=per_item, random=float(found[False][:, place].mean()),
+                information=float(found[True][:, place].mean()),
+                error=float(gains[:, place].std(ddof=1) / np.sqrt(len(seeds))),
+            )  # fmt: skip
+
+
+def _taus_by_round(crowd: Crowd, seed: int, by_information: bool) -> list[float]:
+    """Return tau after each round; each comparison is answered by a worker drawn at random."""
+    items = crowd.kind.items
+    random = np.random.default_rng([seed, 48])
+    rows, taus = crowd.comparisons.only_rows(np.arange(0)), list[float]()
+    for per_item in ROUNDS:
+        count = items * per_item // 2 - len(rows.left)
+        if by_information and len(taus):
+            chosen = next_comparisons(ranking, count)
+            left, right = chosen.left, chosen.right
+        else:
+            left, right = pairs_of_items(random, items, count)
+        worker = random.integers(0, crowd.kind.workers, count).astype(np.int32)
+        answer = drawn_answers(random, crowd.probabilities(left, right, worker))
+        rows = _with_rows(rows, left, right, worker, answer)
+        ranking = rank_comparisons(rows)
+        taus.append(tau_of(ranking.scored.posterior.scores, crowd.scores))
+    return taus
 
 
 def noises(kinds: Sequence[Kind], seeds: Sequence[int], epsilons: Sequence[float]) -> Iterator[Noise]:

@@ -1,20 +1,15 @@
 """Page of the shares of a survey: the sentence for a board first, then bars with intervals by question and group."""
 
-from collections.abc import Callable, Iterator
-from importlib.metadata import version
-from importlib.resources import files
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
 
 from crowdveil.channels.alphabet import NULL
 from crowdveil.display.counts import number_of
-from crowdveil.display.html import policy_source
 from crowdveil.display.quotes import quoted
-from crowdveil.pages.results_page import code_as_html, style_sheet
-from crowdveil.privacy.statement import PrivacyStatement, statement_sentences
+from crowdveil.pages.sections_page import sections_page
+from crowdveil.privacy.statement import PrivacyStatement
 from crowdveil.quality.shares.result import Difference, GroupTest, Share, Shares
 
 NO_TITLE = "Shares of a survey"
@@ -47,22 +42,12 @@ def share_page(shares: Shares, statement: PrivacyStatement, *, title: str = NO_T
         statement: checked statement of privacy of the reports.
         title: heading.
     """
-    environment = Environment(
-        loader=PackageLoader("crowdveil.pages", "templates"), autoescape=True, undefined=StrictUndefined,
-        trim_blocks=True, lstrip_blocks=True,
-    )  # fmt: skip
-    filters: dict[str, Callable[..., str]] = {"code": code_as_html}
-    environment.filters |= filters
-    style = style_sheet() + (files("crowdveil.pages") / "templates" / "shares.css").read_text("utf-8")
-    return environment.get_template("shares.html").render(
+    return sections_page(
+        "shares.html",
+        statement,
         title=title,
-        style=Markup(style),
-        policy=f"default-src 'none'; style-src {policy_source(style)}; base-uri 'none'; form-action 'none'",
-        version=version("crowdveil"),
+        eyebrow=NO_TITLE,
         lead=lead_sentences(shares, statement),
-        sentences=statement_sentences(statement),
-        privacy_class="" if statement.status == "protected" else "warn",
-        not_covered=statement.not_covered,
         parts=[_question_part(shares, task) for task in range(min(len(shares.tasks), MAX_TASKS))],
         reading=[*READING, *_level_sentences(shares), *shares.notes],
     )

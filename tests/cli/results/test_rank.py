@@ -97,3 +97,80 @@ def test_refusals(refusal: Refusal) -> None:
     assert "itself.csv, line 3: an item cannot be compared with itself" in refusal("rank", "itself.csv")
     assert "winner.csv, line 2: the answer to a comparison must be" in refusal("rank", "winner.csv")
     assert "comparisons are read from files" in refusal("rank", "dataset:duchenne")
+
+
+def test_record_of_inputs(run: Run) -> None:
+    """The record of the folder names comparisons, certificate and gold by their digests, whatever the order of rows."""
+    write("one.csv", "left,right,worker,label", "a,b,u,left", "b,c,u,left", "a,c,v,right")
+    write("other.csv", "left,right,worker,label", "a,c,v,right", "a,b,u,left", "b,c,u,left")
+    write("gold.csv", "left,right,label", "a,b,left")
+
+    def inputs(*words: object) -> list[dict[str, object]]:
+        run("rank", *words, "--out", "ranked")
+        files = json.loads(Path("ranked/.crowdveil.json").read_text("utf-8"))["files"]
+        return next(file["inputs"] for file in files if file["name"] == "ranks.csv")
+
+    assert inputs("one.csv") == inputs("other.csv")
+    stated = inputs("one.csv", "--gold", "gold.csv", "--public-gold")
+    assert [(one["role"], one["public"]) for one in stated] == [("reports", False), ("gold", True)]
+    assert not inputs("one.csv", "--gold", "gold.csv")[1]["public"]
+
+
+def test_statement_of_a_ranking(run: Run, refusal: Refusal) -> None:
+    """A folder of a ranking of answers states no privacy; one whose ranks were changed is refused."""
+    run("rank", SAMPLE, "--out", "ranked")
+
+    assert "No privacy guarantee is stated" in run("statement", "ranked").stdout
+    path = Path("ranked/ranks.csv")
+    path.write_text(path.read_text("utf-8") + "\n", "utf-8")
+    assert "unchanged" in refusal("statement", "ranked")
+
+
+def test_files_of_others_are_kept(run: Run, refusal: Refusal) -> None:
+    """A file that no command wrote is neither replaced nor removed."""
+    Path("ranked").mkdir()
+    Path("kept").mkdir()
+    write("ranked/pairs.csv", "mine")
+
+    assert "is not an output of crowdveil" in refusal("rank", SAMPLE, "--out", "ranked")
+    assert Path("ranked/pairs.csv").read_text("utf-8") == "mine\n"
+    assert not Path("ranked/ranks.csv").exists()
+    write("kept/notes.txt", "mine")
+    run("rank", SAMPLE, "--out", "kept")
+    assert Path("kept/notes.txt").exists()
+
+
+def test_page(run: Run) -> None:
+    """The page stands beside the folder, and names no worker."""
+    done = run("rank", SAMPLE, "--page", "page.html", "--title", "Trees")
+    page = Path("page.html").read_text("utf-8")
+
+    assert "page.html" in done.stdout
+    assert "<h1>Trees</h1>" in page
+    assert "p11" not in page
+    assert "--title requires --page" in run("rank", SAMPLE, "--title", "Trees", code=2).stderr
+
+
+def test_repeated_comparisons(run_json: RunJson, refusal: Refusal) -> None:
+    """A pair that a worker compares again counts each time, or once, or is refused with its row."""
+    write("again.csv", "left,right,worker,label", "a,b,u,left", "a,c,u,left", "b,a,u,left", "a,b,v,tie")
+
+    assert run_json("rank", "again.csv")["comparisons"] == 4
+    assert run_json("rank", "again.csv", "--duplicates", "first")["comparisons"] == 3
+    found = refusal("rank", "again.csv", "--duplicates", "error")
+    assert "again.csv, line 4: a worker compares a pair once" in found
+    assert "--duplicates last" in found
+
+
+def test_next_comparisons(run: Run) -> None:
+    """The next comparisons are written, the most informative first; options of answers are refused."""
+    run("next", SAMPLE, "--comparisons", "--budget", 4, "--out", "next.csv")
+    found = rows("next.csv")
+
+    assert [*found[0]] == ["left", "right", "information", "comparisons"]
+    assert len(found) == 4
+    assert all(row["left"] != row["right"] for row in found)
+    gains = [float(row["information"]) for row in found]
+    assert gains == sorted(gains, reverse=True)
+    refused = run("next", SAMPLE, "--comparisons", "--budget", 4, "--per-worker", 2, code=2)
+    assert "--per-worker cannot be used with --comparisons" in refused.stderr

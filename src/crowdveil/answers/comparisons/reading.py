@@ -66,7 +66,7 @@ def comparisons_of_source(
     rows = source_of_files(source.name, [file.row_source for file in source.files], [len(one) for one in tables])
     roles = parts[0][0]
     found, notes = comparisons_of_table(concatenate_tables(tables), roles, rows, outputs)
-    return replace(found, source=source.name), (*(note for part in parts for note in part[2]), *notes)
+    return found, (*(note for part in parts for note in part[2]), *notes)
 
 
 def _table_of_file(

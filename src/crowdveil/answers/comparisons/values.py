@@ -4,6 +4,8 @@ A comparison is (left item, right item, worker, answer). The answer is `left`, `
 channel made of it. Items of different lists are never compared: two lists with an item of one name have two items.
 """
 
+import hashlib
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -95,6 +97,24 @@ class Comparisons:
     def groups(self) -> int:
         """Number of groups of items without a comparison between them."""
         return int(self.group_of_item.max()) + 1
+
+    @cached_property
+    def sha256(self) -> str:
+        """SHA-256 of symbols, names, and all rows with their weights, whatever their order, in hexadecimal."""
+        columns: list[NDArray[Any]] = [self.left, self.right, self.worker, self.answer]
+        if self.weight is not None:
+            columns.append(self.weight)
+        order = np.lexsort(columns)
+        names = [self.symbols, self.lists, self.list_of_item.tolist(), self.items.tolist(), self.workers.tolist()]
+        found = hashlib.sha256(json.dumps([len(self), *names], default=str).encode())
+        for column in columns:
+            found.update(np.ascontiguousarray(column[order]).data)
+        return found.hexdigest()
+
+    @property
+    def in_canonical_order(self) -> "Comparisons":
+        """The same comparisons, sorted by items, worker and answer."""
+        return self.only_rows(np.lexsort((self.answer, self.worker, self.right, self.left)))
 
     def only_rows(self, rows: NDArray[Any]) -> "Comparisons":
         """Return some rows of the same items and workers."""

@@ -10,6 +10,7 @@ import click
 from crowdveil.cli.data.draw_gold import more_gold
 from crowdveil.cli.display import number_with_six_digits, truncated_json_rows
 from crowdveil.cli.options import COUNT, FILE_PATH, NameChoice, flag_of, stated_options
+from crowdveil.cli.results.next_comparisons import list_next_comparisons
 from crowdveil.cli.results.reports_argument import REPORTS, history_option, open_reports, reports_options, truths_option
 from crowdveil.cli.verb import Verb
 from crowdveil.display.counts import number_of
@@ -24,6 +25,8 @@ FEW_TRUTHS = 0.01
 """Expected number of wrong truths fewer, below which none is stated."""
 NOT_OF_GOLD = ("workers", "per_worker", "method", "history", "adjudicate", "below")
 """Options that do not go with a draw of gold."""
+NOT_OF_COMPARISONS = ("workers", "per_worker", "method", "history", "adjudicate", "below", "gold", "truths", "labels")
+"""Options that do not go with comparisons."""
 NOBODY = "every worker who can be asked has answered every task: name others with --workers"
 
 
@@ -55,6 +58,7 @@ NOBODY = "every worker who can be asked has answered every task: name others wit
 @click.option(
     "--gold", metavar="FILE", help="Instead, list the next tasks to label as gold; FILE is that of data draw-gold."
 )
+@click.option("--comparisons", is_flag=True, help="REPORTS are comparisons, as of rank: list pairs to compare.")
 @click.option("--method", type=NameChoice(METHOD_NAMES), help="Estimator, as in infer.")
 @truths_option
 @history_option
@@ -68,6 +72,7 @@ def next_answers(
     workers: Path | None,
     per_worker: int | None,
     gold: str | None,
+    comparisons: bool,
     method: str | None,
     history: Path | None,
 ) -> None:
@@ -87,11 +92,19 @@ def next_answers(
     columns task, truth (empty), proposed, confidence, reason and answers. Write truths into it, and give it to infer as
     --gold; empty truths are left out. These tasks are chosen, not drawn: they can guide a fit, but must not score one.
 
+    With --comparisons, the file has the columns left, right (and list), drawn to the sides at random, information (in
+    nats, given the answers above it) and comparisons (of the pair, yet).
+
     The gold of a folder of results guides the fit and is not listed. With --truths, answers need an order or gold.
 
     A worker in --workers without a report counts as an average worker. With protected participation, there are cells
     left to ask only if tasks were assigned. Each further report adds its epsilon to the privacy loss of its worker.
     """
+    if comparisons:
+        for name in sorted(stated_options().intersection(NOT_OF_COMPARISONS)):
+            raise click.UsageError(f"{flag_of(name)} cannot be used with --comparisons.")
+        list_next_comparisons(reports, _required(budget), out)
+        return
     if gold is not None:
         for name in sorted(stated_options().intersection(NOT_OF_GOLD)):
             raise click.UsageError(f"{flag_of(name)} cannot be used with --gold.")

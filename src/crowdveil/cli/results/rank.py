@@ -17,8 +17,11 @@ from crowdveil.registry import RANKING_NAMES
 
 if TYPE_CHECKING:
     from crowdveil.answers.comparisons.columns import ComparisonNames
+    from crowdveil.answers.facts.inputs import Input
+    from crowdveil.answers.ingest.column_checks import Duplicates
     from crowdveil.answers.sources.location import Layout
     from crowdveil.inference.ranking.ranking import Ranking
+    from crowdveil.storage.ranking.comparisons import ReadComparisons
 
 SHOWN_ITEMS, SHOWN_WORKERS, SHOWN_TRIPLES = 20, 5, 3
 
@@ -62,28 +65,45 @@ def comparison_layout(
     cls=Verb,
     values={"names": comparison_names, "layout": comparison_layout},
     example="crowdveil rank comparisons.csv --out ranked",
-    main_options=("out", "method", "gold", "as_json"),
+    main_options=("out", "page", "method", "gold", "as_json"),
     short_help="Rank items that workers compared in pairs.",
 )
 @sources_argument("comparisons")
 @click.option("--out", type=FOLDER_PATH, help="Folder of ranks.csv, workers.csv and pairs.csv.")
+@click.option("--page", type=FILE_PATH, help="HTML file of a page: items by rank with intervals, and privacy.")
+@click.option("--title", metavar="TEXT", help="Heading of the page.")
 @click.option("--method", type=NameChoice(RANKING_NAMES), default=RANKING_NAMES[0], help="How items are ranked.")
 @click.option("--gold", type=FILE_PATH, help="Pairs whose order is known: left, right, label.")
+@click.option(
+    "--public-gold",
+    is_flag=True,
+    help="State that gold was found without anyone's answers, and privacy guarantees stay valid.",
+)
 @certificate_option
 @click.option(
     "--participation-rate", type=click.FloatRange(0, 1, min_open=True), metavar="S",
     help="Share of the asked comparisons that are answered, where the channel hides it.",
 )  # fmt: skip
+@click.option(
+    "--duplicates",
+    type=click.Choice(["all", "first", "last", "error"]),
+    default="all",
+    help="If a worker compares a pair again: keep all, the first or the last in file order, or refuse. [default: all]",
+)
 @comparison_options
 def rank(
     comparisons: tuple[str, ...],
     names: ComparisonNames,
     layout: Layout,
     out: Path | None,
+    page: Path | None,
+    title: str | None,
     method: str,
     gold: Path | None,
+    public_gold: bool,
     certificate: Path | None,
     participation_rate: float | None,
+    duplicates: Duplicates,
 ) -> None:
     """Rank items that workers compared in pairs, with the range of each rank.
 
@@ -100,24 +120,63 @@ def rank(
 
     Most workers decide which end is the best. If most may reverse the order, known orders (--gold) decide.
 
-    Reports with a certificate are read through its channel, whose answers are left, right, and maybe tie.
+    Reports with a certificate are read through its channel, whose answers are left, right, and maybe tie. The record of
+    the folder names all inputs by their digest; `crowdveil statement` reads it.
     """
+    from crowdveil.files.atomic_write import write_outputs
     from crowdveil.inference.ranking.rank import rank_comparisons
+    from crowdveil.storage.estimate_files import page_outputs
+    from crowdveil.storage.evidence import evidence_files
     from crowdveil.storage.ranking.comparisons import certificate_of, read_comparisons, read_known_orders
-    from crowdveil.storage.ranking.files import ranking_outputs, write_ranking
+    from crowdveil.storage.ranking.files import ranking_outputs, recorded_origin, write_ranking
 
+    if title is not None and page is None:
+        raise click.UsageError("--title requires --page.")
+    if public_gold and gold is None:
+        raise click.UsageError("--public-gold requires --gold.")
     with open_sources(comparisons, layout) as source:
-        outputs, replaced = None if out is None else ranking_outputs(out), list[Path]()
-        if outputs is not None:
-            inputs = [*source.inputs, certificate_of(source, certificate), gold]
-            replaced = outputs.check_replaced_files(inputs=inputs)
+        outputs, drawn = None if out is None else ranking_outputs(out), None if page is None else page_outputs(page)
+        inputs = [*evidence_files(source), *source.inputs, certificate_of(source, certificate), gold]
+        replaced = [
+            path for one in (outputs, drawn) if one is not None for path in one.check_replaced_files(inputs=inputs)
+        ]
         with progress_bar("reading", unit="bytes"):
-            read = read_comparisons(source, names, certificate, participation_rate)
+            read = read_comparisons(source, names, certificate, participation_rate, duplicates)
         known = None if gold is None else read_known_orders(gold)
     found = rank_comparisons(read.rows, method, sent=read.sent, gold=known, notes=read.notes)
+    if outputs is not None:
+        reading = _portable_reading(read, comparisons, layout, certificate, outputs.folder)
+        outputs = recorded_origin(outputs, found, read, gold, public_gold=public_gold, reading=reading)
     files = [] if outputs is None else write_ranking(outputs, found)
+    if drawn is not None:
+        text = _page_text(found, read, read.inputs(gold, public_gold=public_gold), title)
+        write_outputs(drawn, {drawn.names[0]: text})
+        files += drawn.paths
     data = _data(found)
     print_written(data, [*warning_rows(data), *_rows(data)], files, replaced)
+
+
+def _portable_reading(
+    read: ReadComparisons, sources: tuple[str, ...], layout: Layout, certificate: Path | None, folder: Path
+) -> str:
+    """Return how checked reports were read, for the record of a folder; empty for others."""
+    from crowdveil.storage.evidence import EvidenceOptions
+    from crowdveil.storage.recorded_reading_options import NamedReports
+
+    if read.evidence is None:
+        return ""
+    named = NamedReports(sources=sources, layout=layout, options=EvidenceOptions(certificate=certificate))
+    return named.portable_json(folder)
+
+
+def _page_text(found: Ranking, read: ReadComparisons, inputs: tuple[Input, ...], title: str | None) -> str:
+    """Return the page of a ranking, with the statement of privacy of what it depends on."""
+    from crowdveil.campaign.statement.collection import statement_of_evidence
+    from crowdveil.pages.ranking_page import NO_TITLE, ranking_page
+    from crowdveil.privacy.statement_of_inputs import statement_of_inputs
+
+    statement = statement_of_inputs(statement_of_evidence(read.evidence, None), inputs)
+    return ranking_page(found, statement, title=title or NO_TITLE)
 
 
 def _data(found: Ranking) -> dict[str, Any]:

@@ -183,14 +183,18 @@ def _with_objective(point: Point, problem: Problem, priors: Hyperparameters) -> 
     return point._replace(objective=fit - penalty / 2)
 
 
+def item_gradient(problem: Problem, point: Point, priors: Hyperparameters) -> Floats:
+    """Return the gradient of the objective by the scores."""
+    slope, known = point.workers[:, SLOPE][problem.worker], KNOWN_SLOPE / np.sqrt(priors.score)
+    first = np.concatenate([slope * point.terms.eta / 2, known * (1 - point.known)])
+    return problem.graph.difference_sums(first) - point.scores / priors.score
+
+
 def item_step(problem: Problem, point: Point, priors: Hyperparameters) -> tuple[Floats, ItemSystem]:
     """Return gradient and expected information of the scores."""
-    slope, terms = point.workers[:, SLOPE][problem.worker], point.terms
-    known = KNOWN_SLOPE / np.sqrt(priors.score)
-    first = np.concatenate([slope * terms.eta / 2, known * (1 - point.known)])
-    second = np.concatenate([slope**2 * terms.eta_eta / 4, known**2 * point.known * (1 - point.known)])
-    gradient = problem.graph.difference_sums(first) - point.scores / priors.score
-    return gradient, problem.graph.system(second, 1 / priors.score)
+    slope, known = point.workers[:, SLOPE][problem.worker], KNOWN_SLOPE / np.sqrt(priors.score)
+    second = np.concatenate([slope**2 * point.terms.eta_eta / 4, known**2 * point.known * (1 - point.known)])
+    return item_gradient(problem, point, priors), problem.graph.system(second, 1 / priors.score)
 
 
 def worker_step(problem: Problem, point: Point, priors: Hyperparameters) -> tuple[Floats, Floats]:

@@ -25,14 +25,25 @@ from crowdveil.estimators.ranking.fit import (
     Problem,
     fit,
 )
+from crowdveil.estimators.ranking.item_system import DENSE
 from crowdveil.estimators.ranking.likelihood import Floats, row_terms
-from crowdveil.estimators.ranking.posterior import EXACT, ScorePosterior, evidence_of, normal_posterior, posterior_of
+from crowdveil.estimators.ranking.posterior import (
+    EXACT,
+    ScorePosterior,
+    drawn_posterior,
+    evidence_of,
+    normal_posterior,
+    posterior_of,
+)
+from crowdveil.registry import RANKING_ENTRIES, LazyClasses
 
 POOLED = Hyperparameters(slope_mean=1.0, side=1.0, tie=1.0)
 """Priors of the side effect and of ties where all workers share them."""
 
 NARROW = Hyperparameters(slope=0.05)
 """Priors of the start for workers with few answers."""
+DRAWN_ROWS = 5000
+"""Comparisons up to which the posterior is drawn; a chain of more takes many seconds."""
 FEW = 10
 """Mean number of answers of a worker, or of reports worth as many, below which the narrow start is tried."""
 
@@ -44,10 +55,12 @@ class Scored:
     Attributes:
         fitted: the fit that they come from; None for counting.
         counted: posterior without a fit.
+        by_draws: whether the posterior is drawn by Markov chain Monte Carlo, not approximated by a normal one.
     """
 
     fitted: FittedRanking | None
     counted: ScorePosterior | None = None
+    by_draws: bool = False
 
     @property
     def scores(self) -> Floats:
@@ -60,7 +73,7 @@ class Scored:
         if self.counted is not None:
             return self.counted
         assert self.fitted is not None
-        return posterior_of(self.fitted)
+        return drawn_posterior(self.fitted) if self.by_draws else posterior_of(self.fitted)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,20 +122,24 @@ class HierarchicalDavidson(RankingMethod):
 
     The learned variance of the slopes depends on the start. A wide start finds workers who guess or reverse the order;
     with few answers of a worker it can end where slopes follow single answers. There a narrow start is tried, too, and
-    the fit with the higher marginal likelihood is kept.
+    the fit with the higher marginal likelihood is kept. With enough answers of a worker, and up to 5,000 comparisons of
+    400 items, the uncertainty is that of draws.
     """
 
     name: ClassVar[str] = "hierarchical-davidson"
 
     def _fit(self, comparisons: Comparisons, table: Floats | None, known: Known) -> Scored:
-        free = True, True, TIE in comparisons.answer_names
+        free, items = (True, True, TIE in comparisons.answer_names), len(comparisons.items)
+        few = len(comparisons) * _information_share(table) < FEW * len(comparisons.workers)
+        by_draws = not few and len(comparisons) <= DRAWN_ROWS and items <= DENSE
+        if by_draws:
+            comparisons = comparisons.in_canonical_order
         problem = Problem(comparisons=comparisons, table=table, known=known, free=free)
         found = fit(problem, max_sweeps=self.max_sweeps)
-        worth = len(comparisons) * _information_share(table)
-        if worth < FEW * len(comparisons.workers) and len(comparisons.items) <= EXACT:
+        if few and items <= EXACT:
             other = fit(replace(problem, start=NARROW), max_sweeps=self.max_sweeps)
             found = max(found, other, key=evidence_of)
-        return Scored(found)
+        return Scored(found, by_draws=by_draws)
 
 
 def _information_share(table: Floats | None) -> float:
@@ -191,7 +208,5 @@ class Counting(RankingMethod):
         return Scored(None, normal_posterior(share, np.diag(share * (1 - share) / (both + 3))))
 
 
-RANKING_METHODS: Mapping[str, type[RankingMethod]] = {
-    method.name: method for method in (HierarchicalDavidson, Davidson, BradleyTerry, Counting)
-}
+RANKING_METHODS: Mapping[str, type[RankingMethod]] = LazyClasses(RANKING_ENTRIES)
 """Methods by name; the first is the default."""

@@ -5,6 +5,7 @@ between them. Above `EXACT` items draws of N(0, Q^-1) stand for it: the solution
 e_right) + z / sigma has this distribution (perturb and optimize).
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -12,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.estimators.ranking.fit import SLOPE, FittedRanking
+from crowdveil.estimators.ranking.draws import PosteriorDraws, posterior_draws
+from crowdveil.estimators.ranking.fit import SLOPE, FittedRanking, Hyperparameters
 from crowdveil.estimators.ranking.item_system import weighted_counts
 from crowdveil.estimators.ranking.likelihood import Floats, report_probabilities
 
@@ -33,14 +35,16 @@ class ScorePosterior:
     """Scores with their uncertainty.
 
     Attributes:
-        scores: mode, shape (items,).
+        scores: mode, or mean of draws, shape (items,).
         covariance: shape (items, items); None where draws stand for it.
         draws: draws of all scores, shape (draws, items).
+        crowd: draws of the workers and priors that go with them; None where the workers are drawn around their mode.
     """
 
     scores: Floats
     covariance: Floats | None
     draws: Floats
+    crowd: PosteriorDraws | None = None
 
     @cached_property
     def variances(self) -> Floats:
@@ -75,6 +79,12 @@ def posterior_of(fitted: FittedRanking) -> ScorePosterior:
         noise = root * random.standard_normal(len(root))
         draw += weighted_counts(graph.lower, noise, len(scores)) - weighted_counts(graph.higher, noise, len(scores))
     return ScorePosterior(scores, None, scores + system.solve(right.T.copy()).T)
+
+
+def drawn_posterior(fitted: FittedRanking) -> ScorePosterior:
+    """Return the posterior of the scores as the draws of a chain: their mean and covariance."""
+    found = posterior_draws(fitted, SEED)
+    return ScorePosterior(found.scores.mean(axis=0), np.cov(found.scores.T), found.scores, found)
 
 
 def normal_posterior(scores: Floats, covariance: Floats) -> ScorePosterior:
@@ -145,18 +155,30 @@ def predict_answers(
         left, right: items of each row.
         worker: worker of each row, -1 for one who was never seen and is drawn from the priors.
     """
-    random, problem = np.random.default_rng(SEED), fitted.problem
-    root = np.linalg.cholesky(np.linalg.inv(fitted.worker_information)) * problem.mask[:, None]
-    spread = np.sqrt(fitted.priors.variances) * problem.mask
+    problem = fitted.problem
     known, seen = (np.zeros_like(worker) if problem.pooled else worker), worker >= 0
-    total = np.zeros((len(left), 3))
-    count = min(PREDICTIONS, len(posterior.draws))
-    for scores in posterior.draws[:count]:
-        drawn = fitted.point.workers + np.einsum("wij,wj->wi", root, random.standard_normal((problem.workers, 3)))
-        parameters = drawn[known]
+    random = np.random.default_rng(SEED + 1)
+    total, count = np.zeros((len(left), 3)), 0
+    for scores, workers, priors in _joint_draws(fitted, posterior):
+        parameters, count = workers[known], count + 1
         if not problem.pooled and not seen.all():
-            new = fitted.point.workers[0] * (1 - problem.mask) + fitted.priors.means * problem.mask
+            new = fitted.point.workers[0] * (1 - problem.mask) + priors.means * problem.mask
+            spread = np.sqrt(priors.variances) * problem.mask
             parameters[~seen] = new + spread * random.standard_normal((int((~seen).sum()), 3))
         eta = 0.5 * (parameters[:, 0] * (scores[left] - scores[right]) + parameters[:, 1])
         total += report_probabilities(eta, parameters[:, 2], None)
     return total / count
+
+
+def _joint_draws(fitted: FittedRanking, posterior: ScorePosterior) -> Iterator[tuple[Floats, Floats, Hyperparameters]]:
+    """Yield draws of scores, workers and priors: those of a chain, or around the mode under the learned priors."""
+    if posterior.crowd is not None:
+        chain = posterior.crowd
+        for place in range(0, len(chain.scores), max(1, len(chain.scores) // PREDICTIONS)):
+            yield chain.scores[place], chain.workers[place], chain.priors[place]
+        return
+    random, problem = np.random.default_rng(SEED), fitted.problem
+    root = np.linalg.cholesky(np.linalg.inv(fitted.worker_information)) * problem.mask[:, None]
+    for scores in posterior.draws[:PREDICTIONS]:
+        normal = random.standard_normal((problem.workers, 3))
+        yield scores, fitted.point.workers + np.einsum("wij,wj->wi", root, normal), fitted.priors

@@ -10,8 +10,10 @@ import pyarrow as pa
 
 from crowdveil.answers.comparisons.columns import ComparisonNames, comparisons_of_table
 from crowdveil.answers.comparisons.reading import comparisons_of_frame
+from crowdveil.answers.comparisons.repeats import without_repeats
 from crowdveil.answers.comparisons.values import Comparisons
 from crowdveil.answers.frames import as_table
+from crowdveil.answers.ingest.column_checks import Duplicates
 from crowdveil.arguments import did_you_mean
 from crowdveil.channels.channel import Channel
 from crowdveil.display.counts import number_of
@@ -45,6 +47,7 @@ def rank(
     channel: Channel | None = None,
     participation_rate: float | None = None,
     gold: Any = None,
+    duplicates: Duplicates = "all",
     **names: Unpack[NameKeywords],
 ) -> Ranking:
     """Return the ranking of items that workers compared in pairs.
@@ -56,6 +59,8 @@ def rank(
         channel: channel of the reports, whose answers are left, right and maybe tie; None for answers.
         participation_rate: share of the asked comparisons that are answered, where the channel hides it.
         gold: pairs whose order is known, as a frame: left, right, label.
+        duplicates: if a worker compares a pair again: keep "all", the "first" or the "last" of them, or refuse
+            ("error").
         names: names of the columns left, right, worker, label and list.
 
     Raises:
@@ -72,7 +77,7 @@ def rank(
     """
     unknown = sorted(names.keys() - NameKeywords.__annotations__.keys())
     if unknown:
-        hint = did_you_mean(unknown[0], ("method", "channel", "gold", *NameKeywords.__annotations__))
+        hint = did_you_mean(unknown[0], ("method", "channel", "gold", "duplicates", *NameKeywords.__annotations__))
         raise SettingsError("options must be known", value=unknown[0], hint=hint)
     reading, sent = ComparisonNames(**names), None if channel is None else report_table(channel, participation_rate)
     if channel is None and participation_rate is not None:
@@ -82,7 +87,7 @@ def rank(
         rows = comparisons
     else:
         rows, notes = comparisons_of_frame(comparisons, reading, None if sent is None else sent.outputs)
-    found = rank_comparisons(rows, method, sent=sent, gold=gold, notes=notes)
+    found = rank_comparisons(without_repeats(rows, duplicates), method, sent=sent, gold=gold, notes=notes)
     for note in found.notes:
         warnings.warn(note, UserWarning, stacklevel=3)
     return found

@@ -20,7 +20,7 @@ from crowdveil.errors import SettingsError
 from crowdveil.estimators.ranking.fit import SIDE, SLOPE, TIE
 from crowdveil.estimators.ranking.likelihood import Floats, answer_probabilities
 from crowdveil.estimators.ranking.methods import RankingMethod, Scored
-from crowdveil.estimators.ranking.posterior import EXACT, predict_answers
+from crowdveil.estimators.ranking.posterior import EXACT, posterior_of, predict_answers
 from crowdveil.estimators.ranking.unseen import PairAnswers, concentration_of, shrunk
 from crowdveil.inference.ranking.triples import Triples, intransitive_triples
 
@@ -79,8 +79,8 @@ class Ranking(ArrowRows):
         return self.scored.fitted is None or self.scored.fitted.converged
 
     @cached_property
-    def _members(self) -> list[NDArray[np.int64]]:
-        """Items of each group."""
+    def groups(self) -> list[NDArray[np.int64]]:
+        """Codes of the items of each group that comparisons connect."""
         group = self.comparisons.group_of_item
         order = np.argsort(group, kind="stable")
         return np.split(order, np.flatnonzero(np.diff(group[order])) + 1)
@@ -91,7 +91,7 @@ class Ranking(ArrowRows):
         count = len(self.comparisons.items)
         whole, real = np.zeros((3, count), dtype=np.int64), np.zeros((3, count))
         found = RankColumns(whole[0], whole[1], whole[2], real[0], real[1], real[2])
-        for members in self._members:
+        for members in self.groups:
             for column, values in zip(found, self._ranks_of(members), strict=True):
                 column[members] = values
         return found
@@ -182,7 +182,7 @@ class Ranking(ArrowRows):
     def _pairs(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
         """Better and worse item of each pair within a group, and the probability of this order."""
         better, worse = list[NDArray[np.int64]](), list[NDArray[np.int64]]()
-        for members in self._members:
+        for members in self.groups:
             ordered = members[np.argsort(self.ranks.rank[members])]
             first, second = np.triu_indices(len(ordered), 1)
             better.append(ordered[first])
@@ -289,7 +289,7 @@ class Ranking(ArrowRows):
         def predict(inside: Comparisons, left: NDArray[np.integer], right: NDArray[np.integer]) -> Floats:
             scored = self.method.fit(inside)
             assert scored.fitted is not None
-            return predict_answers(scored.fitted, scored.posterior, left, right, np.full(len(left), -1))
+            return predict_answers(scored.fitted, posterior_of(scored.fitted), left, right, np.full(len(left), -1))
 
         return concentration_of(self.comparisons, predict)
 

@@ -7,8 +7,13 @@ import pyarrow as pa
 
 from crowdveil.answers.comparisons.columns import ComparisonNames
 from crowdveil.answers.comparisons.reading import comparisons_of_source, plain_table
+from crowdveil.answers.comparisons.repeats import without_repeats
 from crowdveil.answers.comparisons.values import Comparisons
+from crowdveil.answers.evidence import Evidence
+from crowdveil.answers.facts.inputs import Input
 from crowdveil.answers.importers.export_file import ExportFile
+from crowdveil.answers.ingest.column_checks import Duplicates
+from crowdveil.answers.ingest.csv_files import content_digest
 from crowdveil.answers.sources.answer_source import AnswerSource
 from crowdveil.channels.channel import Channel
 from crowdveil.errors import SettingsError
@@ -19,11 +24,36 @@ from crowdveil.storage.evidence import matching_certificate_channel
 
 
 class ReadComparisons(NamedTuple):
-    """Comparisons, the table of their channel (None for answers), and notes on how they were read."""
+    """Comparisons as they were read.
+
+    Attributes:
+        rows: the comparisons.
+        sent: table of their channel; None for answers.
+        notes: sentences on how they were read.
+        evidence: reports that were checked against their crowd.json; None for others.
+        certificate: certificate without a crowd.json; None for answers.
+    """
 
     rows: Comparisons
     sent: ReportTable | None
     notes: tuple[str, ...]
+    evidence: Evidence | None = None
+    certificate: Path | None = None
+
+    @property
+    def sha256(self) -> str:
+        """SHA-256 of the comparisons, of checked reports as `Evidence.sha256`."""
+        return self.rows.sha256 if self.evidence is None else self.evidence.sha256
+
+    def inputs(self, gold: Path | None = None, *, public_gold: bool = False) -> tuple[Input, ...]:
+        """Return what a ranking of them depends on, each with its digest, and a guarantee where one was checked."""
+        found: tuple[Input, ...] = (Input(role="reports", sha256=self.sha256),)
+        if self.evidence is not None:
+            found = self.evidence.every_input
+        elif self.certificate is not None:
+            found += (Input(role="certificate", sha256=content_digest(self.certificate), public=True),)
+        known = () if gold is None else (Input(role="gold", sha256=content_digest(gold), public=public_gold),)
+        return (*found, *known)
 
 
 def certificate_of(source: AnswerSource, given: Path | None) -> Path | None:
@@ -40,11 +70,12 @@ def read_comparisons(
     names: ComparisonNames,
     certificate: Path | None = None,
     participation_rate: float | None = None,
+    duplicates: Duplicates = "all",
 ) -> ReadComparisons:
     """Return the comparisons of a source, read through the channel of a certificate if there is one.
 
     Raises:
-        ReportsError: as `comparisons_of_source`.
+        ReportsError: as `comparisons_of_source` and `without_repeats`.
         CertificateError: the certificate is damaged.
         SettingsError: the channel is not one of comparisons, or a participation rate without a channel.
     """
@@ -53,21 +84,15 @@ def read_comparisons(
         if participation_rate is not None:
             hint = "Give the certificate."
             raise SettingsError("a participation rate goes with a channel", value=participation_rate, hint=hint)
-        return ReadComparisons(*_without_table(source, names))
+        rows, notes = comparisons_of_source(source, names)
+        return ReadComparisons(without_repeats(rows, duplicates), None, notes)
     channel = matching_certificate_channel(path, None)
     if not isinstance(channel, Channel):
         hint = "Rank the reports of each channel alone."
         raise SettingsError("comparisons are sent through one channel", value="a table of channels", hint=hint)
     sent = report_table(channel, participation_rate)
     rows, notes = comparisons_of_source(source, names, sent.outputs)
-    return ReadComparisons(rows, sent, notes)
-
-
-def _without_table(
-    source: AnswerSource, names: ComparisonNames
-) -> tuple[Comparisons, ReportTable | None, tuple[str, ...]]:
-    rows, notes = comparisons_of_source(source, names)
-    return rows, None, notes
+    return ReadComparisons(without_repeats(rows, duplicates), sent, notes, certificate=path)
 
 
 def read_known_orders(path: Path) -> pa.Table:

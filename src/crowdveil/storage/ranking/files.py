@@ -1,6 +1,8 @@
-"""Files of a ranking: ranks.csv, pairs.csv and workers.csv."""
+"""Files of a ranking: ranks.csv, pairs.csv and workers.csv, with the record of what they depend on."""
 
+import json
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -9,18 +11,45 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from crowdveil.answers.facts.inputs import inputs_to_json
 from crowdveil.answers.write_reports import write_table
 from crowdveil.files.atomic_write import Outputs, write_outputs
 from crowdveil.inference.ranking.ranking import Ranking
+from crowdveil.storage.estimate_files import RANKING, RANKS, WARNINGS
+from crowdveil.storage.ranking.comparisons import ReadComparisons
 
-PAIRS, WORKERS, RANKS = "pairs.csv", "workers.csv", "ranks.csv"
+PAIRS, WORKERS = "pairs.csv", "workers.csv"
 MOST_PAIRS = 500_000
 """Pairs from which their file is not written."""
 
 
 def ranking_outputs(folder: Path) -> Outputs:
     """Return the files that a ranking may write into a folder."""
-    return Outputs(folder=folder, names=(PAIRS, WORKERS, RANKS), kind="ranking", remove_stale=True)
+    return Outputs(folder=folder, names=(PAIRS, WORKERS, RANKS), kind=RANKING, remove_stale=True)
+
+
+def recorded_origin(
+    outputs: Outputs,
+    found: Ranking,
+    read: ReadComparisons,
+    gold: Path | None = None,
+    *,
+    public_gold: bool = False,
+    reading: str = "",
+) -> Outputs:
+    """Return outputs whose record says what the ranking depends on.
+
+    Args:
+        outputs: files of the ranking.
+        found: the ranking.
+        read: its comparisons.
+        gold: file of known orders; None without one.
+        public_gold: whether they are stated to be independent of all answers.
+        reading: how checked reports were read (`NamedReports.portable_json`); empty for others.
+    """
+    notes = json.dumps({WARNINGS: list(found.notes)}) if found.notes else ""
+    inputs = inputs_to_json(read.inputs(gold, public_gold=public_gold))
+    return replace(outputs, reports_sha256=read.sha256, reading=reading, notes=notes, inputs=inputs)
 
 
 def write_ranking(outputs: Outputs, found: Ranking) -> list[Path]:
@@ -32,9 +61,8 @@ def write_ranking(outputs: Outputs, found: Ranking) -> list[Path]:
     tables = {WORKERS: found.workers(), RANKS: found.items()}
     if found.has_pairs and found.told_apart[1] <= MOST_PAIRS:
         tables[PAIRS] = found.pairs()
-    names = tuple(name for name in outputs.names if name in tables)
-    chosen = Outputs(folder=outputs.folder, names=names, kind=outputs.kind, remove_stale=True)
-    write_outputs(chosen, {name: partial(_write, columns=tables[name]) for name in names})
+    chosen = replace(outputs, names=tuple(name for name in outputs.names if name in tables))
+    write_outputs(chosen, {name: partial(_write, columns=tables[name]) for name in chosen.names})
     return chosen.paths
 
 
