@@ -25,6 +25,8 @@ from crowdveil.inference.ranking.rank import rank_comparisons
 
 Scores = Callable[[], Any]
 PEER = "choix ilsr"
+MOST_CHOIX_ITEMS = 3000
+"""Items up to which choix is fitted: each step of ilsr solves a dense system of all items, in cubic time."""
 
 
 def crowd_of_size(rows: int, items: int, workers: int) -> Crowd:
@@ -57,7 +59,9 @@ def peers(rows: Comparisons) -> dict[str, Scores]:
     if importlib.util.find_spec("choix"):
         import choix
 
-        found[PEER] = lambda: choix.ilsr_pairwise(len(rows.items), pairs, alpha=0.01)
+        if len(rows.items) <= MOST_CHOIX_ITEMS:
+            found[PEER] = lambda: choix.ilsr_pairwise(len(rows.items), pairs, alpha=0.01)
+        found["choix lsr (one step of ilsr)"] = lambda: choix.lsr_pairwise(len(rows.items), pairs, alpha=0.01)
     if importlib.util.find_spec("evalica"):
         import evalica
 

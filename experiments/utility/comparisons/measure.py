@@ -14,9 +14,12 @@ from crowdveil.estimators.ranking.methods import RANKING_METHODS
 from crowdveil.inference.ranking.rank import rank_comparisons
 from crowdveil.inference.ranking.ranking import TOLD_APART, Ranking
 from crowdveil.mechanisms.randomized_response import RandomizedResponse
+from crowdveil.quality.next_comparisons import next_comparisons
 
 Floats = NDArray[np.float64]
 OURS, DAVIDSON = tuple(RANKING_METHODS)[:2]
+ROUNDS = (4, 6, 8, 10, 12, 14, 16, 18, 20)
+"""Comparisons of each item after each round of proposals."""
 NEW_ANSWERS = 2000
 """New answers of honest workers whose log-loss is measured."""
 
@@ -139,18 +142,20 @@ def proposals(kinds: Sequence[Kind], seeds: Sequence[int]) -> Iterator[Proposal]
 def _taus_by_round(crowd: Crowd, seed: int, by_information: bool) -> list[float]:
     """Return tau after each round; each comparison is answered by a worker drawn at random."""
     items = crowd.kind.items
-    random = np.random.default_rng([seed, 48])
-    rows, taus = crowd.comparisons.only_rows(np.arange(0)), list[float]()
+    random, columns = np.random.default_rng([seed, 48]), np.empty((4, 0), dtype=np.int32)
+    taus, ranking = list[float](), None
     for per_item in ROUNDS:
-        count = items * per_item // 2 - len(rows.left)
-        if by_information and len(taus):
+        count = items * per_item // 2 - columns.shape[1]
+        left, right = pairs_of_items(random, items, count)
+        if by_information and ranking is not None:
             chosen = next_comparisons(ranking, count)
-            left, right = chosen.left, chosen.right
-        else:
-            left, right = pairs_of_items(random, items, count)
+            left, right = chosen.left.astype(np.int32), chosen.right.astype(np.int32)
         worker = random.integers(0, crowd.kind.workers, count).astype(np.int32)
         answer = drawn_answers(random, crowd.probabilities(left, right, worker))
-        rows = _with_rows(rows, left, right, worker, answer)
+        columns = np.concatenate([columns, [left, right, worker, answer]], axis=1)
+        rows = replace(
+            crowd.comparisons, left=columns[0], right=columns[1], worker=columns[2], answer=columns[3], weight=None
+        )
         ranking = rank_comparisons(rows)
         taus.append(tau_of(ranking.scored.posterior.scores, crowd.scores))
     return taus

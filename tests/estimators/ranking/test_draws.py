@@ -7,7 +7,7 @@ import pytest
 
 from crowdveil.answers.comparisons.values import Comparisons, comparisons_of_names
 from crowdveil.estimators.ranking import draws
-from crowdveil.estimators.ranking.fit import Hyperparameters, Known, Problem, fit, point_at
+from crowdveil.estimators.ranking.fit import Hyperparameters, Known, Problem, fit, item_gradient, point_at
 from crowdveil.estimators.ranking.methods import HierarchicalDavidson
 from tests.estimators.ranking.test_fit import RESPONSE, drawn
 
@@ -76,7 +76,7 @@ def test_force_is_the_gradient() -> None:
     ]
     differences = [(up.objective - down.objective) / (2 * step) for up, down in moved]
 
-    np.testing.assert_allclose(draws.item_gradient(fitted.problem, point, fitted.priors), differences, atol=1e-5)
+    np.testing.assert_allclose(item_gradient(fitted.problem, point, fitted.priors), differences, atol=1e-5)
 
 
 def test_draws_repeat_and_have_one_direction() -> None:

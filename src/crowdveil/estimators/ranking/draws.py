@@ -54,7 +54,8 @@ def posterior_draws(fitted: FittedRanking, seed: int) -> PosteriorDraws:
     """Return draws from the posterior around a fitted mode."""
     random, problem, priors = np.random.default_rng(seed), fitted.problem, fitted.priors
     factor: Floats = np.linalg.cholesky(fitted.system.dense).astype(np.float64, copy=False)
-    trajectory = _Trajectory(problem, fitted.point.scores, factor, np.linalg.inv(factor).T)
+    spread: Floats = np.linalg.inv(factor).T.astype(np.float64, copy=False)
+    trajectory = _Trajectory(problem, fitted.point.scores, factor, spread)
     point = point_at(problem, fitted.point.scores, fitted.point.workers, priors)
     kept, accepted = list[tuple[Floats, Floats, Hyperparameters]](), 0
     for step in range(BURN_IN + KEPT):
@@ -102,6 +103,7 @@ class _Trajectory(NamedTuple):
 
     def moved(self, point: Point, priors: Hyperparameters, random: np.random.Generator) -> Point:
         """Return the end of a trajectory, or the same point if it is not accepted."""
+
         def force(at: Point, place: Floats) -> Floats:
             gradient = item_gradient(self.problem, at, priors)
             return self.spread.T @ gradient + place
