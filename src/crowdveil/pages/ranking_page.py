@@ -168,11 +168,11 @@ def _worker_sentences(ranking: Ranking) -> Iterator[str]:
     table = ranking.workers()
     if "slope" not in table:
         return
-    low, high = table["slope_low"], table["slope_high"]
-    guess, reverse = int(((low <= 0) & (high >= 0)).sum()), int((high < 0).sum())
+    reverse = int((table["slope_high"] < 0).sum())
+    guess = ranking.workers_who_may_guess
     yield (
-        f"Of {number_of(len(low), 'worker')}, {guess:,} may guess: their answers do not show that they prefer the "
-        f"better item. {reverse:,} reverse the order, and their answers are read reversed."
+        f"Of {number_of(len(table['slope']), 'worker')}, {guess:,} may guess: their answers do not show that they "
+        f"prefer the better item. {reverse:,} reverse the order, and their answers are read reversed."
     )
 
 

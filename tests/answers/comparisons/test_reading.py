@@ -174,6 +174,8 @@ def test_reports_of_a_channel() -> None:
         ("", "a ranking needs at least one comparison"),
         ("a,,w,left\n", "every row needs a right item"),
         ("a,b,,left\n", "every row needs a worker"),
+        ("a,b,w,A\n", "Spell it as the item 'a'"),
+        ("a,b,w,equally good\n", "Write in the first of these rows left, tie, right, 'a' or 'b'"),
     ],
 )
 def test_refused_rows(tmp_path: Path, rows: str, rule: str) -> None:

@@ -100,7 +100,7 @@ def test_order_of_rows_does_not_matter() -> None:
 
 
 def test_where_draws_are_used() -> None:
-    """Up to 5,000 comparisons, with ten answers of a worker; with fewer answers the approximation is normal."""
+    """Up to 10,000 comparisons, with ten answers of a worker; with fewer answers the approximation is normal."""
     rows = drawn(7)
     few = replace(rows, worker=np.arange(len(rows), dtype=np.int32), workers=np.arange(len(rows)))
 
@@ -109,4 +109,4 @@ def test_where_draws_are_used() -> None:
 
     assert by_draws(rows)
     assert not by_draws(few)
-    assert not by_draws(rows.only_rows(np.arange(6000) % len(rows)))
+    assert not by_draws(rows.only_rows(np.arange(11_000) % len(rows)))

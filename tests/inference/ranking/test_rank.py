@@ -5,9 +5,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from experiments.utility.comparisons.crowd import BASE, draw_crowd
 
 import crowdveil as cv
 from crowdveil.answers.comparisons.values import Comparisons
+from crowdveil.errors import ReportsError
 from crowdveil.inference.ranking.rank import rank_comparisons
 from crowdveil.inference.ranking.triples import intransitive_triples
 from tests.estimators.ranking.test_fit import drawn, of_codes
@@ -201,3 +203,58 @@ def test_many_items(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not drawn_ranges.has_pairs
     np.testing.assert_array_equal(drawn_ranges.ranks.rank, exact.ranks.rank)
     assert np.abs(drawn_ranges.ranks.rank_low - exact.ranks.rank_low).mean() < 1.5
+
+
+def test_names_that_look_alike() -> None:
+    """Items of one list, and workers, whose names differ in spaces or Unicode form alone are named in a warning."""
+    frame = {
+        "left": ["e\u0301", "a", "a "],
+        "right": ["\u00e9", "b", "b"],
+        "worker": ["u", "u", "u "],
+        "label": ["tie"] * 3,
+    }
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        cv.rank(frame)
+    texts = [str(one.message) for one in caught]
+
+    assert any("different items: 'a', 'a '; 'e\\u0301', '\\xe9'." in text for text in texts), texts
+    assert any("different workers: 'u', 'u '." in text for text in texts)
+
+
+def test_absent_null_reports_are_refused() -> None:
+    """Many reports of a channel that sends NULL, and no NULL among them, are not all that were asked."""
+    alphabet = cv.Categories(("left", "tie", "right"))
+    channel = cv.RandomizedResponse(alphabet=alphabet, epsilon=1.0).channel()
+    rows = 200
+    frame = {
+        "left": ["a"] * rows,
+        "right": ["b"] * rows,
+        "worker": [n % 5 for n in range(rows)],
+        "label": ["tie"] * rows,
+    }
+
+    with pytest.raises(ReportsError, match="need the lists of all tasks and workers"):
+        cv.rank(frame, channel=channel, participation_rate=0.8)
+    with_null = frame | {"label": ["NULL", *["tie"] * 199]}
+    assert cv.rank(with_null, channel=channel, participation_rate=0.8).comparisons.workers.tolist() == [*range(5)]
+
+
+@pytest.mark.parametrize("policy", ["first", "last"])
+def test_repeated_pairs(policy: str) -> None:
+    """Of a pair that a worker compares again, in either order, the first or last row is kept."""
+    frame = {"left": [*"aba"], "right": [*"bac"], "worker": [*"uuu"], "label": ["left", "left", "tie"]}
+    kept = cv.rank(frame, "davidson", duplicates=policy).comparisons  # type: ignore[arg-type]
+
+    assert len(kept) == 2
+    assert kept.items[kept.left].tolist() == [{"first": "a", "last": "b"}[policy], "a"]
+
+
+def test_note_where_many_may_guess(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where half of the workers guess and ranges are of the approximation, a note says so; draws need none."""
+    kind = BASE.named("half guess", items=30, per_item=40, workers=24, spam=0.5)
+    rows = draw_crowd(kind, 1).comparisons
+
+    assert not [note for note in rank_comparisons(rows).notes if "may guess" in note]
+    monkeypatch.setattr("crowdveil.estimators.ranking.methods.DRAWN_ROWS", 10)
+    assert [note for note in rank_comparisons(rows).notes if "can be too short" in note]

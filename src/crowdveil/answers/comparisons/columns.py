@@ -13,6 +13,7 @@ from crowdveil.answers.ingest.arrow_columns import encode_arrow_column
 from crowdveil.answers.ingest.column_checks import MISSING, CodedColumn, encode_ids
 from crowdveil.answers.ingest.column_readers import ANSWERS as OF_ANSWERS
 from crowdveil.answers.ingest.column_readers import OTHER_NAMES, normal_name
+from crowdveil.answers.ingest.labels import spelling_groups
 from crowdveil.answers.ingest.row_sources import source_of_kept_rows
 from crowdveil.channels.alphabet import NULL
 from crowdveil.display.counts import number_of
@@ -89,6 +90,8 @@ def _matching(found: Sequence[str], names: Sequence[str]) -> list[str]:
 
 
 def _columns_text(found: Sequence[str]) -> str:
+    if not len(found):
+        return "no columns"
     return "the columns " + ", ".join(repr(str(name)[:40]) for name in found[:20])
 
 
@@ -203,13 +206,20 @@ def _answer_codes(
     found = np.where(named != MISSING, named, word)
     rows = np.flatnonzero(found == MISSING)
     if len(rows):
-        first = rows[0]
-        shown = f"left, tie, right, {str(items[left[first]])!r} or {str(items[right[first]])!r}"
+        sides = [str(items[code[rows[0]]]) for code in (left, right)]
         raise _answer_error(
             "the answer to a comparison must be left, tie or right, or the name of one of its two items",
-            texts[codes], rows, source, f"Write in the first of these rows {shown}.",
+            texts[codes], rows, source, _hint_of_answer(str(texts[codes][rows[0]]), sides),
         )  # fmt: skip
     return found.astype(np.int32)
+
+
+def _hint_of_answer(text: str, sides: Sequence[str]) -> str:
+    """Return what to write in place of an answer that is neither a word nor one of the two items."""
+    alike = [name for name in sides if spelling_groups([name, text])]
+    if alike:
+        return f"Spell it as the item {alike[0]!r}: they differ in spaces, case or Unicode form."
+    return f"Write in the first of these rows left, tie, right, {sides[0]!r} or {sides[1]!r}."
 
 
 def _code_of_word(text: str, names: Mapping[str, str]) -> int:

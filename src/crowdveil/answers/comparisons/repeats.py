@@ -5,7 +5,7 @@ import numpy as np
 from crowdveil.answers.comparisons.values import EXAMPLES, Comparisons
 from crowdveil.answers.ingest.column_checks import Duplicates
 from crowdveil.arguments import require_choice
-from crowdveil.display.counts import number_of
+from crowdveil.display.counts import number_of, verb_of
 from crowdveil.errors import ReportsError
 from crowdveil.hints import advice, one_of
 
@@ -37,7 +37,8 @@ def _repeats_error(rows: Comparisons, repeated: np.ndarray) -> ReportsError:
     pairs = [f"({rows.items[rows.left[row]]}, {rows.items[rows.right[row]]}, {rows.workers[rows.worker[row]]})"
              for row in shown]  # fmt: skip
     return ReportsError(
-        f"a worker compares a pair once, but {number_of(len(repeated), 'row')} repeat one",
+        f"a worker compares a pair once, but {number_of(len(repeated), 'row')} "
+        f"{verb_of(len(repeated), 'repeats', 'repeat')} one",
         source=rows.source,
         rows=tuple(int(row) + 1 for row in shown),
         examples=", ".join(pairs),

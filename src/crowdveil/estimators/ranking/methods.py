@@ -42,8 +42,8 @@ POOLED = Hyperparameters(slope_mean=1.0, side=1.0, tie=1.0)
 
 NARROW = Hyperparameters(slope=0.05)
 """Priors of the start for workers with few answers."""
-DRAWN_ROWS = 5000
-"""Comparisons up to which the posterior is drawn; a chain of more takes many seconds."""
+DRAWN_ROWS = 10_000
+"""Comparisons up to which the posterior is drawn, which takes up to three seconds."""
 FEW = 10
 """Mean number of answers of a worker, or of reports worth as many, below which the narrow start is tried."""
 
@@ -56,11 +56,13 @@ class Scored:
         fitted: the fit that they come from; None for counting.
         counted: posterior without a fit.
         by_draws: whether the posterior is drawn by Markov chain Monte Carlo, not approximated by a normal one.
+        few: whether workers have too few answers for draws.
     """
 
     fitted: FittedRanking | None
     counted: ScorePosterior | None = None
     by_draws: bool = False
+    few: bool = False
 
     @property
     def scores(self) -> Floats:
@@ -122,8 +124,8 @@ class HierarchicalDavidson(RankingMethod):
 
     The learned variance of the slopes depends on the start. A wide start finds workers who guess or reverse the order;
     with few answers of a worker it can end where slopes follow single answers. There a narrow start is tried, too, and
-    the fit with the higher marginal likelihood is kept. With enough answers of a worker, and up to 5,000 comparisons of
-    400 items, the uncertainty is that of draws.
+    the fit with the higher marginal likelihood is kept. With enough answers of a worker, the uncertainty of up to
+    10,000 comparisons of 400 items is that of draws.
     """
 
     name: ClassVar[str] = "hierarchical-davidson"
@@ -139,7 +141,7 @@ class HierarchicalDavidson(RankingMethod):
         if few and items <= EXACT:
             other = fit(replace(problem, start=NARROW), max_sweeps=self.max_sweeps)
             found = max(found, other, key=evidence_of)
-        return Scored(found, by_draws=by_draws)
+        return Scored(found, by_draws=by_draws, few=few)
 
 
 def _information_share(table: Floats | None) -> float:

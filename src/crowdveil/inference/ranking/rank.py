@@ -4,6 +4,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypedDict, Unpack
+from unicodedata import normalize
 
 import numpy as np
 import pyarrow as pa
@@ -12,9 +13,12 @@ from crowdveil.answers.comparisons.columns import ComparisonNames, comparisons_o
 from crowdveil.answers.comparisons.reading import comparisons_of_frame
 from crowdveil.answers.comparisons.repeats import without_repeats
 from crowdveil.answers.comparisons.values import Comparisons
+from crowdveil.answers.facts.asked import UNKNOWN
 from crowdveil.answers.frames import as_table
 from crowdveil.answers.ingest.column_checks import Duplicates
+from crowdveil.answers.ingest.labels import spelling_groups
 from crowdveil.arguments import did_you_mean
+from crowdveil.channels.alphabet import NULL
 from crowdveil.channels.channel import Channel
 from crowdveil.display.counts import number_of
 from crowdveil.errors import ReportsError, SettingsError
@@ -27,6 +31,12 @@ from crowdveil.inference.ranking.ranking import Ranking
 MethodChoice = str | RankingMethod | None
 """Name of a method of ranking, or a method; None for the default."""
 GOLD = "gold"
+MOST_WITHOUT_NULL = 14
+"""Expected number of NULL reports above which none at all has a probability below one in a million."""
+MANY, ENOUGH = 1 / 3, 100
+"""Share of workers who may guess from which a note says so, and mean answers of a worker from which none does."""
+SHOWN_SPELLINGS = 3
+"""Groups of names that look alike, in a note."""
 
 
 class NameKeywords(TypedDict, total=False):
@@ -105,12 +115,61 @@ def rank_comparisons(
     chosen = method_of(method)
     table = None if sent is None else sent.table
     if sent is not None:
+        _refuse_unknown_cells(rows, sent)
         rows = replace(rows, answer_names=sent.answers)
     known, more = (NOTHING_KNOWN, ()) if gold is None else known_orders(gold, rows)
     scored = chosen.fit(rows, table, known)
     found = Ranking(comparisons=rows, method=chosen, scored=scored, table=table, known=len(known))
     slow = () if found.converged else (f"The fit did not converge in {number_of(chosen.max_sweeps, 'sweep')}.",)
-    return replace(found, notes=(*notes, *more, *rows.notes(), *slow))
+    unsure = _notes_on_guessing(found)
+    return replace(found, notes=(*notes, *more, *unsure, *spelling_notes(rows), *rows.notes(), *slow))
+
+
+def _notes_on_guessing(found: Ranking) -> tuple[str, ...]:
+    """Return a sentence where many workers may guess and ranges are of the normal approximation, which is too sure."""
+    rows, scored = found.comparisons, found.scored
+    enough = scored.by_draws or scored.few or len(rows) >= ENOUGH * len(rows.workers)
+    if enough or scored.fitted is None or scored.fitted.problem.pooled:
+        return ()
+    unsure = found.workers_who_may_guess
+    if unsure < MANY * len(rows.workers):
+        return ()
+    return (
+        f"{unsure:,} of {number_of(len(rows.workers), 'worker')} may guess. Ranges and intervals take their "
+        "reliability as known, and can be too short.",
+    )
+
+
+def spelling_notes(rows: Comparisons) -> tuple[str, ...]:
+    """Return a sentence on items of a list, and one on workers, whose names differ in spaces, case or form alone."""
+    of_list = [f"{rows.list_of_item[code]} {name}" for code, name in enumerate(rows.items)]
+    found = []
+    for kind, names, shown in (("items", of_list, rows.items), ("workers", list(map(str, rows.workers)), rows.workers)):
+        groups = spelling_groups(names)
+        if groups:
+            texts = "; ".join(_shown_apart([str(shown[code]) for code in group]) for group in groups[:SHOWN_SPELLINGS])
+            more = "; and more" if len(groups) > SHOWN_SPELLINGS else ""
+            found.append(f"These are read as different {kind}: {texts}{more}. If they are one, spell them alike.")
+    return tuple(found)
+
+
+def _shown_apart(names: Sequence[str]) -> str:
+    """Return names in quotes; those that a reader could not tell apart with escaped letters."""
+    same = len({normalize("NFC", name) for name in names}) < len(names)
+    return ", ".join(map(ascii if same else repr, names))
+
+
+def _refuse_unknown_cells(rows: Comparisons, sent: ReportTable) -> None:
+    """Refuse reports without a NULL among them where so many could not happen by chance: some must be absent.
+
+    Raises:
+        ReportsError: as `Asked.require_cells`.
+    """
+    if NULL not in sent.outputs:
+        return
+    null = sent.outputs.index(NULL)
+    if sent.table[:, null].min() * len(rows) > MOST_WITHOUT_NULL and not (rows.answer == null).any():
+        UNKNOWN.require_cells()
 
 
 def method_of(method: MethodChoice) -> RankingMethod:

@@ -178,6 +178,12 @@ class Ranking(ArrowRows):
         order = np.argsort(slope, kind="stable")
         return {name: column[order] for name, column in columns.items()}
 
+    @property
+    def workers_who_may_guess(self) -> int:
+        """Number of workers whose interval of the slope has 0; none by methods without workers."""
+        table = self.workers()
+        return int(((table["slope_low"] <= 0) & (table["slope_high"] >= 0)).sum()) if "slope" in table else 0
+
     @cached_property
     def _pairs(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
         """Better and worse item of each pair within a group, and the probability of this order."""
