@@ -7,7 +7,7 @@ Bradley, R. A. and Terry, M. E. (1952): Rank analysis of incomplete block design
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar, final
 
@@ -28,10 +28,8 @@ from crowdveil.estimators.ranking.fit import (
 from crowdveil.estimators.ranking.item_system import DENSE
 from crowdveil.estimators.ranking.likelihood import Floats, row_terms
 from crowdveil.estimators.ranking.posterior import (
-    EXACT,
     ScorePosterior,
     drawn_posterior,
-    evidence_of,
     normal_posterior,
     posterior_of,
 )
@@ -131,17 +129,14 @@ class HierarchicalDavidson(RankingMethod):
     name: ClassVar[str] = "hierarchical-davidson"
 
     def _fit(self, comparisons: Comparisons, table: Floats | None, known: Known) -> Scored:
-        free, items = (True, True, TIE in comparisons.answer_names), len(comparisons.items)
+        ties, items = TIE in comparisons.answer_names, len(comparisons.items)
         few = len(comparisons) * _information_share(table) < FEW * len(comparisons.workers)
         by_draws = not few and len(comparisons) <= DRAWN_ROWS and items <= DENSE
         if by_draws:
             comparisons = comparisons.in_canonical_order
+        free = not few or len(known) > 0, True, ties
         problem = Problem(comparisons=comparisons, table=table, known=known, free=free)
-        found = fit(problem, max_sweeps=self.max_sweeps)
-        if few and items <= EXACT:
-            other = fit(replace(problem, start=NARROW), max_sweeps=self.max_sweeps)
-            found = max(found, other, key=evidence_of)
-        return Scored(found, by_draws=by_draws, few=few)
+        return Scored(fit(problem, max_sweeps=self.max_sweeps), by_draws=by_draws, few=few)
 
 
 def _information_share(table: Floats | None) -> float:
