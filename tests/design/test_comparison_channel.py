@@ -16,6 +16,7 @@ from crowdveil.design.comparison_channel import (
     comparison_channel,
 )
 from crowdveil.errors import CrowdveilError
+from crowdveil.estimators.ranking.channels import report_table
 from crowdveil.mechanisms import Designed
 from tests.mechanisms.test_mechanism_contract import below_exp
 
@@ -43,6 +44,14 @@ def test_ties_are_tossed(participation: Any) -> None:
     assert {tie, *null} == {(DENOMINATOR // 2, DENOMINATOR // 2)}
     assert right == left[::-1]
     assert len(null) == (participation == "protected")
+
+
+def test_tossed_ties_are_not_estimated() -> None:
+    """Reports of two symbols tell nothing of ties, so `rank` estimates none; those of three do."""
+    tables = [report_table(comparison_channel(1.0, "protected", symbols), 0.8) for symbols in (2, 3)]
+
+    assert [one.answers for one in tables] == [("left", "right"), ("left", "tie", "right")]
+    assert all(np.allclose(one.table.sum(axis=1), 1) for one in tables)
 
 
 def information_by_differences(expected: ExpectedComparisons, channel: Any) -> float:
