@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from crowdveil.mechanisms import RandomizedResponse as RandomizedResponse
     from crowdveil.mechanisms import TwoLayer as TwoLayer
     from crowdveil.planning.plan_function import plan as plan
+    from crowdveil.planning.ranking_plan import plan_ranking as plan_ranking
     from crowdveil.planning.share_plan import plan_share as plan_share
     from crowdveil.quality.frames import agreement as agreement
     from crowdveil.quality.frames import conclude as conclude

@@ -235,6 +235,7 @@ PUBLIC_MODULES: Mapping[str, str] = {
     "next_comparisons": "quality.next_comparisons",
     "perturb": "simulate.frames",
     "plan": "planning.plan_function",
+    "plan_ranking": "planning.ranking_plan",
     "plan_share": "planning.share_plan",
     "rank": "inference.ranking.rank",
     "Ranking": "inference.ranking.ranking",

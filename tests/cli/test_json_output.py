@@ -199,11 +199,11 @@ def demo_row() -> Row:
 
 
 def test_every_command_has_its_cases() -> None:
-    """Every command has a run that succeeds and a part of the schema; `infer` has two, `next` and `plan` three."""
+    """Every command has a run that succeeds and a part of the schema; `infer` has two, `next` three, `plan` four."""
     names = sorted(COMMANDS)
 
     assert names == sorted(DONE)
-    assert sorted([*names, "infer", "next", "next", "plan", "plan"]) == sorted(
+    assert sorted([*names, "infer", "next", "next", "plan", "plan", "plan"]) == sorted(
         part["properties"]["command"]["const"] for part in parts().values()
     )
 

@@ -16,6 +16,7 @@ from crowdveil.cli.display import (
     row_of_replaced_files,
 )
 from crowdveil.cli.options import flag_of, option_group, stated_options
+from crowdveil.cli.ranking_plan import FILE, PICTURE, print_settings_ranking_plan
 from crowdveil.cli.verb import wants_json
 
 if TYPE_CHECKING:
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from crowdveil.channels.guarantee import Participation
     from crowdveil.planning.share_plan import SharePlan
 
-FILE, PICTURE = "plan.json", "plan.svg"
 OF_A_SHARE = frozenset(
     ("share", "response", "level", "half_width", "labels", "ordered", "workers", "epsilon", "participation", "out")
 )
@@ -112,11 +112,13 @@ def print_share_plan(
 
 
 def is_survey(source: CampaignSettings) -> bool:
-    """Return whether a campaign is a survey by randomized response."""
+    """Return whether a campaign is a survey by randomized response, or asks for comparisons: it has its own plan."""
     from crowdveil.campaign.planning.chosen_mechanism import mechanism_of_campaign_settings
     from crowdveil.campaign.planning.expected_share import people_of_survey
     from crowdveil.mechanisms import RandomizedResponse
 
+    if source.pairs:
+        return True
     if people_of_survey(source) is None:
         return False
     return isinstance(mechanism_of_campaign_settings(source).device_mechanism, RandomizedResponse)
@@ -134,6 +136,9 @@ def print_plan_of_settings(
     from crowdveil.quality.shares.share_function import LEVEL
 
     mechanism = mechanism_of_campaign_settings(source).device_mechanism
+    if source.pairs:
+        print_settings_ranking_plan(source, mechanism, workers=workers, epsilon=epsilon, out=out)
+        return
     print_share_plan(
         SharePlanOptions(share=0.5, response=source.expected.answered, level=LEVEL, half_width=None),
         alphabet=source.alphabet,

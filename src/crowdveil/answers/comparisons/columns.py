@@ -96,7 +96,12 @@ def _columns_text(found: Sequence[str]) -> str:
 
 
 def comparisons_of_table(
-    table: pa.Table, names: Mapping[str, str], source: str, outputs: tuple[str, ...] | None = None
+    table: pa.Table,
+    names: Mapping[str, str],
+    source: str,
+    outputs: tuple[str, ...] | None = None,
+    *,
+    every_row: bool = False,
 ) -> tuple[Comparisons, tuple[str, ...]]:
     """Return the comparisons of a table whose columns are named by role, and notes on rows without an answer.
 
@@ -105,12 +110,20 @@ def comparisons_of_table(
         names: original name of each column, by role; the answer may be the name of the left or right one.
         source: origin of the rows.
         outputs: reports of a channel, which the labels must be; None for answers.
+        every_row: whether a row whose answer is NULL is refused, instead of left out.
 
     Raises:
         ReportsError: a cell is missing, an answer is none of the words and neither item, or as `Comparisons`.
     """
     columns = {role: encode_arrow_column(table[role], source) for role in table.column_names}
     source, columns, null = _without_null(columns, source, outputs)
+    if every_row and null:
+        raise ReportsError(
+            "with public participation, no row may be left out because of its value",
+            source=source,
+            examples=f"{null:,} without an answer (NULL)",
+            hint="Remove these rows, if everyone may know that they had no answer; or protect participation.",
+        )
     items, left, right = _item_codes(columns, source)
     workers, worker = encode_ids(columns["worker"], None, "worker", source)
     if outputs is None:

@@ -46,9 +46,21 @@ def _by_role(table: pa.Table, roles: Mapping[str, str]) -> pa.Table:
 
 
 def comparisons_of_source(
-    source: AnswerSource, names: ComparisonNames = NO_COMPARISON_NAMES, outputs: tuple[str, ...] | None = None
+    source: AnswerSource,
+    names: ComparisonNames = NO_COMPARISON_NAMES,
+    outputs: tuple[str, ...] | None = None,
+    *,
+    private: bool = False,
+    every_row: bool = False,
 ) -> Read:
-    """Return the comparisons of an opened source; `outputs` are the reports of a channel.
+    """Return the comparisons of an opened source.
+
+    Args:
+        source: tables or exports.
+        names: columns that are stated.
+        outputs: reports of a channel; None for answers.
+        private: whether single answers must not decide what is read: then only plain tables are.
+        every_row: whether a row without an answer is refused.
 
     Raises:
         ReportsError: the source has no comparisons, or as `comparisons_of_table`.
@@ -59,20 +71,28 @@ def comparisons_of_source(
             source=source.name,
             hint="Encoded blocks and data sets have single answers.",
         )
-    parts = [_table_of_file(file, names, source) for file in source.files]
+    parts = [_table_of_file(file, names, source, private=private) for file in source.files]
     if len({"list" in table.column_names for _, table, _ in parts}) > 1:
         raise ReportsError("all files must have a column 'list', or none", source=source.name, hint="Add the column.")
     tables = [table.select([role for role in ACCEPTED if role in table.column_names]) for _, table, _ in parts]
     rows = source_of_files(source.name, [file.row_source for file in source.files], [len(one) for one in tables])
     roles = parts[0][0]
-    found, notes = comparisons_of_table(concatenate_tables(tables), roles, rows, outputs)
+    found, notes = comparisons_of_table(concatenate_tables(tables), roles, rows, outputs, every_row=every_row)
     return found, (*(note for part in parts for note in part[2]), *notes)
 
 
 def _table_of_file(
-    file: ExportFile, names: ComparisonNames, source: AnswerSource
+    file: ExportFile, names: ComparisonNames, source: AnswerSource, *, private: bool
 ) -> tuple[dict[str, str], pa.Table, tuple[str, ...]]:
     """Return roles, columns by role, and notes on the import of a file."""
+    if private:
+        if source.layout.tool is not None or source.layout.question is not None or file.form == "json":
+            raise ReportsError(
+                "private comparisons must have plain columns, in a table with a header",
+                source=file.name,
+                hint="Write them as CSV: left, right, worker, label.",
+            )
+        return *plain_table(file, names.roles), ()
     if source.layout.tool is not None:
         return _imported(file, importer_of(source.layout.tool), names, source)
     try:

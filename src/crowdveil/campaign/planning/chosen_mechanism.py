@@ -9,10 +9,12 @@ import numpy as np
 
 from crowdveil.campaign.planning.expected_error import expectation_within_cells, planned_campaign
 from crowdveil.campaign.settings.build import BuildMechanism, requested_mechanism
+from crowdveil.campaign.settings.compared_items import pairs_of_tasks
 from crowdveil.campaign.settings.privacy_request import PLAN
 from crowdveil.campaign.settings.settings_file import CampaignSettings
 from crowdveil.channels.alphabet import Alphabet
 from crowdveil.design.channel_design import design_channel
+from crowdveil.design.comparison_channel import TIES, ExpectedComparisons, best_comparison_channel
 from crowdveil.mechanisms import ChannelMechanism, Designed, QuantizedResponse, RandomizedResponse
 from crowdveil.planning import PlannedCampaign, candidates
 from crowdveil.planning.expected_campaign import expected_objective
@@ -48,6 +50,8 @@ class ChosenMechanism:
     def most_tasks(self) -> int:
         """Tasks of the worker with most, if each gets as many as the exclusions leave."""
         own = self.source
+        if own.pairs:
+            return own.per_worker or len(own.pairs) - min(len(pairs) for pairs in pairs_of_tasks(own.excluded))
         return own.per_worker or len(own.rows) - min(map(len, own.excluded))
 
     @property
@@ -83,6 +87,8 @@ def mechanism_of_campaign_settings(source: CampaignSettings) -> ChosenMechanism:
 def _chosen_mechanism_of_one_channel(source: CampaignSettings) -> ChosenMechanism:
     """Return the mechanism of one channel; errors as `mechanism_of_campaign_settings`."""
     privacy = source.privacy
+    if source.pairs and privacy.is_designed_for_answers:
+        return ChosenMechanism(source=source, build=partial(_comparison_mechanism, source))
     if privacy.mechanism == PLAN:
         return _best_within_budget(source) if privacy.epsilon_per_answer is None else _best_at_epsilon(source)
     if not privacy.is_designed_for_answers:
@@ -98,6 +104,22 @@ def _chosen_mechanism_of_one_channel(source: CampaignSettings) -> ChosenMechanis
         return Designed.from_channel(design_channel(objective, epsilon, null_apart=True))
 
     return ChosenMechanism(source=source, build=design)
+
+
+def expected_comparisons(source: CampaignSettings) -> ExpectedComparisons:
+    """Return what the settings expect of comparisons.
+
+    Raises:
+        SettingsError: the share of ties is out of range.
+    """
+    ties = source.expected.ties
+    return ExpectedComparisons(ties=TIES if ties is None else ties, answered=source.expected.answered)
+
+
+def _comparison_mechanism(source: CampaignSettings, epsilon: float) -> ChannelMechanism:
+    """Return the mechanism with two symbols or three of the larger expected information."""
+    epsilon = min(epsilon, LARGEST_CELL_EPSILON)
+    return Designed.from_channel(best_comparison_channel(expected_comparisons(source), epsilon, source.participation))
 
 
 def _best_within_budget(source: CampaignSettings) -> ChosenMechanism:

@@ -77,7 +77,7 @@ def people_of_survey(source: CampaignSettings) -> int | None:
     """Return the number of people asked about each task of a survey; None if a campaign is none."""
     people = crowd_expectation(source)[0] or source.slots
     survey = isinstance(source.alphabet, Categories) and len(source.rows) <= MOST_TASKS and people >= LEAST_PEOPLE
-    return people if survey else None
+    return people if survey and not source.pairs else None
 
 
 def expected_survey(source: CampaignSettings, mechanism: ChannelMechanism) -> ExpectedSurvey | None:

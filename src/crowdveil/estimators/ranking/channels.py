@@ -10,6 +10,9 @@ from crowdveil.channels.channel import Channel
 from crowdveil.errors import SettingsError
 from crowdveil.estimators.ranking.likelihood import Floats
 
+TOSSED = 1e-12
+"""Largest difference of a tie's probabilities from those of a tossed coin."""
+
 
 class ReportTable(NamedTuple):
     """Probabilities of reports by answer, names of the reports, and the answers that workers can give."""
@@ -22,7 +25,8 @@ class ReportTable(NamedTuple):
 def report_table(channel: Channel, participation_rate: float | None = None) -> ReportTable:
     """Return the table of a channel.
 
-    Without a tie among its answers, a worker who cannot decide tosses a coin. Where participation is protected, each
+    Without a tie among its answers, a worker who cannot decide tosses a coin; a table that tosses ties is the same, for
+    reports then tell nothing of ties. Where participation is protected, each
     row is mixed with that of "no answer": the share `participation_rate` of the cells asked is answered.
 
     Raises:
@@ -38,6 +42,8 @@ def report_table(channel: Channel, participation_rate: float | None = None) -> R
     rows = dict(zip(channel.inputs, channel.probabilities, strict=True))
     tie = rows[TIE] if TIE in names else (rows[LEFT] + rows[RIGHT]) / 2
     table = np.stack([rows[LEFT], tie, rows[RIGHT]])
+    if np.allclose(2 * tie, rows[LEFT] + rows[RIGHT], rtol=0, atol=TOSSED):
+        names = LEFT, RIGHT
     if not channel.protects_participation:
         if participation_rate not in (None, 1):
             raise SettingsError("participation_rate goes with a channel that protects participation",

@@ -8,19 +8,21 @@ import pyarrow as pa
 from crowdveil.answers.comparisons.columns import ComparisonNames
 from crowdveil.answers.comparisons.reading import comparisons_of_source, plain_table
 from crowdveil.answers.comparisons.repeats import without_repeats
+from crowdveil.answers.comparisons.reports import comparisons_of_evidence, participation_of_reports
 from crowdveil.answers.comparisons.values import Comparisons
-from crowdveil.answers.evidence import Evidence
+from crowdveil.answers.evidence import Evidence, require_known_channel
 from crowdveil.answers.facts.inputs import Input
 from crowdveil.answers.importers.export_file import ExportFile
 from crowdveil.answers.ingest.column_checks import Duplicates
 from crowdveil.answers.ingest.csv_files import content_digest
 from crowdveil.answers.sources.answer_source import AnswerSource
 from crowdveil.channels.channel import Channel
+from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.errors import SettingsError
 from crowdveil.estimators.ranking.channels import ReportTable, report_table
 from crowdveil.inference.ranking.rank import gold_roles
-from crowdveil.storage.crowd import CERTIFICATE_FILE, report_directory
-from crowdveil.storage.evidence import matching_certificate_channel
+from crowdveil.storage.crowd import CERTIFICATE_FILE, find_crowd, report_directory
+from crowdveil.storage.evidence import EvidenceOptions, matching_certificate_channel, read_evidence
 
 
 class ReadComparisons(NamedTuple):
@@ -79,6 +81,8 @@ def read_comparisons(
         CertificateError: the certificate is damaged.
         SettingsError: the channel is not one of comparisons, or a participation rate without a channel.
     """
+    if source.collection_path is not None and find_crowd(source.collection_path) is not None:
+        return _of_collection(source, certificate, participation_rate)
     path = certificate_of(source, certificate)
     if path is None:
         if participation_rate is not None:
@@ -87,12 +91,34 @@ def read_comparisons(
         rows, notes = comparisons_of_source(source, names)
         return ReadComparisons(without_repeats(rows, duplicates), None, notes)
     channel = matching_certificate_channel(path, None)
-    if not isinstance(channel, Channel):
-        hint = "Rank the reports of each channel alone."
-        raise SettingsError("comparisons are sent through one channel", value="a table of channels", hint=hint)
+    _require_one_channel(channel)
+    assert isinstance(channel, Channel)
     sent = report_table(channel, participation_rate)
     rows, notes = comparisons_of_source(source, names, sent.outputs)
     return ReadComparisons(without_repeats(rows, duplicates), sent, notes, certificate=path)
+
+
+def _of_collection(source: AnswerSource, certificate: Path | None, participation_rate: float | None) -> ReadComparisons:
+    """Return the comparisons of a folder with its crowd.json: of all cells that were asked, NULL included."""
+    evidence = read_evidence(source, EvidenceOptions(certificate=certificate))
+    channel, notes = require_known_channel(evidence, "a ranking"), evidence.notes
+    _require_one_channel(channel)
+    rows = comparisons_of_evidence(evidence, source.name)
+    if not isinstance(channel, Channel):
+        return ReadComparisons(rows, None, notes, evidence)
+    if participation_rate is None:
+        participation_rate = participation_of_reports(rows, channel)
+        if participation_rate is not None:
+            share = f"{participation_rate:.0%}"
+            notes = (*notes, f"About {share} of the comparisons asked are answered, by the reports.")
+    return ReadComparisons(rows, report_table(channel, participation_rate), notes, evidence)
+
+
+def _require_one_channel(channel: object) -> None:
+    """Refuse a table of channels."""
+    if isinstance(channel, ChannelTable):
+        hint = "Rank the reports of each channel alone."
+        raise SettingsError("comparisons are sent through one channel", value="a table of channels", hint=hint)
 
 
 def read_known_orders(path: Path) -> pa.Table:
