@@ -167,6 +167,8 @@ def _worker_sentences(ranking: Ranking) -> Iterator[str]:
     """Yield how many workers may guess or reverse the order."""
     table = ranking.workers()
     if "slope" not in table:
+        if "side" in table:
+            yield "All workers count alike: reports of each are too few to say who is reliable."
         return
     reverse = int((table["slope_high"] < 0).sum())
     guess = ranking.workers_who_may_guess

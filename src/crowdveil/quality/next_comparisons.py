@@ -31,6 +31,11 @@ class NextComparisons(ArrowRows):
         ranking: the ranking that they follow from.
         left, right: codes of the items, drawn at random to the sides.
         information: gain of each answer in nats, given those before it.
+
+    >>> import crowdveil as cv
+    >>> answers = {"left": [*"aab"], "right": [*"bcc"], "worker": [1, 1, 2], "label": ["left", "left", "tie"]}
+    >>> cv.next_comparisons(cv.rank(answers), 2).to_arrow().column_names
+    ['left', 'right', 'information', 'comparisons']
     """
 
     ranking: Ranking

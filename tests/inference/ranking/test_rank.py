@@ -10,6 +10,7 @@ from experiments.utility.comparisons.crowd import BASE, draw_crowd
 import crowdveil as cv
 from crowdveil.answers.comparisons.values import Comparisons
 from crowdveil.errors import ReportsError
+from crowdveil.estimators.ranking.channels import report_table
 from crowdveil.inference.ranking.rank import rank_comparisons
 from crowdveil.inference.ranking.triples import intransitive_triples
 from tests.estimators.ranking.test_fit import drawn, of_codes
@@ -258,3 +259,15 @@ def test_note_where_many_may_guess(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not [note for note in rank_comparisons(rows).notes if "may guess" in note]
     monkeypatch.setattr("crowdveil.estimators.ranking.methods.DRAWN_ROWS", 10)
     assert [note for note in rank_comparisons(rows).notes if "can be too short" in note]
+
+
+def test_few_reports_behind_noise() -> None:
+    """Behind noise, with few reports of each worker, all count alike; with more, slopes differ."""
+    labels = cv.Categories(("left", "tie", "right"))
+    sent = report_table(cv.RandomizedResponse(alphabet=labels, epsilon=2.0, participation="public").channel())
+    kinds = [BASE.named("reports", items=6, per_item=100, workers=workers) for workers in (60, 5)]
+    few, many = (rank_comparisons(draw_crowd(kind, 3).comparisons, sent=sent) for kind in kinds)
+
+    assert [*few.workers()] == ["worker", "side", "tie_rate", "comparisons"]
+    assert few.workers_who_may_guess == 0
+    assert len(np.unique(many.workers()["slope"])) == 5

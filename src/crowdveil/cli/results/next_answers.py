@@ -27,6 +27,8 @@ NOT_OF_GOLD = ("workers", "per_worker", "method", "history", "adjudicate", "belo
 """Options that do not go with a draw of gold."""
 NOT_OF_COMPARISONS = ("workers", "per_worker", "method", "history", "adjudicate", "below", "gold", "truths", "labels")
 """Options that do not go with comparisons."""
+NOT_OF_ADJUDICATION = ("workers", "per_worker")
+"""Options that do not go with tasks to decide."""
 NOBODY = "every worker who can be asked has answered every task: name others with --workers"
 
 
@@ -101,23 +103,42 @@ def next_answers(
     left to ask only if tasks were assigned. Each further report adds its epsilon to the privacy loss of its worker.
     """
     if comparisons:
-        for name in sorted(stated_options().intersection(NOT_OF_COMPARISONS)):
-            raise click.UsageError(f"{flag_of(name)} cannot be used with --comparisons.")
+        _refuse_stated(NOT_OF_COMPARISONS, "--comparisons")
         list_next_comparisons(reports, _required(budget), out)
-        return
-    if gold is not None:
-        for name in sorted(stated_options().intersection(NOT_OF_GOLD)):
-            raise click.UsageError(f"{flag_of(name)} cannot be used with --gold.")
+    elif gold is not None:
+        _refuse_stated(NOT_OF_GOLD, "--gold")
         more_gold(reports, _required(budget), gold, out)
-        return
-    if adjudicate:
-        for name in sorted(stated_options().intersection(("workers", "per_worker"))):
-            raise click.UsageError(f"{flag_of(name)} cannot be used with --adjudicate.")
+    elif adjudicate:
+        _refuse_stated(NOT_OF_ADJUDICATION, "--adjudicate")
         _adjudicate(reports, budget, below, out, method, history)
-        return
-    if below is not None:
+    elif below is not None:
         raise click.UsageError("--below requires --adjudicate.")
-    answers = _required(budget)
+    else:
+        _list_next_answers(reports, _required(budget), out, workers, per_worker, method, history)
+
+
+def _refuse_stated(names: tuple[str, ...], option: str) -> None:
+    """Refuse the first of the named options that is stated beside another."""
+    for name in sorted(stated_options().intersection(names)):
+        raise click.UsageError(f"{flag_of(name)} cannot be used with {option}.")
+
+
+def _required(budget: int | None) -> int:
+    if budget is None:
+        raise click.UsageError("Missing option '--budget'.")
+    return budget
+
+
+def _list_next_answers(
+    reports: NamedReports,
+    budget: int,
+    out: Path | None,
+    workers: Path | None,
+    per_worker: int | None,
+    method: str | None,
+    history: Path | None,
+) -> None:
+    """Read, infer, choose the next answers, write, print."""
     from crowdveil.inference.infer import infer
     from crowdveil.quality.next_answers import choose_next, require_next_answer
     from crowdveil.storage.answers import read_name_column
@@ -129,14 +150,8 @@ def next_answers(
         earlier = None if history is None else read_history(history)
         fitted = infer(read.evidence, method, gold=known, history=earlier)
         names = None if workers is None else read_name_column(workers, "worker")
-        chosen = choose_next(fitted, names, budget=answers, per_worker=per_worker)
+        chosen = choose_next(fitted, names, budget=budget, per_worker=per_worker)
     read.write_table_and_print(_data(chosen), _rows_to_print, chosen.columns)
-
-
-def _required(budget: int | None) -> int:
-    if budget is None:
-        raise click.UsageError("Missing option '--budget'.")
-    return budget
 
 
 def _adjudicate(

@@ -128,7 +128,7 @@ def rank(
     from crowdveil.storage.estimate_files import page_outputs
     from crowdveil.storage.evidence import evidence_files
     from crowdveil.storage.ranking.comparisons import certificate_of, read_comparisons, read_known_orders
-    from crowdveil.storage.ranking.files import ranking_outputs, recorded_origin, write_ranking
+    from crowdveil.storage.ranking.files import ranking_outputs, write_ranking
 
     if title is not None and page is None:
         raise click.UsageError("--title requires --page.")
@@ -137,17 +137,14 @@ def rank(
     with open_sources(comparisons, layout) as source:
         outputs, drawn = None if out is None else ranking_outputs(out), None if page is None else page_outputs(page)
         inputs = [*evidence_files(source), *source.inputs, certificate_of(source, certificate), gold]
-        replaced = [
-            path for one in (outputs, drawn) if one is not None for path in one.check_replaced_files(inputs=inputs)
-        ]
+        replaced = [path for one in (outputs, drawn) if one for path in one.check_replaced_files(inputs=inputs)]
         with progress_bar("reading", unit="bytes"):
             read = read_comparisons(source, names, certificate, participation_rate, duplicates)
         known = None if gold is None else read_known_orders(gold)
-    found = rank_comparisons(read.rows, method, sent=read.sent, gold=known, notes=read.notes)
+    found, files = rank_comparisons(read.rows, method, sent=read.sent, gold=known, notes=read.notes), list[Path]()
     if outputs is not None:
         reading = _portable_reading(read, comparisons, layout, certificate, outputs.folder)
-        outputs = recorded_origin(outputs, found, read, gold, public_gold=public_gold, reading=reading)
-    files = [] if outputs is None else write_ranking(outputs, found)
+        files += write_ranking(outputs, found, read, gold, public_gold=public_gold, reading=reading)
     if drawn is not None:
         text = _page_text(found, read, read.inputs(gold, public_gold=public_gold), title)
         write_outputs(drawn, {drawn.names[0]: text})
@@ -222,6 +219,8 @@ def _rows(data: dict[str, Any]) -> list[tuple[str, str]]:
     if workers["items"] and "slope" in workers["items"][0]:
         rows.append(("workers", f"least reliable, {workers['shown']:,} of {workers['of']:,}"))
         rows += [("", _worker_line(one)) for one in workers["items"]]
+    elif workers["items"] and "side" in workers["items"][0]:
+        rows.append(("workers", "all count alike: reports of each are too few to say who is reliable"))
     return rows
 
 

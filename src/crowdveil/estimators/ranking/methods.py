@@ -7,7 +7,7 @@ Bradley, R. A. and Terry, M. E. (1952): Rank analysis of incomplete block design
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar, final
 
@@ -28,8 +28,10 @@ from crowdveil.estimators.ranking.fit import (
 from crowdveil.estimators.ranking.item_system import DENSE
 from crowdveil.estimators.ranking.likelihood import Floats, row_terms
 from crowdveil.estimators.ranking.posterior import (
+    EXACT,
     ScorePosterior,
     drawn_posterior,
+    evidence_of,
     normal_posterior,
     posterior_of,
 )
@@ -43,7 +45,7 @@ NARROW = Hyperparameters(slope=0.05)
 DRAWN_ROWS = 10_000
 """Comparisons up to which the posterior is drawn, which takes up to three seconds."""
 FEW = 10
-"""Mean number of answers of a worker, or of reports worth as many, below which the narrow start is tried."""
+"""Mean number of answers of a worker, or of reports worth as many, below which slopes are hard to find."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,8 +124,9 @@ class HierarchicalDavidson(RankingMethod):
 
     The learned variance of the slopes depends on the start. A wide start finds workers who guess or reverse the order;
     with few answers of a worker it can end where slopes follow single answers. There a narrow start is tried, too, and
-    the fit with the higher marginal likelihood is kept. With enough answers of a worker, the uncertainty of up to
-    10,000 comparisons of 400 items is that of draws.
+    the fit with the higher marginal likelihood is kept; of few reports behind noise, all slopes stay equal, unless
+    known orders are given. With enough answers of a worker, the uncertainty of up to 10,000 comparisons of 400 items
+    is that of draws.
     """
 
     name: ClassVar[str] = "hierarchical-davidson"
@@ -134,9 +137,13 @@ class HierarchicalDavidson(RankingMethod):
         by_draws = not few and len(comparisons) <= DRAWN_ROWS and items <= DENSE
         if by_draws:
             comparisons = comparisons.in_canonical_order
-        free = not few or len(known) > 0, True, ties
-        problem = Problem(comparisons=comparisons, table=table, known=known, free=free)
-        return Scored(fit(problem, max_sweeps=self.max_sweeps), by_draws=by_draws, few=few)
+        slopes = not few or table is None or len(known) > 0
+        problem = Problem(comparisons=comparisons, table=table, known=known, free=(slopes, True, ties))
+        found = fit(problem, max_sweeps=self.max_sweeps)
+        if few and slopes and items <= EXACT:
+            other = fit(replace(problem, start=NARROW), max_sweeps=self.max_sweeps)
+            found = max(found, other, key=evidence_of)
+        return Scored(found, by_draws=by_draws, few=few)
 
 
 def _information_share(table: Floats | None) -> float:

@@ -147,6 +147,8 @@ class Ranking(ArrowRows):
     def workers(self) -> Mapping[str, NDArray[Any]]:
         """Return the columns of the workers, the least reliable first; by methods without workers only their counts.
 
+        Where reports of each worker are too few for a slope, all count alike, and there are no columns of the slope.
+
         slope: how much of the difference of two items decides; 0 for one who guesses, negative for one who reverses.
         slope_low, slope_high: 90 % interval. right_direction: probability of the better item if there is no tie, over
         the pairs of the comparisons. side: bias towards the left, in logits. tie_rate: probability of a tie over the
@@ -173,8 +175,11 @@ class Ranking(ArrowRows):
             "tie_rate": np.bincount(rows.worker, tied, len(rows.workers)) / np.maximum(count, 1),
             "comparisons": count,
         }
-        if not fitted.problem.free[TIE]:
-            columns.pop("tie_rate")
+        unknown = [] if fitted.problem.free[TIE] else ["tie_rate"]
+        if not fitted.problem.free[SLOPE]:
+            unknown += ["slope", "slope_low", "slope_high", "right_direction"]
+        for name in unknown:
+            columns.pop(name)
         order = np.argsort(slope, kind="stable")
         return {name: column[order] for name, column in columns.items()}
 

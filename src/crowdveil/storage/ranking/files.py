@@ -28,7 +28,7 @@ def ranking_outputs(folder: Path) -> Outputs:
     return Outputs(folder=folder, names=(PAIRS, WORKERS, RANKS), kind=RANKING, remove_stale=True)
 
 
-def recorded_origin(
+def write_ranking(
     outputs: Outputs,
     found: Ranking,
     read: ReadComparisons,
@@ -36,8 +36,10 @@ def recorded_origin(
     *,
     public_gold: bool = False,
     reading: str = "",
-) -> Outputs:
-    """Return outputs whose record says what the ranking depends on.
+) -> list[Path]:
+    """Write the files of a ranking with the record of what it depends on, and return them.
+
+    The file of pairs is left out if it were too long.
 
     Args:
         outputs: files of the ranking.
@@ -46,14 +48,6 @@ def recorded_origin(
         gold: file of known orders; None without one.
         public_gold: whether they are stated to be independent of all answers.
         reading: how checked reports were read (`NamedReports.portable_json`); empty for others.
-    """
-    notes = json.dumps({WARNINGS: list(found.notes)}) if found.notes else ""
-    inputs = inputs_to_json(read.inputs(gold, public_gold=public_gold))
-    return replace(outputs, reports_sha256=read.sha256, reading=reading, notes=notes, inputs=inputs)
-
-
-def write_ranking(outputs: Outputs, found: Ranking) -> list[Path]:
-    """Write the files of a ranking, and return them; that of pairs is left out if it were too long.
 
     Raises:
         SettingsError: as `write_outputs`.
@@ -61,7 +55,15 @@ def write_ranking(outputs: Outputs, found: Ranking) -> list[Path]:
     tables = {WORKERS: found.workers(), RANKS: found.items()}
     if found.has_pairs and found.told_apart[1] <= MOST_PAIRS:
         tables[PAIRS] = found.pairs()
-    chosen = replace(outputs, names=tuple(name for name in outputs.names if name in tables))
+    notes = json.dumps({WARNINGS: list(found.notes)}) if found.notes else ""
+    chosen = replace(
+        outputs,
+        names=tuple(name for name in outputs.names if name in tables),
+        reports_sha256=read.sha256,
+        reading=reading,
+        notes=notes,
+        inputs=inputs_to_json(read.inputs(gold, public_gold=public_gold)),
+    )
     write_outputs(chosen, {name: partial(_write, columns=tables[name]) for name in chosen.names})
     return chosen.paths
 
