@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.channels.alphabet import Categories
+from crowdveil.channels.alphabet import Alphabet, Categories
 from crowdveil.errors import ReportsError
 
 COMPARISON_ANSWERS = Categories(("left", "tie", "right"))
@@ -42,6 +42,11 @@ class Pair(NamedTuple):
     def question(self) -> "Pair":
         """The pair in the order that both orders have in common."""
         return min(self, self.turned)
+
+
+def are_comparisons(alphabet: Alphabet | None, tasks: Iterable[str]) -> bool:
+    """Return whether tasks with these possible answers are comparisons: left, tie and right, of named pairs."""
+    return alphabet == COMPARISON_ANSWERS and all(name.count(BAR) in (1, 2) for name in tasks)
 
 
 def pair_of_name(name: str, source: str = "tasks") -> Pair:

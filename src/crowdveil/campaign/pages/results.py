@@ -12,7 +12,12 @@ from pathlib import Path
 from threading import Lock
 
 from crowdveil.answers.facts.inputs import Input
-from crowdveil.campaign.files.campaign_reports import CollectedQuestion, export_folder_per_question, warning_of_formulas
+from crowdveil.campaign.files.campaign_reports import (
+    CollectedQuestion,
+    export_folder_per_question,
+    verb_of_results,
+    warning_of_formulas,
+)
 from crowdveil.campaign.files.folder import CAMPAIGN_FILE
 from crowdveil.campaign.rules.document import Campaign
 from crowdveil.campaign.service.export_and_purge import collect_closed_campaign
@@ -20,10 +25,14 @@ from crowdveil.campaign.service.store import Store
 from crowdveil.campaign.statement.collection import joint_statement_of_questions, statement_of_evidence
 from crowdveil.campaign.statement.facts import campaign_text
 from crowdveil.inference.infer import infer
+from crowdveil.inference.ranking.rank import rank_comparisons
+from crowdveil.pages.ranking_page import ranking_page
 from crowdveil.pages.results_page import QuestionResults, results_page
 from crowdveil.privacy.statement import PrivacyStatement, statement_text
 from crowdveil.storage.crowd import ASSIGNMENT_FILE, CERTIFICATE_FILE, CROWD_FILE, REPORTS_FILE
-from crowdveil.storage.estimate_files import estimate_files_in_memory
+from crowdveil.storage.estimate_files import RANKS, estimate_files_in_memory
+from crowdveil.storage.ranking.comparisons import comparisons_of_collection
+from crowdveil.storage.ranking.files import PAIRS, WORKERS, ranking_files_in_memory
 from crowdveil.storage.results.result_files import Results
 
 PAGE_FILE, STATEMENT_FILE, TRUTHS_FILE = "report.html", "statement.txt", "truths.csv"
@@ -33,7 +42,9 @@ DOWNLOADS = {
     CROWD_FILE: "tasks, workers and provenance of the reports",
     ASSIGNMENT_FILE: "which task was assigned to whom",
     TRUTHS_FILE: "inferred truths",
-    "workers.csv": "inferred quality of workers",
+    RANKS: "ranks of the items",
+    PAIRS: "probability of the order of each pair of items",
+    WORKERS: "inferred quality of workers",
     CAMPAIGN_FILE: "the campaign",
     PAGE_FILE: "the page of results, to mail or file",
     STATEMENT_FILE: "the statement of privacy",
@@ -89,6 +100,8 @@ class ResultCache:
 def _infer_and_render_results(store: Store, digest: bytes) -> CampaignResult:
     campaign = store.campaign(digest)
     collected = collect_closed_campaign(store, digest)
+    if verb_of_results(campaign) == "rank":
+        return _rank_and_render_results(collected[0], campaign)
     folders = export_folder_per_question(Path(), campaign)
     answered, notes, files = list[QuestionResults](), list[str](), dict[str, bytes]()
     for folder, one in zip(folders, collected, strict=True):
@@ -103,6 +116,20 @@ def _infer_and_render_results(store: Store, digest: bytes) -> CampaignResult:
     files[CAMPAIGN_FILE] = campaign.to_bytes()
     first = answered[0].results
     return CampaignResult(dict(sorted(files.items())), statement, tuple(notes), first.reports_sha256, first.inputs)
+
+
+def _rank_and_render_results(one: CollectedQuestion, campaign: Campaign) -> CampaignResult:
+    """Return the result of a campaign of comparisons, which has one question: the ranking of its items."""
+    read = comparisons_of_collection(one.evidence, "reports")
+    found = rank_comparisons(read.rows, sent=read.sent, notes=read.notes)
+    statement, text = statement_of_evidence(one.evidence, campaign), campaign_text(campaign)
+    files = {name: contents for name, contents in one.files.items() if name in DOWNLOADS}
+    files |= ranking_files_in_memory(found)
+    files[PAGE_FILE] = ranking_page(found, statement, title=campaign.title).encode("utf-8")
+    files[STATEMENT_FILE] = statement_text(statement, text.facts).encode("utf-8")
+    files[CAMPAIGN_FILE] = campaign.to_bytes()
+    notes = (*found.notes, *warning_of_formulas(one.campaign))
+    return CampaignResult(dict(sorted(files.items())), statement, notes, one.evidence.sha256, one.evidence.every_input)
 
 
 def _infer_question(one: CollectedQuestion, campaign: Campaign) -> tuple[QuestionResults, dict[str, bytes]]:

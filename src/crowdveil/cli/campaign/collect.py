@@ -43,7 +43,12 @@ def collect(folder: Path, campaign: Path | None, key: Path | None, out: Path) ->
     With --key, FOLDER holds the batches of a relay. The command opens them and gives each report a number that says
     nothing about who sent it.
     """
-    from crowdveil.campaign.files.campaign_reports import EXPORT_FILES, export_folder_per_question, warning_of_formulas
+    from crowdveil.campaign.files.campaign_reports import (
+        EXPORT_FILES,
+        export_folder_per_question,
+        verb_of_results,
+        warning_of_formulas,
+    )
     from crowdveil.campaign.files.curator_key import require_sealing
     from crowdveil.campaign.files.folder import CampaignFolder
     from crowdveil.campaign.files.relay_batches import read_batches
@@ -77,7 +82,7 @@ def collect(folder: Path, campaign: Path | None, key: Path | None, out: Path) ->
         "warnings": list(warning_of_formulas(document)),
     }
     rows = [*warning_rows(data), ("SHA-256 of the reports", collected.closing.digest)]
-    print_result(data, [*rows, *(("written", str(one)) for one in folders), next_row("infer", out)])
+    print_result(data, [*rows, *(("written", str(one)) for one in folders), next_row(verb_of_results(document), out)])
 
 
 def _rows_of_states(collected: CollectedFiles, campaign: Campaign) -> list[tuple[str, str]]:

@@ -36,6 +36,7 @@ def export(file: Path, database: str | None, out: Path, replace: bool) -> None:
         from crowdveil.campaign.files.campaign_reports import (
             EXPORT_FILES,
             export_folder_per_question,
+            verb_of_results,
             warning_of_formulas,
         )
         from crowdveil.campaign.service.export_and_purge import export_closed_campaign
@@ -45,7 +46,7 @@ def export(file: Path, database: str | None, out: Path, replace: bool) -> None:
         outputs = [collection_outputs(folder, EXPORT_FILES, replace=replace) for folder in folders]
         replaced = [path for one in outputs for path in one.check_replaced_files(inputs=[file])]
         sent = export_closed_campaign(store, campaign.digest, out, replace=replace)
-        warnings = warning_of_formulas(campaign)
+        warnings, verb = warning_of_formulas(campaign), verb_of_results(campaign)
     reports = sum(len(one.reports) for one in sent)
     data = {
         "campaign": campaign.name,
@@ -59,4 +60,4 @@ def export(file: Path, database: str | None, out: Path, replace: bool) -> None:
         ("rows", f"{number_of(reports, 'report')} other than NULL"),
         *warning_rows(data),
     ]
-    print_written(data, rows, [path for one in outputs for path in one.paths], replaced, [next_row("infer", out)])
+    print_written(data, rows, [path for one in outputs for path in one.paths], replaced, [next_row(verb, out)])

@@ -82,7 +82,8 @@ def read_comparisons(
         SettingsError: the channel is not one of comparisons, or a participation rate without a channel.
     """
     if source.collection_path is not None and find_crowd(source.collection_path) is not None:
-        return _of_collection(source, certificate, participation_rate)
+        evidence = read_evidence(source, EvidenceOptions(certificate=certificate))
+        return comparisons_of_collection(evidence, source.name, participation_rate)
     path = certificate_of(source, certificate)
     if path is None:
         if participation_rate is not None:
@@ -98,12 +99,18 @@ def read_comparisons(
     return ReadComparisons(without_repeats(rows, duplicates), sent, notes, certificate=path)
 
 
-def _of_collection(source: AnswerSource, certificate: Path | None, participation_rate: float | None) -> ReadComparisons:
-    """Return the comparisons of a folder with its crowd.json: of all cells that were asked, NULL included."""
-    evidence = read_evidence(source, EvidenceOptions(certificate=certificate))
+def comparisons_of_collection(
+    evidence: Evidence, source: str, participation_rate: float | None = None
+) -> ReadComparisons:
+    """Return the comparisons of reports with their crowd.json: of all cells that were asked, NULL included.
+
+    Raises:
+        ReportsError: as `comparisons_of_evidence`.
+        SettingsError: the channel is not one of comparisons.
+    """
     channel, notes = require_known_channel(evidence, "a ranking"), evidence.notes
     _require_one_channel(channel)
-    rows = comparisons_of_evidence(evidence, source.name)
+    rows = comparisons_of_evidence(evidence, source)
     if not isinstance(channel, Channel):
         return ReadComparisons(rows, None, notes, evidence)
     if participation_rate is None:

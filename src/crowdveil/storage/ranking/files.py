@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -52,9 +53,7 @@ def write_ranking(
     Raises:
         SettingsError: as `write_outputs`.
     """
-    tables = {WORKERS: found.workers(), RANKS: found.items()}
-    if found.has_pairs and found.told_apart[1] <= MOST_PAIRS:
-        tables[PAIRS] = found.pairs()
+    tables = _tables(found)
     notes = json.dumps({WARNINGS: list(found.notes)}) if found.notes else ""
     chosen = replace(
         outputs,
@@ -66,6 +65,21 @@ def write_ranking(
     )
     write_outputs(chosen, {name: partial(_write, columns=tables[name]) for name in chosen.names})
     return chosen.paths
+
+
+def ranking_files_in_memory(found: Ranking) -> dict[str, bytes]:
+    """Return the files of a ranking by name, without a record."""
+    files = {name: BytesIO() for name in _tables(found)}
+    for name, columns in _tables(found).items():
+        _write(files[name], columns)
+    return {name: stream.getvalue() for name, stream in files.items()}
+
+
+def _tables(found: Ranking) -> dict[str, Mapping[str, NDArray[Any]]]:
+    tables = {WORKERS: found.workers(), RANKS: found.items()}
+    if found.has_pairs and found.told_apart[1] <= MOST_PAIRS:
+        tables[PAIRS] = found.pairs()
+    return tables
 
 
 def _write(stream: Any, columns: Mapping[str, NDArray[Any]]) -> None:
