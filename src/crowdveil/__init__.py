@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from crowdveil.inference.aggregation import aggregate as aggregate
     from crowdveil.inference.infer import Inference as Inference
     from crowdveil.inference.infer import infer as infer
+    from crowdveil.inference.ranking.rank import rank as rank
+    from crowdveil.inference.ranking.ranking import Ranking as Ranking
     from crowdveil.mechanisms import Designed as Designed
     from crowdveil.mechanisms import Laplace as Laplace
     from crowdveil.mechanisms import MatrixFactorization as MatrixFactorization
@@ -39,12 +41,15 @@ if TYPE_CHECKING:
     from crowdveil.mechanisms import RandomizedResponse as RandomizedResponse
     from crowdveil.mechanisms import TwoLayer as TwoLayer
     from crowdveil.planning.plan_function import plan as plan
+    from crowdveil.planning.ranking_plan import plan_ranking as plan_ranking
     from crowdveil.planning.share_plan import plan_share as plan_share
     from crowdveil.quality.frames import agreement as agreement
     from crowdveil.quality.frames import conclude as conclude
     from crowdveil.quality.frames import draw_gold as draw_gold
     from crowdveil.quality.frames import next_answers as next_answers
     from crowdveil.quality.frames import review as review
+    from crowdveil.quality.next_comparisons import NextComparisons as NextComparisons
+    from crowdveil.quality.next_comparisons import next_comparisons as next_comparisons
     from crowdveil.quality.shares.joint import joint_share as joint_share
     from crowdveil.quality.shares.regression import share_regression as share_regression
     from crowdveil.quality.shares.result import Shares as Shares

@@ -199,6 +199,14 @@ ENGINE_ENTRIES: Mapping[str, Entry] = entries_by_name(
 )
 """Engines; the first one is the default."""
 
+RANKING_ENTRIES: Mapping[str, Entry] = entries_by_name(
+    Entry("hierarchical-davidson", "estimators.ranking.methods", "HierarchicalDavidson"),
+    Entry("davidson", "estimators.ranking.methods", "Davidson"),
+    Entry("bradley-terry", "estimators.ranking.methods", "BradleyTerry"),
+    Entry("counting", "estimators.ranking.methods", "Counting"),
+)
+"""Methods of ranking; the first is the default."""
+RANKING_NAMES = tuple(RANKING_ENTRIES)
 METHOD_NAMES = (*ESTIMATOR_ENTRIES, SUMS_ESTIMATOR.name)
 MECHANISM_NAMES = tuple(MECHANISM_ENTRIES)
 ENGINE_NAMES = tuple(ENGINE_ENTRIES)
@@ -229,9 +237,14 @@ PUBLIC_MODULES: Mapping[str, str] = {
     "draw_gold": "quality.frames",
     "infer": "inference.infer",
     "next_answers": "quality.frames",
+    "NextComparisons": "quality.next_comparisons",
+    "next_comparisons": "quality.next_comparisons",
     "perturb": "simulate.frames",
     "plan": "planning.plan_function",
+    "plan_ranking": "planning.ranking_plan",
     "plan_share": "planning.share_plan",
+    "rank": "inference.ranking.rank",
+    "Ranking": "inference.ranking.ranking",
     "review": "quality.frames",
     "seeded": "randomness",
     "joint_share": "quality.shares.joint",

@@ -77,6 +77,7 @@ DONE: dict[str, tuple[list[Words], Words]] = {
     "next": ([], ("labels.csv", "--budget", 4, "--out", "next.csv")),
     "conclude": ([], ("labels.csv", "--gold", "labels-gold.csv", "--random", "--out", "conclusions.csv")),
     "review": ([], ("labels.csv", "--out", "review.csv")),
+    "rank": ([], (DOCS / "samples" / "comparisons.csv", "--out", "ranked")),
     "share": ([], ("labels.csv", "--out", "shares.csv")),
     "report": ([(*PERTURB, "--out", "sent"), ("infer", "sent/reports.csv")], ("sent", "--out", "page.html")),
     "account": ([], (*RESPONSE, "--labels", "no,yes", "--tasks", 9, "--delta", 1e-6)),
@@ -198,11 +199,11 @@ def demo_row() -> Row:
 
 
 def test_every_command_has_its_cases() -> None:
-    """Every command has a run that succeeds and a part of the schema; `infer` and `next` have two, `plan` three."""
+    """Every command has a run that succeeds and a part of the schema; `infer` has two, `next` three, `plan` four."""
     names = sorted(COMMANDS)
 
     assert names == sorted(DONE)
-    assert sorted([*names, "infer", "next", "plan", "plan"]) == sorted(
+    assert sorted([*names, "infer", "next", "next", "plan", "plan", "plan"]) == sorted(
         part["properties"]["command"]["const"] for part in parts().values()
     )
 

@@ -137,3 +137,14 @@ def test_no_type_follows_from_the_answers(participation: str, kind: str) -> None
     assert usual.dtypes.tolist() == sent.dtypes.tolist()
     assert not sent.isna().any().any()
     assert set(sent["task"]) <= set(LISTS["tasks"])
+
+
+def test_comparisons_are_refused() -> None:
+    """A frame of comparisons is refused with the way that randomizes them; infer and aggregate name rank."""
+    compared = {"left": ["a", "b"], "right": ["b", "c"], "worker": ["v", "w"], "label": ["left", "tie"]}
+
+    with pytest.raises(SettingsError, match="frames of comparisons are not randomized by perturb") as refused:
+        crowdveil.perturb(compared, MECHANISM, seeded(1))
+    assert "sample of the channel" in str(refused.value)
+    with pytest.raises(ReportsError, match="Comparisons of two items are read by rank"):
+        crowdveil.aggregate(compared)

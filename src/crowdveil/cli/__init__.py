@@ -31,6 +31,7 @@ from crowdveil.cli.privacy.verify import verify
 from crowdveil.cli.results.agreement import agreement
 from crowdveil.cli.results.conclude import conclude
 from crowdveil.cli.results.next_answers import next_answers
+from crowdveil.cli.results.rank import rank
 from crowdveil.cli.results.report import report
 from crowdveil.cli.results.review_workers import review
 from crowdveil.cli.results.share import share
@@ -48,7 +49,7 @@ from crowdveil.errors import (
 from crowdveil.hints import arguments_named_by
 
 SECTIONS: dict[str, tuple[click.Command, ...]] = {
-    "Infer truths": (infer, share, report, import_answers),
+    "Infer truths": (infer, share, rank, report, import_answers),
     "Check quality and choose the next answers": (agreement, review, conclude, next_answers),
     "Ask a crowd": (plan, perturb, campaign),
     "Privacy": (account, statement, verify, audit),

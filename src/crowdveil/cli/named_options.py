@@ -9,6 +9,8 @@ import click
 from crowdveil.hints import Naming
 
 OPTION_OF_ARGUMENT = {
+    "left": ("left_column",),
+    "right": ("right_column",),
     "task": ("task_column",),
     "worker": ("worker_column",),
     "label": ("label_column",),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,11 +28,13 @@ from crowdveil.cli.options import (
     alphabet_of,
     alphabet_options,
     duplicates_option,
+    flag_of,
     mechanism_options,
     mechanism_settings,
     merge_labels_option,
     option_group,
     replace_option,
+    stated_options,
 )
 from crowdveil.cli.verb import Verb
 from crowdveil.display.counts import crowd_text
@@ -45,7 +47,7 @@ if TYPE_CHECKING:
     from crowdveil.design.mechanism_from_settings import MechanismSettings
     from crowdveil.simulate.channel_assignment import ChannelRows
     from crowdveil.simulate.perturbed_collection import PerturbedCollection
-    from crowdveil.storage.answers import AnswersRead, CampaignLists
+    from crowdveil.storage.answers import AnswersRead
     from crowdveil.storage.write_collection import Form
 
 SHOWN_DIGITS = 4
@@ -72,6 +74,25 @@ list_options = option_group(
     click.option("--lists-from-answers", is_flag=True, help="Take missing lists from the answers: no privacy."),
     heading="Public lists",
 )
+comparison_options = option_group(
+    click.option(
+        "--comparisons",
+        is_flag=True,
+        help="The answers are comparisons (left, right, worker, label), --tasks is a list of pairs (left, right), and "
+        "--assignment has left, right, worker.",
+    ),
+    click.option(
+        "--ties",
+        type=click.FloatRange(0, 1, min_open=True, max_open=True),
+        metavar="T",
+        help="designed, with --comparisons: expected share of ties. [default: 0.175]",
+    ),
+    heading="Comparisons",
+)
+OF_COMPARISONS = ("randomized-response", "designed")
+"""Mechanisms of comparisons: with a symbol for each answer, and with two symbols or three."""
+NOT_OF_COMPARISONS = frozenset(("labels", "scale", "ordered", "merge_labels", "channels", "prior", "ability", "sigmas"))
+"""Options that do not go with --comparisons."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,6 +105,7 @@ class PerturbOptions:
         delta: at which a budget holds.
         tasks, workers, assignment, channels: files of public lists, and of settings by worker or task.
         lists_from_answers: whether missing lists are taken from the answers.
+        comparisons, ties: whether the answers are comparisons of two items, and their expected share of ties.
         seed: of a simulation; None for secure randomness.
         out, form, replace: folder of the collection, format of its reports, and whether it replaces another one.
     """
@@ -100,6 +122,8 @@ class PerturbOptions:
     assignment: Path | None
     channels: Path | None
     lists_from_answers: bool
+    comparisons: bool
+    ties: float | None
     seed: int | None
     out: Path
     form: Form
@@ -127,6 +151,7 @@ class PerturbOptions:
 @merge_labels_option
 @column_options
 @list_options
+@comparison_options
 @click.option("--delta", type=DELTA, help="With --budget: the budget holds at this delta, such as 1e-6.")
 @click.option("--seed", type=SEED, help="Seed. Simulation only: no privacy.")
 @click.option("--out", type=FOLDER_PATH, required=True, help="Output folder.")
@@ -160,22 +185,24 @@ def perturb(asked: PerturbOptions) -> None:
     printed too. --budget states that total instead. It is divided equally among all tasks, or with --assignment among
     the largest number of tasks assigned to one worker. With protected participation "no answer" (NULL) is hidden like
     an answer: on every task, or, with --assignment, on the assigned tasks only, at a far smaller total loss.
+
+    With --comparisons an answer is which of two items is better, and crowdveil rank reads the reports. The mechanism
+    designed sends two symbols (ties are tossed) or three, whichever is expected to tell more of the order.
     """
     from crowdveil.answers.write_reports import formula_names_warning
     from crowdveil.design.mechanism_from_settings import warnings_of_unused_budget
     from crowdveil.simulate.channel_assignment import assign_channels
     from crowdveil.simulate.perturbed_collection import perturb_collection
-    from crowdveil.storage.answers import read_public_campaign_lists
     from crowdveil.storage.estimate_files import warning_of_stale_results
     from crowdveil.storage.perturbed_collection import collection_files, read_channel_rows, write_collection
     from crowdveil.storage.write_collection import collection_outputs
 
-    lists = read_public_campaign_lists(tasks=asked.tasks, workers=asked.workers, assignment=asked.assignment)
-    read, inputs = _read(asked, lists)
-    cells = _most_cells_of_worker(asked, lists.assignment, len(read.answers.tasks))
+    asked = _as_comparisons(asked)
+    read, inputs, assignment = _read(asked)
+    cells = _most_cells_of_worker(asked, assignment, len(read.answers.tasks))
     requested = _within_budget(asked, read, cells)
     channels = None if asked.channels is None else read_channel_rows(asked.channels)
-    setup = assign_channels(requested, read.alphabet, read.answers, channels=channels, assignment=lists.assignment)
+    setup = assign_channels(requested, read.alphabet, read.answers, channels=channels, assignment=assignment)
     outputs = collection_outputs(asked.out, collection_files(setup, asked.form), replace=asked.replace)
     prior = requested.expected.prior
     named = (asked.tasks, asked.workers, asked.assignment, asked.channels, None if prior is None else prior.source)
@@ -196,12 +223,44 @@ def perturb(asked: PerturbOptions) -> None:
     print_written(data, rows, outputs.paths, replaced)
 
 
-def _read(asked: PerturbOptions, lists: CampaignLists) -> tuple[AnswersRead, Sequence[Path]]:
-    """Return the answers, and the files that hold them."""
-    from crowdveil.storage.answers import read_answers
+def _as_comparisons(asked: PerturbOptions) -> PerturbOptions:
+    """Return the options, of comparisons with what is expected of them; refuse those that do not go together."""
+    if not asked.comparisons:
+        if asked.ties is not None:
+            raise click.UsageError("--ties requires --comparisons.")
+        return asked
+    from crowdveil.design.comparison_channel import TIES, ExpectedComparisons
+
+    other = sorted(stated_options() & NOT_OF_COMPARISONS)
+    if other:
+        raise click.UsageError(f"With --comparisons leave out {flag_of(other[0])}: the answers are left, tie, right.")
+    requested = asked.requested
+    if requested.name not in OF_COMPARISONS:
+        raise click.UsageError(f"--comparisons needs --mechanism {' or '.join(OF_COMPARISONS)}.")
+    if asked.ties is not None and requested.name != "designed":
+        raise click.UsageError("--ties is an option of designed.")
+    comparisons = ExpectedComparisons(
+        ties=TIES if asked.ties is None else asked.ties, answered=requested.expected.participation_rate
+    )
+    return replace(asked, requested=replace(requested, expected=replace(requested.expected, comparisons=comparisons)))
+
+
+def _read(asked: PerturbOptions) -> tuple[AnswersRead, Sequence[Path], Assignment | None]:
+    """Return the answers, the files that hold them, and the assignment."""
+    from crowdveil.storage.answers import read_answers, read_public_campaign_lists
+    from crowdveil.storage.ranking.pairs import read_comparison_answers, read_public_pairs
 
     simulated = asked.seed is not None or asked.lists_from_answers
+    public = not simulated and asked.requested.participation == "public"
+    given = {"tasks": asked.tasks, "workers": asked.workers, "assignment": asked.assignment}
     with open_sources(asked.answers, asked.layout) as source, progress_bar("reading", unit="bytes") as reading:
+        if asked.comparisons:
+            pairs = read_public_pairs(**given)
+            compared = read_comparison_answers(
+                source, pairs, duplicates=asked.duplicates, private=not simulated, public_participation=public
+            )
+            return compared, source.inputs, pairs.assignment
+        lists = read_public_campaign_lists(**given)
         read = read_answers(
             source,
             alphabet=asked.alphabet,
@@ -209,10 +268,10 @@ def _read(asked: PerturbOptions, lists: CampaignLists) -> tuple[AnswersRead, Seq
             merge_labels=asked.merge_labels,
             tasks=lists.tasks,
             workers=lists.workers,
-            public_participation=not simulated and asked.requested.participation == "public",
+            public_participation=public,
             progress=reading,
         )
-    return read, source.inputs
+    return read, source.inputs, lists.assignment
 
 
 def _within_budget(asked: PerturbOptions, read: AnswersRead, cells: int) -> MechanismSettings:

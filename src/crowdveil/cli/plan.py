@@ -33,6 +33,7 @@ from crowdveil.cli.options import (
     participation_option,
     stated_options,
 )
+from crowdveil.cli.ranking_plan import RankingPlanOptions, print_ranking_plan, ranking_options, ranking_plan_options
 from crowdveil.cli.share_plan import (
     SharePlanOptions,
     is_survey,
@@ -111,6 +112,8 @@ def _with_settings(asked: PlanOptions, source: CampaignSettings) -> PlanOptions:
     from crowdveil.campaign.planning.expected_error import crowd_expectation
     from crowdveil.inference.methods import channel_method
 
+    if source.pairs:
+        raise click.UsageError("The settings ask for comparisons, not for truths: give --workers, --epsilon, --out.")
     assigned, expected = crowd_expectation(source)
     stated: dict[str, Any] = {
         "tasks": len(source.rows),
@@ -156,7 +159,12 @@ expectation_options = option_group(
 
 @click.command(
     cls=Verb,
-    values={"alphabet": alphabet_of, "survey": share_plan_options, "asked": PlanOptions},
+    values={
+        "alphabet": alphabet_of,
+        "survey": share_plan_options,
+        "ranking": ranking_plan_options,
+        "asked": PlanOptions,
+    },
     example=EXAMPLE,
     main_options=("labels", "scale", "workers", "tasks", "participation_rate", "target", "epsilon", "share", "out"),
     short_help="Choose mechanism, epsilon and workers; predict the error.",
@@ -198,8 +206,9 @@ expectation_options = option_group(
     help=f"Estimator: {', '.join(PLAN_METHODS)}. [default: by type of answers]",
 )
 @share_options
+@ranking_options
 @click.option("--out", type=FOLDER_PATH, help="Folder of the files.")
-def plan(asked: PlanOptions, survey: SharePlanOptions | None) -> None:
+def plan(asked: PlanOptions, survey: SharePlanOptions | None, ranking: RankingPlanOptions | None) -> None:
     """Predict the error of a campaign before it starts, and recommend mechanism, epsilon and number of workers.
 
     The error is the share of wrong labels, or the mean absolute error on a scale. Epsilon is the privacy loss of one
@@ -219,11 +228,17 @@ def plan(asked: PlanOptions, survey: SharePlanOptions | None) -> None:
     how many people --half-width needs. Of the other options it takes --workers (people asked), --epsilon, --labels,
     --participation and --out.
 
+    --comparisons plans a ranking: the expected share of wrongly ordered pairs.
+
     --out writes plan.json and plan.svg, and prior.csv if a long scale was merged.
     """
     if survey is not None:
         names = ("alphabet", "workers", "epsilon", "participation", "out")
         print_share_plan(survey, **{name: getattr(asked, name) for name in names})
+        return
+    if ranking is not None:
+        names = ("workers", "epsilon", "participation", "participation_rate", "out")
+        print_ranking_plan(ranking, **{name: getattr(asked, name) for name in names})
         return
     if asked.settings is None:
         _print_plan(_checked_plan(asked, None))

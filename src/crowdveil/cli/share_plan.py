@@ -16,6 +16,7 @@ from crowdveil.cli.display import (
     row_of_replaced_files,
 )
 from crowdveil.cli.options import flag_of, option_group, stated_options
+from crowdveil.cli.ranking_plan import FILE, PICTURE, print_settings_ranking_plan
 from crowdveil.cli.verb import wants_json
 
 if TYPE_CHECKING:
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from crowdveil.channels.guarantee import Participation
     from crowdveil.planning.share_plan import SharePlan
 
-FILE, PICTURE = "plan.json", "plan.svg"
 OF_A_SHARE = frozenset(
     ("share", "response", "level", "half_width", "labels", "ordered", "workers", "epsilon", "participation", "out")
 )
@@ -113,11 +113,13 @@ def print_share_plan(
 
 
 def is_survey(source: CampaignSettings) -> bool:
-    """Return whether a campaign is a survey with a mechanism for shares."""
+    """Return whether a campaign has a plan of its own: a survey with a mechanism for shares, or comparisons."""
     from crowdveil.campaign.planning.chosen_mechanism import mechanism_of_campaign_settings
     from crowdveil.campaign.planning.expected_share import people_of_survey
     from crowdveil.mechanisms import RandomizedResponse, SubsetSelection
 
+    if source.pairs:
+        return True
     if people_of_survey(source) is None:
         return False
     return isinstance(mechanism_of_campaign_settings(source).device_mechanism, RandomizedResponse | SubsetSelection)
@@ -135,6 +137,9 @@ def print_plan_of_settings(
     from crowdveil.quality.shares.share_function import LEVEL
 
     chosen = mechanism_of_campaign_settings(source)
+    if source.pairs:
+        print_settings_ranking_plan(source, chosen.device_mechanism, workers=workers, epsilon=epsilon, out=out)
+        return
     print_share_plan(
         SharePlanOptions(
             share=source.expected.share or 0.5, response=source.expected.answered, level=LEVEL, half_width=None

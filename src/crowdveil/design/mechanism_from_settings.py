@@ -14,6 +14,7 @@ from crowdveil.channels.channel import Channel
 from crowdveil.channels.guarantee import MAX_EPSILON, Participation
 from crowdveil.channels.rounding import format_bound
 from crowdveil.design.channel_design import design_channel, normal_worker_model, one_coin_confusion
+from crowdveil.design.comparison_channel import ExpectedComparisons, best_comparison_channel
 from crowdveil.errors import SettingsError
 from crowdveil.hints import advice
 from crowdveil.mechanisms import MECHANISMS, ChannelMechanism, DesignObjective, Mechanism
@@ -38,12 +39,14 @@ class Expectation:
         participation_rate: share of cells that are answered.
         ability: probability that an answer is right; `USUAL_ABILITY` by default.
         sigmas: instead of `ability`, for a scale: standard deviations of equal shares of the workers.
+        comparisons: instead of all others, what is expected of comparisons of two items; None for other answers.
     """
 
     prior: Prior | None = None
     participation_rate: float = 1.0
     ability: float | None = None
     sigmas: tuple[float, ...] = ()
+    comparisons: ExpectedComparisons | None = None
 
     def objective(self, alphabet: Alphabet, participation: Participation) -> DesignObjective:
         """Return the design objective for truths in the alphabet of the answers.
@@ -98,10 +101,12 @@ class MechanismSettings(Settings):
         return self.expected.objective(alphabet, self.participation)
 
     def designed_channel(self, alphabet: Alphabet, epsilon: float) -> Channel:
-        """Return the best channel for the objective.
+        """Return the best channel for the objective; of comparisons, the better one of two and of three symbols.
 
         No report symbol joins NULL with labels: inference estimates each worker's participation rate.
         """
+        if self.expected.comparisons is not None:
+            return best_comparison_channel(self.expected.comparisons, epsilon, self.participation)
         return design_channel(self.objective(alphabet), epsilon, null_apart=True)
 
 

@@ -1,17 +1,16 @@
 """Page of the shares of a survey: the sentence for a board first, then bars with intervals by question and group."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from importlib.resources import files
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from crowdveil.channels.alphabet import NULL
 from crowdveil.display.counts import number_of
-from crowdveil.display.quotes import isolated, quoted
+from crowdveil.display.quotes import isolated
 from crowdveil.errors import SettingsError
 from crowdveil.hints import advice
-from crowdveil.pages.results_page import filled_template, style_sheet
+from crowdveil.pages.sections_page import sections_page
 from crowdveil.privacy.statement import PrivacyStatement
 from crowdveil.quality.shares.result import Difference, GroupTest, Share, Shares
 
@@ -70,24 +69,16 @@ def share_page(
         SettingsError: `lead` is no label.
     """
     shown, texts = shown_labels(shares, lead), questions or {}
-    return filled_template(
+    return sections_page(
         "shares.html",
         statement,
-        title=title if title == NO_TITLE else quoted(title),
-        style=share_style_sheet(),
-        heading=title,
-        untitled=NO_TITLE,
+        title=title,
+        eyebrow=NO_TITLE,
         most_open=MAX_OPEN,
         lead=[*lead_sentences(shares, statement, lead, texts), *_sent_sentences(sent_of)],
-        not_covered=statement.not_covered,
         parts=[_question_part(shares, task, shown, texts) for task in range(min(len(shares.tasks), MAX_TASKS))],
         reading=[*READING, *_level_sentences(shares), *shares.notes],
     )
-
-
-def share_style_sheet() -> str:
-    """Return the style sheet of the page of shares."""
-    return style_sheet() + (files("crowdveil.pages") / "templates" / "shares.css").read_text("utf-8")
 
 
 def shown_labels(shares: Shares, lead: str | None = None) -> list[str]:

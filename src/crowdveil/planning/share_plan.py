@@ -357,6 +357,14 @@ class _Survey:
         return np.asarray(((cells @ self.table) * scores**2).sum(axis=1))
 
 
+def expected_share(
+    mechanism: RandomizedResponse | SubsetSelection, *, share: float, response: float, people: int
+) -> tuple[ExpectedShare, ExpectedShare]:
+    """Return the expected interval of the usual level behind a mechanism, and without protection."""
+    protected, plain = _surveys(share, response, [mechanism], normal_quantile(LEVEL))
+    return protected.expected(people), plain.expected(people)
+
+
 def mechanism_for_shares(single: RandomizedResponse, response: float) -> RandomizedResponse | SubsetSelection:
     """Return subset selection where it estimates shares better than randomized response, which is given.
 

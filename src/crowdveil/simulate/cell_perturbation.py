@@ -44,8 +44,21 @@ def perturb_cells(
             hint="Read the answers with alphabet=channel.alphabet.",
         )
     if assignment is not None:
-        return _reports_of_assigned_cells(answers, table, source, assignment)
-    return _reports_of_all_cells(answers, table, source, progress)
+        found = _reports_of_assigned_cells(answers, table, source, assignment)
+    else:
+        found = _reports_of_all_cells(answers, table, source, progress)
+    return _in_alphabet_of(channel, found) if isinstance(channel, Channel) else found
+
+
+def _in_alphabet_of(channel: Channel, found: Reports) -> Reports:
+    """Return reports in the alphabet of a channel, which may have fewer symbols than its answers."""
+    alphabet = channel.report_alphabet
+    assert found.alphabet is not None
+    if found.alphabet.names == alphabet.names:
+        return found
+    code_of = {name: code for code, name in enumerate(alphabet.names)}
+    codes = np.array([code_of.get(name, -1) for name in found.alphabet.names])
+    return Reports(found.task, found.worker, codes[found.value], found.tasks, found.workers, alphabet, found.asked)
 
 
 def simulated_assignment(answers: Reports, per_task: int, source: Source) -> Assignment:

@@ -7,7 +7,8 @@ import pyarrow.compute as pc
 
 from crowdveil.answers.facts.asked import missing_lists_reason
 from crowdveil.answers.frame_answers import PERTURBED, ColumnKeywords, read_frame_answers
-from crowdveil.answers.frames import OriginalColumns, as_same_kind
+from crowdveil.answers.frames import OriginalColumns, as_same_kind, as_table
+from crowdveil.answers.ingest.column_readers import ANSWERS
 from crowdveil.answers.read_options import IdentifierList
 from crowdveil.answers.reports import Reports
 from crowdveil.answers.write_reports import ordered_reports_table
@@ -54,6 +55,7 @@ def perturb(answers: Any, mechanism: Mechanism, source: Source | None = None, **
         require_instance("source", source, (Secure, Seeded), what="a source of randomness", hint="Such as seeded(1).")
     given = answers
     if not isinstance(answers, Reports):
+        _refuse_comparisons(answers, options)
         options = {"alphabet": mechanism.alphabet, **options}
         given = read_frame_answers(answers, options)
     drawn = secure() if source is None else source
@@ -68,6 +70,18 @@ def perturb(answers: Any, mechanism: Mechanism, source: Source | None = None, **
     if hasattr(frame, "attrs"):
         frame.attrs[PERTURBED] = mechanism.name
     return frame
+
+
+def _refuse_comparisons(answers: Any, options: ColumnKeywords) -> None:
+    """Refuse a frame of comparisons: which pairs are asked, and in which order, is no column of the answers."""
+    names = set(as_table(answers).column_names) if "task" not in options else set()
+    if {"left", "right"} <= names and not names & {*ANSWERS["task"]}:
+        raise SettingsError(
+            "frames of comparisons are not randomized by perturb",
+            value="the columns left and right",
+            hint="Write them to a file for the command perturb; or draw the reports by sample of the channel, "
+            "where everybody may see who compared what, and give them to rank with channel=.",
+        )
 
 
 def _reports_as_frame(answers: Any, original: OriginalColumns | None, reports: Reports, options: ColumnKeywords) -> Any:

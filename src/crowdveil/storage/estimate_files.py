@@ -24,8 +24,10 @@ ESTIMATE_FILES: dict[TableForm, tuple[str, str]] = {form: (f"truths.{form}", f"w
 """Names of the files of truths and of workers, by their form."""
 ESTIMATE, DEMO = "estimate", "campaign demo"
 """Kinds of files with truths and workers; those of a demo of a campaign are among its other files."""
+RANKING, RANKS = "ranking", "ranks.csv"
+"""Kind of the files of a ranking, and the last of them."""
 PAGE, PREDICTIONS = "page of results", "predictions"
-FROM_REPORTS = (PAGE, PREDICTIONS, "shares", "agreement", "review", "next answers")
+FROM_REPORTS = (PAGE, PREDICTIONS, RANKING, "shares", "agreement", "review", "next answers")
 """Kinds of outputs that follow from reports or their truths."""
 NO_RESULTS = "the folder must hold truths and workers with the record that infer writes"
 WARNINGS = "warnings"
@@ -129,6 +131,19 @@ def estimate_names(folder: Path) -> tuple[str, str] | None:
             hint="Run `infer` again: it removes the earlier ones.",
         )
     return found[0] if found else None
+
+
+def recorded_ranks(folder: Path) -> OutputEntry | None:
+    """Return the entry of the unchanged ranks of a folder; None without a ranking.
+
+    Raises:
+        ReportsError: changed ranks, or an interrupted run.
+        SettingsError: the record is damaged.
+    """
+    refuse_partial_output(folder)
+    if not any((entry.name, entry.kind) == (RANKS, RANKING) for entry in read_record(folder)):
+        return None
+    return entry_of_unchanged_file(folder / RANKS)
 
 
 def question_folder_names(questions: Collection[str]) -> dict[str, str]:

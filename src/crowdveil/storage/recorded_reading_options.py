@@ -19,7 +19,7 @@ from crowdveil.channels.alphabet import alphabet_from_json, alphabet_to_json
 from crowdveil.errors import CrowdveilError, ReportsError, SettingsError
 from crowdveil.files.output_record import read_record
 from crowdveil.standalone.verification import parse_json
-from crowdveil.storage.estimate_files import INFER_AGAIN, estimate_names
+from crowdveil.storage.estimate_files import INFER_AGAIN, estimate_names, recorded_ranks
 from crowdveil.storage.evidence import NO_OPTIONS, EvidenceOptions
 
 PATHS = ("certificate", "tasks", "workers")
@@ -108,14 +108,16 @@ class NamedReports:
 
 
 def recorded_reports(folder: Path) -> NamedReports | None:
-    """Return the reports of the estimate in a folder as its record names them; None without an estimate, or record.
+    """Return the reports of the estimate or ranking in a folder as its record names them; None without any.
 
     Raises:
         SettingsError: the record is damaged.
-        ReportsError: as `estimate_names`.
+        ReportsError: as `estimate_names` and `recorded_ranks`.
     """
     names = estimate_names(folder) if folder.is_dir() else None
     entries = [] if names is None else [entry for entry in read_record(folder) if entry.name == names[0]]
+    ranks = recorded_ranks(folder) if names is None and folder.is_dir() else None
+    entries += [] if ranks is None else [ranks]
     if not entries or not entries[0].reading or not entries[0].reports_sha256:
         return None
     return NamedReports.from_json(entries[0].reading, folder, entries[0].reports_sha256)

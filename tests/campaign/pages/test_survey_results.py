@@ -11,7 +11,7 @@ from crowdveil.campaign.planning.expected_share import is_survey_campaign
 from crowdveil.campaign.service.store import Store
 from crowdveil.channels.alphabet import Alphabet, Categories, Scale
 from crowdveil.pages.results_page import content_security_policy
-from crowdveil.pages.share_page import share_style_sheet
+from crowdveil.pages.sections_page import sections_style_sheet
 from tests.campaign.builders import BuiltCampaign, body_of, build_campaign, response
 from tests.campaign.pages import test_pages
 
@@ -41,7 +41,7 @@ def test_a_survey_has_shares_and_no_truths(
     assert "The campaign is a survey" in before
     assert "truths" not in before + overview
     assert 404 == logged_in.get("/curator/files/truths.csv").status_code
-    assert content_security_policy(share_style_sheet()) in page.headers["content-security-policy"]
+    assert content_security_policy(sections_style_sheet()) in page.headers["content-security-policy"]
     assert "say &#39;yes&#39; to &#39;Picture 0&#39; (40 people asked)" in page.text
     assert "Exams &lt;of&gt; 2026" in page.text
     assert ["no", "yes", ""] == [row["label"] for row in table]

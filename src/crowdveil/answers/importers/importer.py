@@ -62,6 +62,10 @@ class Importer(ABC):
         """Return sentences on how the columns of a file are read, where its user may have meant others."""
         return ()
 
+    def task_data(self, export: ExportFile) -> Iterator[tuple[Any, Mapping[str, Any]]]:
+        """Yield each task with its data, such as the two items of a comparison; nothing if the export has none."""
+        return iter(())
+
     def kept_columns(self, export: ExportFile) -> tuple[str, ...]:
         """Return the columns that are kept although their names may look like personal data."""
         stated = export.names.task, export.names.worker

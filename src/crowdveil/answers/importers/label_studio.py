@@ -62,6 +62,14 @@ class LabelStudio(Importer):
                     ticks_nothing_if_empty=not cancelled,
                 )
 
+    def task_data(self, export: ExportFile) -> Iterator[tuple[Any, Mapping[str, Any]]]:
+        """Yield each task with its data; in the flat forms they stand beside the answers."""
+        for record in export.rows_as_mappings:
+            if "annotator" in export.columns:
+                yield record.get("id", record.get("annotation_id")), record
+            else:
+                yield record.get("id"), record.get("data") or {}
+
 
 def _worker_id(completed_by: Any) -> Any:
     """Return the id of a worker; the address only without an id."""

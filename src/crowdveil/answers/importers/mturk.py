@@ -14,6 +14,8 @@ from crowdveil.answers.importers.importer import Importer, Submission
 from crowdveil.errors import ReportsError
 
 TASK, WORKER, STATUS, ANSWER = "HITId", "WorkerId", "AssignmentStatus", "Answer."
+INPUT = "Input."
+"""Start of the columns with the data of the tasks."""
 ALL_ANSWERS = "Answer.taskAnswers"
 BOX_MARK = "|"
 """Separator of the ticked boxes of a group in one cell."""
@@ -51,6 +53,12 @@ class MechanicalTurk(Importer):
                 # Hidden inputs of a form repeat data of the task among the answers.
                 unsure=_answers_to_questions(content, options, explicit),
             )
+
+    def task_data(self, export: ExportFile) -> Iterator[tuple[Any, Mapping[str, Any]]]:
+        """Yield each HIT with its inputs, named without `Input.`."""
+        inputs = [name for name in export.columns if name.startswith(INPUT)]
+        for row in export.rows([TASK, *inputs]):
+            yield row[TASK], {name.removeprefix(INPUT): row[name] for name in inputs}
 
 
 def _contents_by_name(row: Mapping[str, Any], given: Sequence[str], source: str) -> dict[str, Any]:

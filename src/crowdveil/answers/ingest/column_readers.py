@@ -391,10 +391,15 @@ def match_answer_columns(found: Sequence[str], accepted: Accepted, source: str) 
             source=source,
             examples=_list_of_columns(several or found, cut=not several),
             hint=f"Name {them} {'; '.join(' or '.join(ANSWERS[role]) for role in wrong)}"
-            f"{stated and f', or state {them}: {stated}'}.",
+            f"{stated and f', or state {them}: {stated}'}.{_on_comparisons(found)}",
             code="no worker or answer column" if "worker" in wrong and not chosen.get("value", True) else "",
         )
     return {role: names[0] for role, names in chosen.items()}
+
+
+def _on_comparisons(found: Sequence[str]) -> str:
+    """Return a sentence for columns that are those of comparisons of two items; empty for others."""
+    return " Comparisons of two items are read by rank." if {"left", "right"} <= {*map(normal_name, found)} else ""
 
 
 def _column_arguments(roles: Sequence[str]) -> str:

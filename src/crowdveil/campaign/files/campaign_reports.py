@@ -25,6 +25,7 @@ from crowdveil.campaign.rules.report import decode_body, level_in_body
 from crowdveil.channels.alphabet import NULL
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
+from crowdveil.channels.compared_pairs import are_comparisons
 from crowdveil.errors import SettingsError
 from crowdveil.files.atomic_write import write_outputs
 from crowdveil.storage.crowd import (
@@ -267,6 +268,11 @@ def campaign_channel(campaign: Campaign, accepted: Iterable[AcceptedReport]) -> 
         workers={exported_name_of_slot(report.slot): groups.slot_group[report.slot] for report in accepted},
         tasks={task.id: group for task, group in zip(campaign.tasks, groups.task_group, strict=True)},
     )
+
+
+def verb_of_results(campaign: Campaign) -> str:
+    """Return the verb that reads the reports: `rank` of comparisons, else `infer`."""
+    return "rank" if are_comparisons(campaign.alphabet, (task.id for task in campaign.tasks)) else "infer"
 
 
 def warning_of_formulas(campaign: Campaign) -> tuple[str, ...]:

@@ -14,7 +14,12 @@ from threading import Lock
 
 from crowdveil.answers.facts.inputs import Input
 from crowdveil.answers.write_reports import write_table
-from crowdveil.campaign.files.campaign_reports import CollectedQuestion, export_folder_per_question, warning_of_formulas
+from crowdveil.campaign.files.campaign_reports import (
+    CollectedQuestion,
+    export_folder_per_question,
+    verb_of_results,
+    warning_of_formulas,
+)
 from crowdveil.campaign.files.folder import CAMPAIGN_FILE
 from crowdveil.campaign.planning.expected_share import is_survey_campaign
 from crowdveil.campaign.rules.document import Campaign
@@ -23,12 +28,17 @@ from crowdveil.campaign.service.store import Store
 from crowdveil.campaign.statement.collection import joint_statement_of_questions, statement_of_evidence
 from crowdveil.campaign.statement.facts import campaign_text
 from crowdveil.inference.infer import infer
+from crowdveil.inference.ranking.rank import rank_comparisons
+from crowdveil.pages.ranking_page import ranking_page
 from crowdveil.pages.results_page import QuestionResults, content_security_policy, results_page
-from crowdveil.pages.share_page import share_page, share_style_sheet
+from crowdveil.pages.sections_page import sections_style_sheet
+from crowdveil.pages.share_page import share_page
 from crowdveil.privacy.statement import PrivacyStatement, statement_text
 from crowdveil.quality.shares.share_function import share
 from crowdveil.storage.crowd import ASSIGNMENT_FILE, CERTIFICATE_FILE, CROWD_FILE, REPORTS_FILE
-from crowdveil.storage.estimate_files import estimate_files_in_memory
+from crowdveil.storage.estimate_files import RANKS, estimate_files_in_memory
+from crowdveil.storage.ranking.comparisons import comparisons_of_collection
+from crowdveil.storage.ranking.files import PAIRS, WORKERS, ranking_files_in_memory
 from crowdveil.storage.results.result_files import Results
 
 PAGE_FILE, STATEMENT_FILE, TRUTHS_FILE, SHARES_FILE = "report.html", "statement.txt", "truths.csv", "shares.csv"
@@ -38,7 +48,9 @@ DOWNLOADS = {
     CROWD_FILE: "tasks, workers and provenance of the reports",
     ASSIGNMENT_FILE: "which task was assigned to whom",
     TRUTHS_FILE: "inferred truths",
-    "workers.csv": "inferred quality of workers",
+    RANKS: "ranks of the items",
+    PAIRS: "probability of the order of each pair of items",
+    WORKERS: "inferred quality of workers",
     CAMPAIGN_FILE: "the campaign",
     PAGE_FILE: "the page of results, to mail or file",
     STATEMENT_FILE: "the statement of privacy",
@@ -97,6 +109,8 @@ class ResultCache:
 def _infer_and_render_results(store: Store, digest: bytes) -> CampaignResult:
     campaign = store.campaign(digest)
     collected = collect_closed_campaign(store, digest)
+    if verb_of_results(campaign) == "rank":
+        return _ranking_of_comparisons(collected[0], campaign)
     if is_survey_campaign(campaign):
         return _shares_of_survey(collected[0], campaign)
     folders = export_folder_per_question(Path(), campaign)
@@ -133,9 +147,26 @@ def _shares_of_survey(one: CollectedQuestion, campaign: Campaign) -> CampaignRes
         CAMPAIGN_FILE: campaign.to_bytes(),
     }
     notes = (*found.notes, *warning_of_formulas(campaign))
-    policy = content_security_policy(share_style_sheet())
+    policy = content_security_policy(sections_style_sheet())
     return CampaignResult(
         dict(sorted(files.items())), stated, notes, one.evidence.sha256, one.evidence.every_input, policy
+    )
+
+
+def _ranking_of_comparisons(one: CollectedQuestion, campaign: Campaign) -> CampaignResult:
+    """Return the result of a campaign of comparisons, which has one question: the ranking of its items."""
+    read = comparisons_of_collection(one.evidence, "reports")
+    found = rank_comparisons(read.rows, sent=read.sent, notes=read.notes)
+    statement, text = statement_of_evidence(one.evidence, campaign), campaign_text(campaign)
+    files = {name: contents for name, contents in one.files.items() if name in DOWNLOADS}
+    files |= ranking_files_in_memory(found)
+    files[PAGE_FILE] = ranking_page(found, statement, title=campaign.title).encode("utf-8")
+    files[STATEMENT_FILE] = statement_text(statement, text.facts).encode("utf-8")
+    files[CAMPAIGN_FILE] = campaign.to_bytes()
+    notes = (*found.notes, *warning_of_formulas(one.campaign))
+    policy = content_security_policy(sections_style_sheet())
+    return CampaignResult(
+        dict(sorted(files.items())), statement, notes, one.evidence.sha256, one.evidence.every_input, policy
     )
 
 

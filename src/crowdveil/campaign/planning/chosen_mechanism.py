@@ -11,10 +11,12 @@ import numpy as np
 from crowdveil.campaign.planning.expected_error import expectation_within_cells, planned_campaign
 from crowdveil.campaign.planning.expected_share import people_of_survey
 from crowdveil.campaign.settings.build import BuildMechanism, requested_mechanism
+from crowdveil.campaign.settings.compared_items import pairs_of_tasks
 from crowdveil.campaign.settings.privacy_request import PLAN
 from crowdveil.campaign.settings.settings_file import CampaignSettings
 from crowdveil.channels.alphabet import Alphabet
 from crowdveil.design.channel_design import design_channel
+from crowdveil.design.comparison_channel import TIES, ExpectedComparisons, best_comparison_channel
 from crowdveil.mechanisms import ChannelMechanism, Designed, QuantizedResponse, RandomizedResponse, SubsetSelection
 from crowdveil.mechanisms.piecewise import MAX_ANSWERS, NumberMechanism
 from crowdveil.planning import PlannedCampaign, candidates
@@ -53,6 +55,8 @@ class ChosenMechanism:
     def most_tasks(self) -> int:
         """Tasks of the worker with most, if each gets as many as the exclusions leave."""
         own = self.source
+        if own.pairs:
+            return own.per_worker or len(own.pairs) - min(len(pairs) for pairs in pairs_of_tasks(own.excluded))
         return own.per_worker or len(own.rows) - min(map(len, own.excluded))
 
     @property
@@ -88,6 +92,10 @@ def mechanism_of_campaign_settings(source: CampaignSettings) -> ChosenMechanism:
 def _chosen_mechanism_of_one_channel(source: CampaignSettings) -> ChosenMechanism:
     """Return the mechanism of one channel; errors as `mechanism_of_campaign_settings`."""
     privacy = source.privacy
+    if source.pairs and privacy.is_designed_for_answers:
+        return ChosenMechanism(source=source, build=partial(_comparison_mechanism, source))
+    if people_of_survey(source) is not None and privacy.mechanism in (PLAN, SubsetSelection.name):
+        return ChosenMechanism(source=source, build=partial(_survey_mechanism, source))
     if privacy.mechanism == PLAN:
         return _best_within_budget(source) if privacy.epsilon_per_answer is None else _best_at_epsilon(source)
     if not privacy.is_designed_for_answers:
@@ -106,6 +114,22 @@ def _chosen_mechanism_of_one_channel(source: CampaignSettings) -> ChosenMechanis
     return ChosenMechanism(source=source, build=design)
 
 
+def expected_comparisons(source: CampaignSettings) -> ExpectedComparisons:
+    """Return what the settings expect of comparisons.
+
+    Raises:
+        SettingsError: the share of ties is out of range.
+    """
+    ties = source.expected.ties
+    return ExpectedComparisons(ties=TIES if ties is None else ties, answered=source.expected.answered)
+
+
+def _comparison_mechanism(source: CampaignSettings, epsilon: float) -> ChannelMechanism:
+    """Return the mechanism with two symbols or three of the larger expected information."""
+    epsilon = min(epsilon, LARGEST_CELL_EPSILON)
+    return Designed.from_channel(best_comparison_channel(expected_comparisons(source), epsilon, source.participation))
+
+
 def _best_within_budget(source: CampaignSettings) -> ChosenMechanism:
     """Return the plan's choice of mechanism, and of tasks per worker if the settings leave them open."""
     budget = source.privacy.budget_per_worker
@@ -117,8 +141,7 @@ def _best_within_budget(source: CampaignSettings) -> ChosenMechanism:
     assert isinstance(mechanism, RandomizedResponse | QuantizedResponse | SubsetSelection | NumberMechanism)
 
     def build(epsilon: float) -> ChannelMechanism:
-        epsilon = min(epsilon, LARGEST_CELL_EPSILON)
-        return _for_campaign(replace(cast(Any, mechanism), epsilon=epsilon), source, epsilon)
+        return _single_labels_for_long_names(replace(cast(Any, mechanism), epsilon=min(epsilon, LARGEST_CELL_EPSILON)))
 
     return ChosenMechanism(source=source, build=build, method=choice.campaign.method, planned=True)
 
@@ -145,17 +168,27 @@ def _best_at_epsilon(source: CampaignSettings) -> ChosenMechanism:
     # A channel designed on a coarser scale than the campaign's names labels that its blocks do not begin with.
     group = candidates(campaign, epsilon, without_designed=campaign.crowd.alphabet != source.alphabet)
     best = min(predict_group(campaign, epsilon, group, inf), key=lambda result: result.prediction.error)
-    mechanism = _for_campaign(on_answer_scale(best.mechanism, source.alphabet), source, epsilon)
+    mechanism = _single_labels_for_long_names(on_answer_scale(best.mechanism, source.alphabet))
     return ChosenMechanism(source=source, build=lambda _: mechanism, method=best.campaign.method, planned=True)
 
 
-def _for_campaign(mechanism: ChannelMechanism, source: CampaignSettings, epsilon: float) -> ChannelMechanism:
-    """Return the mechanism for shares for a survey; single labels where names of sets are too long for a campaign."""
-    single = RandomizedResponse(alphabet=mechanism.alphabet, epsilon=epsilon, participation=mechanism.participation)
-    if people_of_survey(source) is not None:
-        mechanism = mechanism_for_shares(single, source.expected.answered)
-    short = not isinstance(mechanism, SubsetSelection) or max(map(len, mechanism.channel().outputs)) <= MAX_NAME
-    return mechanism if short else single
+def _survey_mechanism(source: CampaignSettings, epsilon: float) -> ChannelMechanism:
+    """Return the mechanism for shares; with a plan single labels where sets of them are no better."""
+    own = RandomizedResponse(
+        alphabet=source.alphabet, epsilon=min(epsilon, LARGEST_CELL_EPSILON), participation=source.participation
+    )
+    if source.privacy.mechanism == SubsetSelection.name:
+        return SubsetSelection(alphabet=own.alphabet, epsilon=own.epsilon, participation=own.participation)
+    return _single_labels_for_long_names(mechanism_for_shares(own, source.expected.answered))
+
+
+def _single_labels_for_long_names(mechanism: ChannelMechanism) -> ChannelMechanism:
+    """Return randomized response in place of sets of labels whose names are too long for a campaign."""
+    if not isinstance(mechanism, SubsetSelection) or max(map(len, mechanism.channel().outputs)) <= MAX_NAME:
+        return mechanism
+    return RandomizedResponse(
+        alphabet=mechanism.alphabet, epsilon=mechanism.epsilon, participation=mechanism.participation
+    )
 
 
 def on_answer_scale(mechanism: ChannelMechanism, alphabet: Alphabet) -> ChannelMechanism:

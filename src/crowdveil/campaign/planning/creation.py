@@ -29,6 +29,7 @@ from crowdveil.campaign.planning.expected_error import (
     OnSimulation,
     predict_errors,
 )
+from crowdveil.campaign.planning.expected_ranking import ExpectedOrder, expected_order, require_order_worth_asking
 from crowdveil.campaign.planning.expected_share import ExpectedSurvey, expected_survey
 from crowdveil.campaign.rules.assignment_part import AssignmentPart
 from crowdveil.campaign.rules.document import Campaign
@@ -62,16 +63,18 @@ class CreatedQuestion:
         mechanism: mechanism of its channel.
         planned: whether a plan chose it.
         expected: expected error; with levels if every worker keeps the first, which is the most private, and with
-            groups of cuts that of the group with the largest, if all workers were in it.
+            groups of cuts that of the group with the largest, if all workers were in it. None for comparisons.
         survey: expected intervals of shares, which a survey has in place of an error; None for other campaigns.
+        order: expected share of wrongly ordered pairs, which comparisons have in place of an error; None for others.
     """
 
     source: CampaignSettings
     campaign: Campaign
     mechanism: ChannelMechanism
     planned: bool
-    expected: ExpectedError
+    expected: ExpectedError | None
     survey: ExpectedSurvey | None = None
+    order: ExpectedOrder | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,8 +129,7 @@ def create_campaign(
         campaign, parts, mechanisms = build_campaign(source, relay=relay, build=first.build, others=builds)
         asked = _questions_with_expected_errors(chosen, campaign, mechanisms, on_simulation)
         if not anyway:
-            for one in (one for one in asked if one.survey is None):
-                require_worth_asking(one.source, one.expected, question=one.source.question if others else "")
+            _require_worth_asking(asked)
         planned = any(one.planned for one in asked)
         records = {PLAN_FILE: _plan_json_bytes_of_questions(campaign, asked)} if planned else {}
         if campaign.prior is not None:
@@ -149,6 +151,15 @@ def create_campaign(
     )
 
 
+def _require_worth_asking(asked: Sequence[CreatedQuestion]) -> None:
+    """Refuse questions whose expected error is hardly below that of the best public constant."""
+    for one in asked:
+        if one.order is not None:
+            require_order_worth_asking(one.order)
+        elif one.survey is None and one.expected is not None:
+            require_worth_asking(one.source, one.expected, question=one.source.question if len(asked) > 1 else "")
+
+
 def _questions_with_expected_errors(
     chosen: Sequence[ChosenMechanism],
     campaign: Campaign,
@@ -158,10 +169,10 @@ def _questions_with_expected_errors(
     """Return the questions of a campaign with their expected errors."""
     found = []
     for number, (one, part) in enumerate(zip(chosen, campaign.by_question, strict=True)):
-        mechanism = mechanisms[number]
+        mechanism, order = mechanisms[number], expected_order(one.source, mechanisms[number])
         sent = [mechanism] if part.groups is None else list(map(Designed.from_channel, part.channels))
         predicted = (predict_errors(one.source, each, method=one.method, on_simulation=on_simulation) for each in sent)
-        expected = max(predicted, key=lambda error: error.protected.error)
+        expected = max(predicted, key=lambda error: error.protected.error) if order is None else None
         found.append(
             CreatedQuestion(
                 source=one.source,
@@ -170,6 +181,7 @@ def _questions_with_expected_errors(
                 planned=one.planned,
                 expected=expected,
                 survey=expected_survey(one.source, mechanism),
+                order=order,
             )
         )
     return tuple(found)
@@ -259,7 +271,7 @@ def _prior_bytes(source: CampaignSettings) -> bytes:
 
 def _plan_json_bytes_of_questions(campaign: Campaign, asked: Sequence[CreatedQuestion]) -> bytes:
     """Return the content of `plan.json`, which depends on the settings alone: the choice, and its expected error."""
-    chosen = [_chosen_mechanism_data(one.campaign, one.expected) for one in asked]
+    chosen = [_chosen_mechanism_data(one.campaign, one.expected) for one in asked if one.expected is not None]
     several = {"epsilon_per_worker": campaign.worker_epsilon, "questions": chosen}
     return (json.dumps(several if len(chosen) > 1 else chosen[0], indent=1, ensure_ascii=False) + "\n").encode("utf-8")
 
@@ -297,7 +309,8 @@ def _warnings(campaign: Campaign, asked: Sequence[CreatedQuestion]) -> tuple[str
         hint = "Lower the budget or epsilon, or give each worker fewer tasks."
         found.append(f"{sentences_on_adversary_certainty(answer, worker)[0]} {hint}")
     for number, one in enumerate(asked, start=1):
-        error = _error_warning(one.expected) if one.survey is None else one.survey.warning
+        plain = "" if one.expected is None else _error_warning(one.expected)
+        error = plain if one.survey is None else one.survey.warning
         found += [f"Question {number}: {error}" if len(asked) > 1 else error] * bool(error)
     if campaign.language.partition("-")[0] not in PAGE_LANGUAGES:
         found.append(f"The page has no messages in {campaign.language!r}: they are shown in English.")

@@ -11,7 +11,7 @@ from crowdveil.campaign.rules.document import Campaign
 from crowdveil.campaign.settings.settings_file import CampaignSettings
 from crowdveil.channels.alphabet import Categories
 from crowdveil.mechanisms import ChannelMechanism, RandomizedResponse, SubsetSelection
-from crowdveil.planning.share_plan import ExpectedShare, plan_share
+from crowdveil.planning.share_plan import ExpectedShare, expected_share
 from crowdveil.quality.shares.share_function import LEVEL
 
 MOST_TASKS, LEAST_PEOPLE = 3, 30
@@ -85,7 +85,7 @@ def people_of_survey(source: CampaignSettings) -> int | None:
     if source.expected.share is not None:
         return people
     survey = isinstance(source.alphabet, Categories) and len(source.rows) <= MOST_TASKS and people >= LEAST_PEOPLE
-    return people if survey else None
+    return people if survey and not source.pairs else None
 
 
 def is_survey_campaign(campaign: Campaign) -> bool:
@@ -101,15 +101,9 @@ def expected_survey(source: CampaignSettings, mechanism: ChannelMechanism) -> Ex
     shares = SHARES if guessed is None else (guessed,)
     if people is None or not isinstance(mechanism, RandomizedResponse | SubsetSelection):
         return None
-    plans = [
-        plan_share(
-            share, people=[people], epsilons=[mechanism.guarantee.epsilon], response=source.expected.answered,
-            labels=source.alphabet.size, participation=source.participation,
-            single_labels=isinstance(mechanism, RandomizedResponse),
-        )
-        for share in shares
-    ]  # fmt: skip
-    rows = [one.rows for one in plans]
+    rows = [
+        expected_share(mechanism, share=share, response=source.expected.answered, people=people) for share in shares
+    ]
     protected, unprotected = (tuple(own) for own in zip(*rows, strict=True))
     return ExpectedSurvey(
         people=people, response=source.expected.answered, shares=shares, protected=protected, unprotected=unprotected

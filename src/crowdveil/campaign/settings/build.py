@@ -1,6 +1,6 @@
 """Construction of a campaign from its settings: channel within the budget, drawn assignment, document and parts."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from hashlib import sha256
 from itertools import pairwise, zip_longest
@@ -8,6 +8,7 @@ from itertools import pairwise, zip_longest
 from crowdveil.campaign.rules.assemble import CampaignContent, assemble_campaign
 from crowdveil.campaign.rules.assignment_part import AssignmentPart
 from crowdveil.campaign.rules.document import Campaign, Groups, Relay
+from crowdveil.campaign.settings.compared_items import draw_sides, pairs_of_tasks
 from crowdveil.campaign.settings.draw_assignment import draw_assignment
 from crowdveil.campaign.settings.privacy_request import PrivacyRequest
 from crowdveil.campaign.settings.settings_file import CampaignSettings
@@ -95,16 +96,21 @@ def _draw_tasks_of_questions(asked: Sequence[CampaignSettings], randomness: Sour
         if same:
             drawn.append(drawn[same[0]])
             continue
-        if one.per_worker is not None and one.per_worker * one.slots < len(one.rows):
+        count = len(one.pairs or one.rows)
+        if one.per_worker is not None and one.per_worker * one.slots < count:
             raise SettingsError(
                 f"every task needs a worker: {one.slots} workers with {one.per_worker} tasks each cannot answer "
-                f"{len(one.rows)} tasks",
+                f"{count} tasks",
                 value=one.per_worker,
                 hint="Raise tasks.per_worker.",
                 value_in_rule=True,
             )
-        lists = draw_assignment(len(one.rows), one.slots, one.per_worker, one.excluded, randomness)
-        _require_worker_for_each_task(lists, [task.id for task in one.tasks])
+        draw = draw_sides if one.pairs else draw_assignment
+        lists = draw(count, one.slots, one.per_worker, one.excluded, randomness)
+        if one.pairs:
+            _require_worker_for_each_task(pairs_of_tasks(lists), [pair.name for pair in one.pairs])
+        else:
+            _require_worker_for_each_task(lists, [task.id for task in one.tasks])
         drawn.append(lists)
     return drawn
 
@@ -140,7 +146,7 @@ def _channel_groups(asked: Sequence[CampaignSettings]) -> Groups | None:
     return Groups(choice, (0,) * len(first.rows), tuple(slot % channels for slot in range(slots)))
 
 
-def _require_worker_for_each_task(assignment: Sequence[Sequence[int]], tasks: Sequence[str]) -> None:
+def _require_worker_for_each_task(assignment: Sequence[Collection[int]], tasks: Sequence[str]) -> None:
     """Refuse a task that is assigned to no worker."""
     assigned = {task for own in assignment for task in own}
     left = [name for index, name in enumerate(tasks) if index not in assigned]

@@ -79,7 +79,7 @@ def read_worker_names(path: Path, read: ReadBytes = first_bytes) -> tuple[str, .
         ReportsError: an unreadable file, an unknown column, or an empty or repeated name.
     """
     rows = read_rows(path, WORKER_COLUMNS, required=WORKER_COLUMNS, read=read)
-    names = {line: _readable_cell(path, line, "name", row["name"], MAX_ID) for line, row in rows.items()}
+    names = {line: checked_cell(path, line, "name", row["name"], MAX_ID) for line, row in rows.items()}
     _require_visibly_distinct(path, "name", names)
     return tuple(names.values())
 
@@ -122,13 +122,12 @@ def _source_counted_in_lines(path: Path) -> RowSource:
 
 
 def _task_row(path: Path, line: int, row: Mapping[str, str]) -> TaskRow:
-    identifier = _readable_cell(path, line, "id", row["id"], MAX_ID)
-    text = _readable_cell(path, line, "text", row["text"], MAX_TEXT)
-    excluded = unicodedata.normalize("NFC", row["not_for"]).split(SEPARATOR)
-    not_for = tuple(name.strip() for name in excluded if name.strip())
+    identifier = checked_cell(path, line, "id", row["id"], MAX_ID)
+    text = checked_cell(path, line, "text", row["text"], MAX_TEXT)
+    excluded = not_for(row["not_for"])
     link = _link(path, line, row["link"])
     if not row["picture"].strip():
-        return TaskRow(Task(identifier, text, link=link), None, not_for)
+        return TaskRow(Task(identifier, text, link=link), None, excluded)
     data = _picture_bytes(path, line, row["picture"].strip())
     kind = next((kind for kind, signature in SIGNATURES if signature.match(data)), None)
     if kind is None:
@@ -139,8 +138,14 @@ def _task_row(path: Path, line: int, row: Mapping[str, str]) -> TaskRow:
             examples=row["picture"],
             hint="SVG files can hold programs and are refused. Convert it.",
         )
-    alt = _readable_cell(path, line, "alt", row["alt"], MAX_ALT, "Describe the picture for those who cannot see it.")
-    return TaskRow(Task(identifier, text, Picture(sha256(data).hexdigest(), kind, len(data), alt), link), data, not_for)
+    alt = checked_cell(path, line, "alt", row["alt"], MAX_ALT, "Describe the picture for those who cannot see it.")
+    picture = Picture(sha256(data).hexdigest(), kind, len(data), alt)
+    return TaskRow(Task(identifier, text, picture, link), data, excluded)
+
+
+def not_for(cell: str) -> tuple[str, ...]:
+    """Return the workers that a cell lists."""
+    return tuple(name.strip() for name in unicodedata.normalize("NFC", cell).split(SEPARATOR) if name.strip())
 
 
 def _link(path: Path, line: int, text: str) -> str | None:
@@ -183,7 +188,7 @@ def _picture_bytes(path: Path, line: int, name: str) -> bytes:
     return data
 
 
-def _readable_cell(path: Path, line: int, column: str, value: str, most: int, hint: str = "") -> str:
+def checked_cell(path: Path, line: int, column: str, value: str, most: int, hint: str = "") -> str:
     """Return a printable text of a cell; raise ReportsError with the line otherwise."""
     try:
         return checked_and_normalized_text(column, value, most)

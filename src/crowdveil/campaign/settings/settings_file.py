@@ -9,6 +9,7 @@ from typing import Any
 
 from crowdveil.campaign.rules.address import normal_address
 from crowdveil.campaign.rules.document import CampaignTerms, Relay, Task
+from crowdveil.campaign.settings.compared_items import read_compared_pairs
 from crowdveil.campaign.settings.privacy_request import PLAN, PrivacyRequest, read_privacy
 from crowdveil.campaign.settings.public_lists import (
     ReadBytes,
@@ -23,9 +24,10 @@ from crowdveil.campaign.settings.section import (
     question_sections,
 )
 from crowdveil.channels.alphabet import Alphabet, Categories, Scale
+from crowdveil.channels.compared_pairs import COMPARISON_ANSWERS, Pair
 from crowdveil.channels.guarantee import Participation
 from crowdveil.errors import SettingsError
-from crowdveil.mechanisms import RandomizedResponse
+from crowdveil.mechanisms import Designed, RandomizedResponse
 from crowdveil.standalone.checks import (
     CAMPAIGN,
     MAX_CONSENT,
@@ -40,6 +42,8 @@ from crowdveil.standalone.checks import (
 
 MAX_BYTES = 1_000_000
 DEFAULT_LANGUAGE = "en"
+OF_COMPARISONS = (PLAN, Designed.name, RandomizedResponse.name)
+"""Mechanisms of comparisons; the first two choose two symbols or three."""
 SEE_INIT = "`crowdveil campaign init` writes such a file."
 
 
@@ -52,12 +56,14 @@ class ExpectedCrowd:
         ability: labels: probability of a right answer.
         sigmas: scale: standard deviations of equal shares of the workers.
         share: survey: guessed share of a label among the answers; None if truths are asked for.
+        ties: comparisons: share of ties among the answers.
     """
 
     answered: float = 1.0
     ability: float | None = None
     sigmas: tuple[float, ...] = ()
     share: float | None = None
+    ties: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,6 +82,7 @@ class CampaignSettings(CampaignTerms):
         relay: requested relay, whose public key is made with the campaign; None without one.
         others: of several questions the others, with the same texts, dates and workers.
         budget: largest privacy loss of all answers of one worker to all questions, or None.
+        pairs: pairs of items that are compared, each of which has two tasks, one for each order; empty for others.
     """
 
     participation: Participation
@@ -90,6 +97,7 @@ class CampaignSettings(CampaignTerms):
     relay: Relay | None = None
     others: "tuple[CampaignSettings, ...]" = ()
     budget: float | None = None
+    pairs: tuple[Pair, ...] = ()
 
     @property
     def by_question(self) -> "tuple[CampaignSettings, ...]":
@@ -163,12 +171,13 @@ def _settings_of_question(
 ) -> CampaignSettings:
     """Return the settings of one question, of a file or of a table of its own; `shared` has the other fields."""
     text = section.text("text" if several else "question", MAX_QUESTION, "The question of every task.")
-    rows, per_worker = _tasks_and_workload(section.section("tasks", "Give tasks = { file = 'tasks.csv' }."), path, read)
-    alphabet = _alphabet_of_answers(
-        section.section("answers", "Give answers = { labels = ['no', 'yes'] } or { scale = {...} }.")
-    )
+    answers = section.section("answers", "Give answers = { labels = ['no', 'yes'] } or { scale = {...} }.")
+    compared = _asks_for_comparisons(answers)
+    tasks = section.section("tasks", "Give tasks = { file = 'tasks.csv' }.")
+    pairs, rows, per_worker = _tasks_and_workload(tasks, path, read, shared["language"] if compared else None)
+    alphabet = COMPARISON_ANSWERS if compared else _alphabet_of_answers(answers)
     privacy = section.section("privacy", "Give privacy = { mechanism = 'laplace', budget_per_worker = 5 }.")
-    expected = _expected_crowd(section)
+    expected = _expected_crowd(section, compared=compared)
     request = read_privacy(privacy, alphabet, path.parent)
     source = CampaignSettings(
         question=text,
@@ -178,11 +187,43 @@ def _settings_of_question(
         excluded=_excluded_tasks_of_slots(rows, shared["slots"], shared["names"]),
         privacy=request if expected.share is None else _privacy_of_survey(request, alphabet),
         expected=expected,
+        pairs=pairs,
         **shared,
     )
     if several:
         section.close()
+    _refuse_uncomparable(source, several=several)
     return source
+
+
+def _asks_for_comparisons(section: Section) -> bool:
+    """Return whether the answers are comparisons: left, tie or right."""
+    if "comparisons" not in section:
+        return False
+    if section.take_required_value("comparisons") is not True:
+        hint = "Workers answer left, tie or right."
+        raise SettingsError("answers.comparisons must be true, or be left out", value=False, hint=hint)
+    section.close()
+    return True
+
+
+def _refuse_uncomparable(source: CampaignSettings, *, several: bool) -> None:
+    """Refuse what a campaign of comparisons cannot have: `rank` reads one channel, and workers whose pairs differ."""
+    if not source.pairs:
+        return
+    found = {
+        "several questions": several,
+        "privacy.levels": source.privacy.levels,
+        "a relay": source.relay,
+        "privacy.prior": source.privacy.prior,
+        "expected.ability": source.expected.ability is not None,
+        "expected.sigmas": source.expected.sigmas,
+        f"privacy.mechanism {source.privacy.mechanism!r}": source.privacy.mechanism not in OF_COMPARISONS,
+    }
+    wrong = next((name for name, there in found.items() if there), None)
+    if wrong is not None:
+        hint = f"Leave it out; the mechanism is one of {', '.join(OF_COMPARISONS)}."
+        raise SettingsError("a campaign of comparisons asks one question through one table", value=wrong, hint=hint)
 
 
 def _worker_budget_of_settings(root: Section) -> float | None:
@@ -286,11 +327,19 @@ def _alphabet_of_answers(section: Section) -> Alphabet:
     return found
 
 
-def _tasks_and_workload(section: Section, path: Path, read: ReadBytes) -> tuple[tuple[TaskRow, ...], int | None]:
-    rows = read_tasks(path.parent / section.text("file", 1_000), read)
-    per_worker = section.integer("per_worker", 1, len(rows)) if "per_worker" in section else None
+def _tasks_and_workload(
+    section: Section, path: Path, read: ReadBytes, language: str | None
+) -> tuple[tuple[Pair, ...], tuple[TaskRow, ...], int | None]:
+    """Return pairs, tasks, and tasks of a worker; without a language there are no pairs."""
+    file, pairs = path.parent / section.text("file", 1_000), tuple[Pair, ...]()
+    if language is None:
+        rows = read_tasks(file, read)
+    else:
+        pairs, rows = read_compared_pairs(file, language, read)
+    most = len(pairs or rows)
+    per_worker = section.integer("per_worker", 1, most) if "per_worker" in section else None
     section.close()
-    return rows, per_worker
+    return pairs, rows, per_worker
 
 
 def _slots_and_names(section: Section, path: Path, read: ReadBytes) -> tuple[int, tuple[str, ...]]:
@@ -323,7 +372,7 @@ def _excluded_tasks_of_slots(
     return tuple(map(frozenset, excluded))
 
 
-def _expected_crowd(root: Section) -> ExpectedCrowd:
+def _expected_crowd(root: Section, *, compared: bool) -> ExpectedCrowd:
     if "expected" not in root:
         return ExpectedCrowd()
     section = root.section("expected")
@@ -338,16 +387,17 @@ def _expected_crowd(root: Section) -> ExpectedCrowd:
     sigmas = section.take_required_value("sigmas") if "sigmas" in section else []
     if not (isinstance(sigmas, list) and all(type(sigma) in (int, float) for sigma in sigmas)):
         raise SettingsError("expected.sigmas must be a list of numbers", value=sigmas)
+    ties = section.number("ties") if compared and "ties" in section else None
     share = section.number("share") if "share" in section else None
     if share is not None and not 0 < share < 1:
         hint = "Guess the share of a label, such as 0.2; 0.5 has the widest interval."
         raise SettingsError("expected.share must be above 0 and below 1", value=share, hint=hint)
     section.close()
-    return ExpectedCrowd(answered=answered, ability=ability, sigmas=tuple(map(float, sigmas)), share=share)
+    return ExpectedCrowd(answered=answered, ability=ability, sigmas=tuple(map(float, sigmas)), share=share, ties=ties)
 
 
 def _privacy_of_survey(request: PrivacyRequest, alphabet: Alphabet) -> PrivacyRequest:
-    """Return the requested privacy of a survey, for which a plan chooses randomized response."""
+    """Return the requested privacy of a survey, without a prior: a plan chooses a mechanism for shares."""
     if not isinstance(alphabet, Categories):
         hint = "Leave expected.share out, or ask for labels."
         raise SettingsError("expected.share is of labels", value="answers.scale", hint=hint)
@@ -355,7 +405,7 @@ def _privacy_of_survey(request: PrivacyRequest, alphabet: Alphabet) -> PrivacyRe
         hint = "Leave expected.share out if each task has one right answer."
         rule = f'with expected.share the mechanism must be "{RandomizedResponse.name}" or "{PLAN}"'
         raise SettingsError(rule, value=request.mechanism, hint=hint)
-    return replace(request, mechanism=RandomizedResponse.name, prior=None)
+    return replace(request, prior=None)
 
 
 def _relay(root: Section, slots: int) -> Relay | None:

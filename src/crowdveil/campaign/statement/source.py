@@ -21,8 +21,9 @@ from crowdveil.hints import advice, command_advice, one_of
 from crowdveil.standalone.checks import CAMPAIGN_FORMAT
 from crowdveil.standalone.verification import parse_json, read_bounded, read_parts, read_prior, verify
 from crowdveil.storage.crowd import SUMS_FILE, find_crowd, is_sums_file, read_crowd, report_directory
-from crowdveil.storage.estimate_files import estimate_names
+from crowdveil.storage.estimate_files import estimate_names, recorded_ranks
 from crowdveil.storage.evidence import NO_OPTIONS, EvidenceOptions, is_certificate_of_question, read_evidence
+from crowdveil.storage.given_files import recorded_inputs
 from crowdveil.storage.recorded_reading_options import recorded_reports
 from crowdveil.storage.results.result_files import read_results
 from crowdveil.storage.write_collection import REPORTS_FILES
@@ -132,9 +133,7 @@ def read_stated_source(path: Path, *, answers: int | None = None) -> StatedSourc
     reports = None if whole or readable else find_recorded_reports(path)
     if named is not None and campaign is not None and reports is None and recorded is None:
         return StatedSource(campaign=campaign, plan=plan)
-    results = None if estimate_names(path) is None else read_results(path)
-    inferred_from = None if results is None else results.reports_sha256
-    inputs = None if results is None else results.inputs
+    inferred_from, inputs = _origin_of_results(path)
     if reports is None and recorded is None and inferred_from is None and (path / FIRST_QUESTION).is_dir():
         raise SettingsError(
             "a statement on the folders of several questions needs the campaign.json of their campaign",
@@ -148,6 +147,15 @@ def read_stated_source(path: Path, *, answers: int | None = None) -> StatedSourc
             read: Path | AnswerSource = opened.path if is_sums_file(opened.path) else opened
             found = read_stated_reports(inferred_from, read, recorded.options)
     return StatedSource(campaign=campaign, plan=plan, reports=found, inputs=inputs)
+
+
+def _origin_of_results(folder: Path) -> tuple[str | None, tuple[Input, ...] | None]:
+    """Return digest of the reports and recorded inputs of truths or a ranking; None and None without them."""
+    if estimate_names(folder) is not None:
+        results = read_results(folder)
+        return results.reports_sha256, results.inputs
+    ranks = recorded_ranks(folder) if folder.is_dir() else None
+    return (None, None) if ranks is None else (ranks.reports_sha256, recorded_inputs(ranks, folder))
 
 
 def _bytes_or_empty(path: Path) -> bytes:

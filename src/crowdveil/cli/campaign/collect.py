@@ -43,7 +43,11 @@ def collect(folder: Path, campaign: Path | None, key: Path | None, out: Path) ->
     With --key, FOLDER holds the batches of a relay. The command opens them and gives each report a number that says
     nothing about who sent it.
     """
-    from crowdveil.campaign.files.campaign_reports import EXPORT_FILES, export_folder_per_question, warning_of_formulas
+    from crowdveil.campaign.files.campaign_reports import (
+        EXPORT_FILES,
+        export_folder_per_question,
+        warning_of_formulas,
+    )
     from crowdveil.campaign.files.curator_key import require_sealing
     from crowdveil.campaign.files.folder import CampaignFolder
     from crowdveil.campaign.files.relay_batches import read_batches

@@ -61,15 +61,18 @@ campaign_argument = click.argument("file", type=CAMPAIGN_FILE, metavar="CAMPAIGN
 
 
 def following_rows(campaign: Campaign, out: Path) -> list[tuple[str, str]]:
-    """Return rows with the command that reads the collection: shares of a survey, truths of other campaigns.
+    """Return rows with the command that reads the collection: ranks of comparisons, shares of a survey, else truths.
 
     A campaign does not say whether its tasks have one right answer, so that one with labels has a row for opinions.
     """
+    from crowdveil.campaign.files.campaign_reports import verb_of_results
     from crowdveil.campaign.planning.expected_share import is_survey_campaign
     from crowdveil.channels.alphabet import Categories
 
-    shares = next_row("share", out, "--page", "shares.html")
+    verb, shares = verb_of_results(campaign), next_row("share", out, "--page", "shares.html")
+    if verb == "rank":
+        return [next_row(verb, out)]
     if is_survey_campaign(campaign):
         return [shares]
     labels = not campaign.questions and isinstance(campaign.channels[0].alphabet, Categories)
-    return [next_row("infer", out), *([("opinions", shares[1])] if labels else [])]
+    return [next_row(verb, out), *([("opinions", shares[1])] if labels else [])]

@@ -23,6 +23,7 @@ PURPOSES = (
     "expected = { share = 0.5 } to the settings."
 )
 OF_SURVEY = "crowdveil share estimates what share gave each answer, with an interval; nobody learns who."
+OF_COMPARISONS = "crowdveil rank orders the items."
 
 
 @click.command(
@@ -66,6 +67,8 @@ def new(settings: Path, out: Path, anyway: bool) -> None:
     A survey has shares instead of truths: the expected half-width of their intervals is printed, and nothing is
     refused. Settings are those of a survey if they have expected.share, or at most three questions with labels, each to
     30 people or more.
+
+    Comparisons of two items have an order: the expected share of wrongly ordered pairs is printed.
     """
     from crowdveil.campaign.planning.creation import create_campaign
 
@@ -96,8 +99,9 @@ def _created_campaign_json_members(created: CreatedCampaign) -> dict[str, Any]:
         "closes": campaign.closes.isoformat(),
         "min_reports": campaign.min_reports,
         "odds": odds_sentences_by_language(campaign, created.loads[1]),
-        "expected": first.expected.to_json(),
+        "expected": None if first.expected is None else first.expected.to_json(),
         "survey": None if first.survey is None else first.survey.to_json(),
+        "order": None if first.order is None else first.order.to_json(),
         "questions": [_question_data(one) for one in created.questions] if campaign.questions else [],
         "warnings": list(created.warnings),
         "curator_key": None if created.key is None else str(created.key),
@@ -120,10 +124,7 @@ def _rows_to_print(created: CreatedCampaign) -> list[tuple[str, str]]:
         *(("warning", text) for text in created.warnings),
         ("campaign", campaign.name),
         ("to compare", spaced_name_to_compare(campaign.name)),
-        (
-            "asked",
-            f"{number_of(campaign.slots, 'worker')}, {number_of(len(campaign.tasks), 'task')}, {each} to a worker",
-        ),
+        ("asked", f"{number_of(campaign.slots, 'worker')}, {_tasks_text(created)}, {each} to a worker"),
         ("open", f"{campaign.opens.isoformat()} to {campaign.closes.isoformat()} (UTC), both days included"),
         *([("service", campaign.url)] if campaign.url else []),
         ("promise", f"epsilon {format_three_decimals(campaign.epsilon)} for a single answer ({scope})"),
@@ -137,11 +138,19 @@ def _rows_to_print(created: CreatedCampaign) -> list[tuple[str, str]]:
             for one in created.questions
             for row in _mechanism_and_error_rows(one, several=len(created.questions) > 1)
         ),
-        ("results", PURPOSES if created.questions[0].survey is None else OF_SURVEY),
+        ("results", _text_of_results(created.questions[0])),
         ("written", f"{created.folder}"),
         *([("curator's key", f"{created.key}: keep it, and give the relay the folder only")] if created.key else []),
         next_row("campaign", "invite", created.folder),
     ]
+
+
+def _tasks_text(created: CreatedCampaign) -> str:
+    """Return the number of tasks, of comparisons that of pairs with their two orders."""
+    from crowdveil.display.counts import number_of
+
+    tasks, pairs = len(created.campaign.tasks), len(created.questions[0].source.pairs)
+    return f"{number_of(pairs, 'pair')} in two orders" if pairs else number_of(tasks, "task")
 
 
 def _question_data(asked: CreatedQuestion) -> dict[str, Any]:
@@ -156,7 +165,7 @@ def _question_data(asked: CreatedQuestion) -> dict[str, Any]:
         "reports": list(campaign.channels[0].outputs),
         "epsilon_per_answer": campaign.epsilon,
         "epsilon_per_worker": campaign.worker_epsilon,
-        "expected": asked.expected.to_json(),
+        "expected": None if asked.expected is None else asked.expected.to_json(),
         "survey": None if asked.survey is None else asked.survey.to_json(),
     }
 
@@ -172,9 +181,12 @@ def _mechanism_and_error_rows(asked: CreatedQuestion, *, several: bool) -> list[
         ("mechanism", f"{asked.mechanism.name}{', recommended by the plan' if asked.planned else ''}"),
         *_report_symbol_rows_if_not_answers(campaign),
     ]
+    if asked.order is not None:
+        return [*named, ("expected", asked.order.text), ("assumed", asked.order.assumptions_text)]
     if asked.survey is not None:
         worst = _clause_on_worst_channel(campaign)
         return [*named, ("expected", asked.survey.text), ("assumed", f"{asked.survey.assumptions_text}{worst}")]
+    assert error is not None
     return [
         *named,
         ("expected", f"{error.error_name} {error_with_interval_text(error.protected)}"),
@@ -201,3 +213,10 @@ def _report_symbol_rows_if_not_answers(campaign: Campaign) -> list[tuple[str, st
 
     symbols = dict.fromkeys(tuple(name for name in one.outputs if name != NULL) for one in campaign.channels)
     return [("reports", f"name one of: {', '.join(outputs)}") for outputs in symbols if outputs != campaign.labels]
+
+
+def _text_of_results(asked: CreatedQuestion) -> str:
+    """Return what the results of a campaign will be."""
+    if asked.order is not None:
+        return OF_COMPARISONS
+    return PURPOSES if asked.survey is None else OF_SURVEY

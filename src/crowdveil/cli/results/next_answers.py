@@ -10,6 +10,7 @@ import click
 from crowdveil.cli.data.draw_gold import more_gold
 from crowdveil.cli.display import number_with_six_digits, truncated_json_rows
 from crowdveil.cli.options import COUNT, FILE_PATH, NameChoice, flag_of, stated_options
+from crowdveil.cli.results.next_comparisons import list_next_comparisons
 from crowdveil.cli.results.reports_argument import REPORTS, history_option, open_reports, reports_options, truths_option
 from crowdveil.cli.verb import Verb
 from crowdveil.display.counts import number_of
@@ -24,6 +25,10 @@ FEW_TRUTHS = 0.01
 """Expected number of wrong truths fewer, below which none is stated."""
 NOT_OF_GOLD = ("workers", "per_worker", "method", "history", "adjudicate", "below")
 """Options that do not go with a draw of gold."""
+NOT_OF_COMPARISONS = ("workers", "per_worker", "method", "history", "adjudicate", "below", "gold", "truths", "labels")
+"""Options that do not go with comparisons."""
+NOT_OF_ADJUDICATION = ("workers", "per_worker")
+"""Options that do not go with tasks to decide."""
 NOBODY = "every worker who can be asked has answered every task: name others with --workers"
 
 
@@ -55,6 +60,7 @@ NOBODY = "every worker who can be asked has answered every task: name others wit
 @click.option(
     "--gold", metavar="FILE", help="Instead, list the next tasks to label as gold; FILE is that of data draw-gold."
 )
+@click.option("--comparisons", is_flag=True, help="REPORTS are comparisons, as of rank: list pairs to compare.")
 @click.option("--method", type=NameChoice(METHOD_NAMES), help="Estimator, as in infer.")
 @truths_option
 @history_option
@@ -68,6 +74,7 @@ def next_answers(
     workers: Path | None,
     per_worker: int | None,
     gold: str | None,
+    comparisons: bool,
     method: str | None,
     history: Path | None,
 ) -> None:
@@ -87,24 +94,51 @@ def next_answers(
     columns task, truth (empty), proposed, confidence, reason and answers. Write truths into it, and give it to infer as
     --gold; empty truths are left out. These tasks are chosen, not drawn: they can guide a fit, but must not score one.
 
+    With --comparisons, the file has the columns left, right (and list), drawn to the sides at random, information (in
+    nats, given the answers above it) and comparisons (of the pair, yet).
+
     The gold of a folder of results guides the fit and is not listed. With --truths, answers need an order or gold.
 
     A worker in --workers without a report counts as an average worker. With protected participation, there are cells
     left to ask only if tasks were assigned. Each further report adds its epsilon to the privacy loss of its worker.
     """
-    if gold is not None:
-        for name in sorted(stated_options().intersection(NOT_OF_GOLD)):
-            raise click.UsageError(f"{flag_of(name)} cannot be used with --gold.")
+    if comparisons:
+        _refuse_stated(NOT_OF_COMPARISONS, "--comparisons")
+        list_next_comparisons(reports, _required(budget), out)
+    elif gold is not None:
+        _refuse_stated(NOT_OF_GOLD, "--gold")
         more_gold(reports, _required(budget), gold, out)
-        return
-    if adjudicate:
-        for name in sorted(stated_options().intersection(("workers", "per_worker"))):
-            raise click.UsageError(f"{flag_of(name)} cannot be used with --adjudicate.")
+    elif adjudicate:
+        _refuse_stated(NOT_OF_ADJUDICATION, "--adjudicate")
         _adjudicate(reports, budget, below, out, method, history)
-        return
-    if below is not None:
+    elif below is not None:
         raise click.UsageError("--below requires --adjudicate.")
-    answers = _required(budget)
+    else:
+        _list_next_answers(reports, _required(budget), out, workers, per_worker, method, history)
+
+
+def _refuse_stated(names: tuple[str, ...], option: str) -> None:
+    """Refuse the first of the named options that is stated beside another."""
+    for name in sorted(stated_options().intersection(names)):
+        raise click.UsageError(f"{flag_of(name)} cannot be used with {option}.")
+
+
+def _required(budget: int | None) -> int:
+    if budget is None:
+        raise click.UsageError("Missing option '--budget'.")
+    return budget
+
+
+def _list_next_answers(
+    reports: NamedReports,
+    budget: int,
+    out: Path | None,
+    workers: Path | None,
+    per_worker: int | None,
+    method: str | None,
+    history: Path | None,
+) -> None:
+    """Read, infer, choose the next answers, write, print."""
     from crowdveil.inference.infer import infer
     from crowdveil.quality.next_answers import choose_next, require_next_answer
     from crowdveil.storage.answers import read_name_column
@@ -116,14 +150,8 @@ def next_answers(
         earlier = None if history is None else read_history(history)
         fitted = infer(read.evidence, method, gold=known, history=earlier)
         names = None if workers is None else read_name_column(workers, "worker")
-        chosen = choose_next(fitted, names, budget=answers, per_worker=per_worker)
+        chosen = choose_next(fitted, names, budget=budget, per_worker=per_worker)
     read.write_table_and_print(_data(chosen), _rows_to_print, chosen.columns)
-
-
-def _required(budget: int | None) -> int:
-    if budget is None:
-        raise click.UsageError("Missing option '--budget'.")
-    return budget
 
 
 def _adjudicate(

@@ -1,0 +1,1 @@
+"""Rankings of simulated crowds that compare items: order, intervals, predictions and noise."""

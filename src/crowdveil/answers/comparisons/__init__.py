@@ -1,0 +1,1 @@
+"""Comparisons of two items: their values and readers."""

@@ -1,0 +1,1 @@
+"""Files of comparisons into values, and rankings into files."""
