@@ -42,6 +42,22 @@ CLOSED = ("randomized-response", "laplace", "staircase", "piecewise", "ogpm", "s
 PLAN = "plan"
 CHOSEN = ("quantized-response", "designed", PLAN)
 UNPROTECTED = "unprotected"
+SHOWN = (
+    ("sun", "untold", 0.5),
+    ("sun", "untold", 1.0),
+    ("sun", "told", 1.0),
+    ("peer, 1", "untold", 2.0),
+    ("peer, 1", "untold", 4.0),
+    ("peer, 1", "told", 2.0),
+    ("peer, 5", "untold", 1.0),
+    ("peer, 5", "untold", 2.0),
+    ("peer, 5", "told", 2.0),
+    ("dense", "untold", 1.0),
+    ("n_emotion", "untold", 0.5),
+    ("n_emotion", "untold", 1.0),
+    ("n_emotion", "untold", 4.0),
+)
+"""Crowd, knowledge and epsilon of the settings in the table of docs/explanation/truth-per-epsilon.md."""
 SEED_SETS = {"first": 0, "second": 1000}
 """First seed of each set."""
 TOLERANCE_STEPS = 0.02
@@ -145,7 +161,7 @@ KINDS = {
         for grades in (1, 2, 5)
     },
     "dense": CrowdKind(Scale(0, 10), _dense, 12),
-    "n_emotion": CrowdKind(Scale(-100, 100, 20), lambda _: _emotion(), 6),
+    "n_emotion": CrowdKind(Scale(-100, 100, 20), lambda _: _emotion(), 4),
 }
 
 
@@ -194,7 +210,7 @@ def planned_channel(name: str, epsilon: float, told: bool) -> Channel:
     )
     campaign = expected_campaign(kind.scale, expected, "public", tasks=len(answers.tasks), workers=len(answers.workers))
     found = predict_group(campaign, epsilon, candidates(campaign, epsilon), inf)
-    return min(found, key=lambda row: row.prediction.error).mechanism.channel()
+    return min(found, key=lambda row: row.error_then_bayes_error).mechanism.channel()
 
 
 def error_and_constant(name: str, seed: int, mechanism: str, epsilon: float, told: bool) -> tuple[float, float]:
@@ -246,6 +262,29 @@ def measured_row(name: str, seed_set: str, mechanism: str, epsilon: float, told:
         constant=float(constants.mean()),
         below=float((errors < constants).mean()),
     )
+
+
+def table(rows: list[Row]) -> list[str]:
+    """Return the lines of the page's table: errors in the settings `SHOWN`, means over all seeds."""
+    columns = ("randomized-response", "quantized-response", "staircase", "piecewise", "ogpm", "square-wave", PLAN)
+    found: dict[tuple[object, ...], list[Row]] = {}
+    for row in rows:
+        found.setdefault((row.crowd, row.knowledge, row.epsilon, row.mechanism), []).append(row)
+
+    def mean(crowd: str, knowledge: str, epsilon: float, mechanism: str) -> float:
+        return float(np.mean([row.error for row in found[crowd, knowledge, epsilon, mechanism]]))
+
+    lines = [
+        f"| crowd | prior | epsilon | constant | {' | '.join(f'`{name}`' for name in columns)} | unprotected |",
+        "| --- | --- | --- | --- | " + "--- | " * len(columns) + "--- |",
+    ]
+    for crowd, knowledge, epsilon in SHOWN:
+        constant = float(np.mean([row.constant for row in found[crowd, knowledge, epsilon, PLAN]]))
+        errors = [mean(crowd, knowledge, epsilon, name) for name in columns]
+        numbers = (constant, *errors, mean(crowd, knowledge, 0.0, UNPROTECTED))
+        cells = (crowd, {"told": "known", "untold": "learned"}[knowledge], f"{epsilon:g}")
+        lines.append(f"| {' | '.join((*cells, *(f'{number:.3g}' for number in numbers)))} |")
+    return lines
 
 
 if __name__ == "__main__":

@@ -181,7 +181,7 @@ def test_several_questions_have_an_error_each_and_one_promise(tmp_path):
     assert ["mean absolute error", "share of wrong labels"] == [one.expected.error_name for one in created.questions]
     assert created.campaign.worker_epsilon == plan["epsilon_per_worker"]
     assert 7.99 < created.campaign.worker_epsilon <= 8
-    assert ["quantized-response", "randomized-response"] == [one["mechanism"] for one in plan["questions"]]
+    assert ["ogpm", "randomized-response"] == [one["mechanism"] for one in plan["questions"]]
     assert (4, 4) == created.loads
     facts = dict(statement_of_source(read_stated_source(tmp_path / "both" / "campaign.json"))[1])
     assert "'How good is this essay?'; 'Does it name its sources?'" == facts["Question"]
