@@ -150,7 +150,8 @@ def window_of_page(name, epsilon, x):
 
 def windows_by_loops(name, epsilon, answers):
     """Return the table of the page by loops over pieces and answers: by the windows that hold a piece."""
-    ratio, found = math.exp(epsilon), {}
+    ratio = math.exp(epsilon)
+    found: dict[tuple[bool, ...], list[float]] = {}
     windows = [window_of_page(name, epsilon, code / (answers - 1)) for code in range(answers)]
     ends = sorted({0.0, 1.0, *(end for width, start in windows for end in (start, start + width))})
     for low, high in pairwise(ends):
