@@ -9,7 +9,17 @@ import numpy as np
 
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.channels.channel import Channel
-from crowdveil.mechanisms import Laplace, QuantizedResponse, RandomizedResponse
+from crowdveil.mechanisms import (
+    Laplace,
+    Ogpm,
+    OptimizedUnaryEncoding,
+    Piecewise,
+    QuantizedResponse,
+    RandomizedResponse,
+    SquareWave,
+    Staircase,
+    SubsetSelection,
+)
 
 WORD_BYTES = 6
 Vector = dict[str, Any]
@@ -45,7 +55,7 @@ def base64url(data: bytes) -> str:
 def channels() -> dict[str, Channel]:
     """Return the channels of the sampling vectors by name."""
     labels = Categories(("no", "yes"))
-    grades = Scale(0, 10)
+    grades, four = Scale(0, 10), Scale(0, 3)
     return {
         "two labels, public": RandomizedResponse(alphabet=labels, epsilon=1.0, participation="public").channel(),
         "two labels and NULL": RandomizedResponse(alphabet=labels, epsilon=0.7, participation="protected").channel(),
@@ -60,6 +70,16 @@ def channels() -> dict[str, Channel]:
         "almost the answer": RandomizedResponse(alphabet=labels, epsilon=20.0, participation="protected").channel(),
         "almost nothing": RandomizedResponse(alphabet=labels, epsilon=1e-6, participation="public").channel(),
         "300 symbols, two bytes each": wide_channel(300),
+        "windows, public": Piecewise(alphabet=four, epsilon=1.0, participation="public").channel(),
+        "windows around answers": Ogpm(alphabet=four, epsilon=1.0, participation="protected").channel(),
+        "wide windows": SquareWave(alphabet=four, epsilon=2.0, participation="protected").channel(),
+        "noise in steps": Staircase(alphabet=four, epsilon=4.0, participation="public").channel(),
+        "pairs of labels": SubsetSelection(
+            alphabet=Categories(("G", "P", "R", "X")), epsilon=0.5, participation="protected"
+        ).channel(),
+        "sets of labels of any size": OptimizedUnaryEncoding(
+            alphabet=Categories(("a", "b", "c")), epsilon=1.0, participation="protected"
+        ).channel(),
     }
 
 

@@ -11,6 +11,7 @@ from experiments.rows import four_digits, read_rows
 
 from crowdveil import Categories, Channel, RandomizedResponse, Scale
 from crowdveil.channels.channel import exp_rounded_down
+from crowdveil.mechanisms import OptimizedUnaryEncoding
 from tests.real_data import load_or_skip
 
 POISONED = read_rows(poisoning.RESULTS, poisoning.Row)
@@ -58,6 +59,20 @@ def test_randomized_response_has_the_known_gain(size: int, epsilon: float) -> No
 def test_subset_selection_has_the_known_gain(epsilon: float, gain: float) -> None:
     """Among ten labels a fake gains (1 - q) / (p - q) of the probabilities that a set holds the answer or another."""
     assert gains.share_gain(subset_selection(10, epsilon)) == pytest.approx(gain, abs=0.005)
+
+
+@pytest.mark.parametrize("size", [3, 8])
+@pytest.mark.parametrize("epsilon", gains.EPSILONS)
+def test_published_weights_of_unary_encoding_gain_the_same_for_any_number_of_labels(size: int, epsilon: float) -> None:
+    """They are right on average, and a fake gains 2 e^epsilon / (e^epsilon - 1) with a set that holds the label."""
+    channel = OptimizedUnaryEncoding(alphabet=labels(size), epsilon=epsilon, participation="public").channel()
+    flip, ratio = 1 / (math.exp(epsilon) + 1), math.exp(epsilon)
+    every, none = flip ** (size - 1) / 2, (1 - flip) ** (size - 1) / 2
+    held = np.array([float("0" in name.split("|")) for name in channel.outputs[:-1]] + [every / (every + none)])
+    weight = (held - flip) / (0.5 - flip)
+
+    assert channel.probabilities @ weight == pytest.approx(np.eye(size)[0], abs=1e-6)
+    assert weight.max() == pytest.approx(2 * ratio / (ratio - 1))
 
 
 @pytest.mark.parametrize(("epsilon", "gain"), [(0.5, 2.54), (1, 1.58), (2, 1.16), (4, 1.02)])

@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from crowdveil.channels.channel import exp_rounded_down
 from crowdveil.errors import SettingsError
 from crowdveil.mechanisms import MECHANISMS, Ogpm, Piecewise, RandomizedResponse, SquareWave, Staircase
 from crowdveil.mechanisms.piecewise import MAX_ANSWERS, window_width, windows_of_answers, with_null_symbol
+from tests.mechanisms.test_mechanism_contract import below_exp
 
 KINDS = (Piecewise, Ogpm, SquareWave, Staircase)
 WINDOWS = (Piecewise, Ogpm, SquareWave)
@@ -132,3 +134,91 @@ def test_a_longer_scale_than_a_certificate_holds_is_refused(kind):
     assert MECHANISMS[kind.name] is kind
     with pytest.raises(SettingsError, match="coarser step"):
         kind(alphabet=Scale(0, MAX_ANSWERS), epsilon=1.0)
+
+
+def window_of_page(name, epsilon, x):
+    """Return width and start of the window of an answer as the page on `piecewise` prints them."""
+    ratio = math.exp(epsilon)
+    width = 1 / (math.exp(epsilon / 2) + 1)
+    if name == "square-wave":
+        half = (epsilon * ratio - ratio + 1) / (2 * ratio * (ratio - 1 - epsilon))
+        width = 2 * half / (1 + 2 * half)
+    if name == "ogpm":
+        return width, min(max(x - width / 2, 0.0), 1 - width)
+    return width, x * (1 - width)
+
+
+def windows_by_loops(name, epsilon, answers):
+    """Return the table of the page by loops over pieces and answers: by the windows that hold a piece."""
+    ratio = math.exp(epsilon)
+    found: dict[tuple[bool, ...], list[float]] = {}
+    windows = [window_of_page(name, epsilon, code / (answers - 1)) for code in range(answers)]
+    ends = sorted({0.0, 1.0, *(end for width, start in windows for end in (start, start + width))})
+    for low, high in pairwise(ends):
+        middle, row, held = (low + high) / 2, [], []
+        for width, start in windows:
+            inside = start <= middle <= start + width
+            height = ratio / (width * ratio + 1 - width)
+            row.append((high - low) * (height if inside else height / ratio))
+            held.append(inside)
+        before = found.get(tuple(held), [0.0] * answers)
+        found[tuple(held)] = [one + other for one, other in zip(before, row, strict=True)]
+    columns = [column for held, column in found.items() if max(column) > 1e-12]
+    return [[column[code] for column in columns] for code in range(answers)]
+
+
+def staircase_by_loops(epsilon, answers):
+    """Return the table of the page by a loop over noise, cut where it is below e^-40."""
+    far = answers - 1
+    near = math.ceil(far / (1 + math.exp(epsilon / 2)))
+    top = 1 / (2 * near - 1 + 2 * far / (math.exp(epsilon) - 1))
+    table = [[0.0] * answers for _ in range(answers)]
+    most = far * math.ceil(40 / epsilon + 2)
+    for answer, noise in product(range(answers), range(-most, most + 1)):
+        steps = math.floor((abs(noise) + far - near) / far)
+        table[answer][min(max(answer + noise, 0), far)] += top * math.exp(-epsilon * steps)
+    return table
+
+
+def null_by_loops(table, epsilon):
+    """Return the table of the page with NULL as one more answer and symbol."""
+    ratio, largest = math.exp(epsilon), [max(column) for column in zip(*table, strict=True)]
+    least = sum(largest) / ratio
+    share = (1 - least) / (ratio - least)
+    answers = [[(1 - share) * entry for entry in row] + [share] for row in table]
+    return [*answers, [(1 - share) * entry / ratio for entry in largest] + [share * ratio]]
+
+
+@pytest.mark.parametrize("participation", ["protected", "public"])
+@pytest.mark.parametrize("answers", [2, 3, 8, 11])
+@pytest.mark.parametrize("epsilon", [0.2, 1.0, 2.5, 4.0])
+@pytest.mark.parametrize("kind", KINDS)
+def test_tables_are_those_of_the_equations_on_the_pages(kind, epsilon, answers, participation):
+    """Each table equals the printed equations as loops, up to the order of its symbols."""
+    name = kind.name
+    table = staircase_by_loops(epsilon, answers) if kind is Staircase else windows_by_loops(name, epsilon, answers)
+    if participation == "protected":
+        table = null_by_loops(table, epsilon)
+    channel = kind(alphabet=Scale(0, answers - 1), epsilon=epsilon, participation=participation).channel()
+    places = np.sqrt(np.arange(2, 2 + len(table)))  # columns of one table have different sums with these weights
+    found, expected = (
+        columns[np.argsort(columns @ places)] for columns in (channel.probabilities.T, np.array(table).T)
+    )
+
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("participation", ["protected", "public"])
+@pytest.mark.parametrize(
+    "alphabet",
+    [Scale(0, 1), Scale(-100, 100, 20), Scale(0, 0.3, 0.1), Scale(0, 60), Categories(tuple("abcde"), ordered=True)],
+    ids=str,
+)
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_largest_ratio_of_the_integers_is_at_most_that_of_epsilon(kind, alphabet, participation):
+    """For every epsilon of a grid the ratios of all integers of a column are at most e^epsilon, in exact arithmetic."""
+    for epsilon in (1e-4, 0.01, 0.1, 0.5, 1.0, 2.0, 3.7, 8.0, 14.0, 20.0):
+        channel = kind(alphabet=alphabet, epsilon=epsilon, participation=participation).channel()
+        worst = max(Fraction(max(column), min(column)) for column in zip(*channel.rows, strict=True))
+
+        assert 1 < worst == channel.ratio <= below_exp(epsilon)

@@ -25,11 +25,6 @@ ORDINAL_SUFFIX = ", ordinal"
 _NAMES = (RandomizedResponse.name, SubsetSelection.name, QuantizedResponse.name, Designed.name)
 CANDIDATE_NAMES = (*_NAMES, *(name + ORDINAL_SUFFIX for name in _NAMES), Ogpm.name, SquareWave.name)
 """Names of all candidates; among equals, an earlier one is preferred."""
-FEW_ANSWERS, FEW_TIMES_EPSILON = 3, 6.0
-"""Answers to a task, and answers times epsilon, up to which one table of few columns is planned for numbers.
-
-With many answers such a table repeats one question: `experiments/utility/number_mechanisms.py`.
-"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,18 +82,20 @@ def candidates(campaign: PlannedCampaign, epsilon: float, *, without_designed: b
     """
     objective = campaign.own_cell_objective
     alphabet, participation = objective.alphabet, objective.participation
-    many = isinstance(campaign.crowd, NumberCrowd) and not one_design_is_enough(campaign, epsilon)
+    numbers = isinstance(campaign.crowd, NumberCrowd)
     mechanisms: list[ChannelMechanism] = [
         RandomizedResponse(alphabet=alphabet, epsilon=epsilon, participation=participation)
     ]
     if isinstance(campaign.crowd, LabelCrowd):
         mechanisms.append(SubsetSelection.for_objective(objective, epsilon))
-    if not many or campaign.prior_public:  # a table for equally likely truths confuses many that are not
+    # Where numbers are equally likely, a table chosen for that errs little less than one that is not; elsewhere it may
+    # err twice as much: `experiments/utility/mechanisms_on_crowds.py`.
+    if not numbers or campaign.prior_public:
         mechanisms.append(QuantizedResponse.for_objective(objective, epsilon))
         if not without_designed:
             # NULL apart from labels, as on the command line: inference then learns participation.
             mechanisms.append(Designed.from_channel(design_channel(objective, epsilon, null_apart=True)))
-    kinds = (Ogpm, SquareWave) if many else ()
+    kinds = (Ogpm, SquareWave) if numbers else ()
     mechanisms += [kind(alphabet=alphabet, epsilon=epsilon, participation=participation) for kind in kinds]
     return [
         Candidate(name=mechanism.name + suffix, campaign=variant, mechanism=mechanism)
@@ -106,12 +103,6 @@ def candidates(campaign: PlannedCampaign, epsilon: float, *, without_designed: b
         for mechanism in mechanisms
         if variant is not None
     ]
-
-
-def one_design_is_enough(campaign: PlannedCampaign, epsilon: float) -> bool:
-    """Return whether a task of numbers has so few answers that one table of few columns is planned."""
-    answers = campaign.reporters_per_task * campaign.answered_cell_share
-    return answers <= max(FEW_ANSWERS, FEW_TIMES_EPSILON / epsilon)
 
 
 def channel_key(channel: Channel) -> frozenset[tuple[int, ...]]:

@@ -94,6 +94,11 @@ class PlanRow:
         """Campaign with the estimator of the candidate."""
         return self.candidate.campaign
 
+    @property
+    def error_then_bayes_error(self) -> tuple[float, float]:
+        """Order of candidates: by the expected error, and where the best constant errs less, by the Bayes error."""
+        return min(self.prediction.error, self.campaign.crowd.constant_error), self.prediction.known_classes
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alternative:
@@ -163,7 +168,7 @@ class Plan(ArrowRows):
     @property
     def best(self) -> PlanRow:
         """Candidate with the smallest expected error."""
-        return min(self.results, key=lambda result: result.prediction.error)
+        return min(self.results, key=lambda result: result.error_then_bayes_error)
 
     @property
     def reference_errors(self) -> list[tuple[str, float]]:

@@ -11,7 +11,6 @@ from crowdveil.planning.plan import MAX_WORKERS, Alternative, Plan, PlanRow
 from crowdveil.planning.population import NumberCrowd
 from crowdveil.planning.prediction import Prediction
 from crowdveil.privacy.largest_posterior import sentences_on_adversary_certainty
-from crowdveil.registry import DESIGNED_MECHANISMS
 
 DIGITS = 2
 """Significant digits of a predicted error."""
@@ -177,14 +176,13 @@ def _more_epsilon_sentence(plan: Plan) -> str:
 
 
 def _prior_advice(plan: Plan) -> list[str]:
-    """Return the advice to give a prior, if a table for numbers is chosen for equally likely truths."""
-    chosen = plan.recommended or plan.best
-    assumed = isinstance(chosen.campaign.crowd, NumberCrowd) and not chosen.campaign.prior_public
-    if not (assumed and chosen.mechanism.name in DESIGNED_MECHANISMS):
+    """Return the advice to give a prior of numbers: without one no table is chosen for them."""
+    campaign = plan.best.campaign
+    if campaign.prior_public or not isinstance(campaign.crowd, NumberCrowd):
         return []
     return [
-        f"{chosen.name} is chosen for truths that are all equally likely. If they are not, give their shares, such as "
-        f"those of last term's grades{advice(', by {prior}')}."
+        "If you know how truths are spread, such as the shares of last term's grades, "
+        f"give them{advice(' by {prior}')}: a table that is chosen for them often errs less."
     ]
 
 

@@ -146,14 +146,14 @@ def test_sets_of_long_labels_are_not_asked_for():
 
 def test_labels_of_a_long_scale_are_blocks_of_neighbours():
     """A plan on a coarser scale is asked on all labels: every number belongs to the block of its nearest label."""
-    source = replace(SOURCE, alphabet=Scale(0, 100), per_worker=1, privacy=replace(BUDGET, budget_per_worker=40.0))
+    source = replace(SOURCE, alphabet=Scale(0, 1000), per_worker=1, privacy=replace(BUDGET, budget_per_worker=40.0))
 
     made = mechanism_of_campaign_settings(source).build(40.0)
 
     assert isinstance(made, QuantizedResponse)
     assert 8.0 == made.epsilon
-    assert {cut % 5 for cut in made.cuts} == {3}
-    assert all(second - first >= 5 for first, second in pairwise((0, *made.cuts)) if first)
+    assert {cut % 50 for cut in made.cuts} == {26}
+    assert all(second - first >= 50 for first, second in pairwise((0, *made.cuts)) if first)
 
 
 @pytest.mark.parametrize(("scale", "kind"), [(Scale(0, 100), Ogpm), (Scale(0, 1000), QuantizedResponse)], ids=str)

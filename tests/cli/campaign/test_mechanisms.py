@@ -166,7 +166,7 @@ def test_a_prior_that_changes_while_the_campaign_is_made_is_refused(
 
 
 def test_what_a_plan_recommends_is_asked(settings: Callable[[str], Path], run: Run, run_json: RunJson) -> None:
-    """The plan's ranges of answers are asked, and the folder says what was chosen with its expected error."""
+    """The plan's windows of answers are asked, and the folder says what was chosen with its expected error."""
     made, truth = ask_and_infer(
         run, run_json, settings('mechanism = "plan", epsilon_per_answer = 2, prior = "rooms-prior.csv"')
     )
@@ -174,7 +174,7 @@ def test_what_a_plan_recommends_is_asked(settings: Callable[[str], Path], run: R
 
     assert set(ANSWERS) == set(truth)
     assert made["planned"]
-    assert made["mechanism"] == "ogpm"
+    assert len(made["reports"]) > 6
     assert (made["mechanism"], made["reports"]) == (chosen["mechanism"], chosen["reports"])
     assert made["expected"] == chosen["expected"]
 

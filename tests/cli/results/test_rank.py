@@ -146,7 +146,7 @@ def test_page(run: Run) -> None:
     page = Path("page.html").read_text("utf-8")
 
     assert "page.html" in done.stdout
-    assert "<h1>Trees</h1>" in page
+    assert '<h1><bdi class="foreign">Trees</bdi></h1>' in page
     assert "p11" not in page
     assert "--title requires --page" in run("rank", SAMPLE, "--title", "Trees", code=2).stderr
 

@@ -167,7 +167,7 @@ def _best_at_epsilon(source: CampaignSettings) -> ChosenMechanism:
     assert epsilon is not None
     # A channel designed on a coarser scale than the campaign's names labels that its blocks do not begin with.
     group = candidates(campaign, epsilon, without_designed=campaign.crowd.alphabet != source.alphabet)
-    best = min(predict_group(campaign, epsilon, group, inf), key=lambda result: result.prediction.error)
+    best = min(predict_group(campaign, epsilon, group, inf), key=lambda result: result.error_then_bayes_error)
     mechanism = _single_labels_for_long_names(on_answer_scale(best.mechanism, source.alphabet))
     return ChosenMechanism(source=source, build=lambda _: mechanism, method=best.campaign.method, planned=True)
 
