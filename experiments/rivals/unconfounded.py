@@ -16,7 +16,7 @@ answer as its mean (or as near as the channel allows). Intervals resample draws 
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -272,6 +272,13 @@ def number_ways(case: Case, reports: Reports, channel: Channel | None, asked: An
             yield name, case.number_errors(method.fit(reports, channel=channel, prior=prior).truth)
 
 
+def case_ways(case: Case, reports: Reports, channel: Channel | None, seed: int, asked: Any) -> Iterator[Any]:
+    """Yield inference and errors of the gold tasks, of labels or numbers."""
+    if case.scale is None:
+        return label_ways(case, reports, channel, seed, asked)
+    return number_ways(case, reports, channel, asked)
+
+
 def asked_of(mechanism: str, channel: Channel, data: str, curve: bool) -> tuple[str, ...]:
     """Return the inferences for a mechanism: all that read its reports, or the best known one and the papers' pair."""
     (papers, simple), (_, own) = PAIRS["labels" if data in LABELS else "numbers"]
@@ -284,47 +291,45 @@ def asked_of(mechanism: str, channel: Channel, data: str, curve: bool) -> tuple[
 
 Ways = dict[tuple[str, str], list[Numbers]]
 """Errors of the gold tasks by mechanism and inference, one array a draw."""
+Only = Mapping[str, tuple[str, ...]] | None
+"""Inferences by mechanism that are measured; None for all."""
 
 
-def draw_once(case: Case, epsilon: float, seed: int, ways: Ways, curve: bool, exact: dict[str, float]) -> None:
+def senders(case: Case, epsilon: float, seed: int) -> Iterator[tuple[str, float, Channel, Callable[[], Reports]]]:
+    """Yield mechanism, exact epsilon, channel of a cell, and a function that draws the reports."""
+    for name, channel in made_channels(case.name, epsilon).items():
+        yield name, channel.epsilon, channel, partial(perturb_cells, case.answers, channel, seeded(10_000 + seed))
+    if case.scale is None:
+        two = TwoLayer.widest_for_cell_epsilon(alphabet=case.answers.alphabet, epsilon=epsilon, participation="public")
+        drawn = partial(perturb_reports, case.answers, two, seeded(10_000 + seed))
+        yield TWO_LAYER, two.guarantee.epsilon, two.marginal_channel(), drawn
+
+
+def draw_once(case: Case, epsilon: float, seed: int, ways: Ways, exact: dict[str, float], only: Only) -> None:
     """Add the errors of one draw of every mechanism; mechanisms with one table have the same reports."""
     found: dict[Any, dict[str, Numbers]] = {}
-    sources: list[tuple[str, Channel, Callable[[], Reports]]] = [
-        (name, channel, lambda channel=channel: perturb_cells(case.answers, channel, seeded(10_000 + seed)))
-        for name, channel in made_channels(case.name, epsilon).items()
-    ]
-    if case.scale is None:
-        two = TwoLayer.widest_for_cell_epsilon(
-            alphabet=case.answers.alphabet, epsilon=epsilon, participation="public"
-        )
-        exact[TWO_LAYER] = two.guarantee.epsilon
-        sources.append(
-            (TWO_LAYER, two.marginal_channel(), lambda: perturb_reports(case.answers, two, seeded(10_000 + seed)))
-        )
-    for name, channel, drawn in sources:
-        exact.setdefault(name, channel.epsilon)
+    for name, loss, channel, drawn in senders(case, epsilon, seed):
+        exact[name] = loss
         own = found.setdefault((name == TWO_LAYER, channel_key(channel)), {})
-        asked = asked_of(name, channel, case.name, curve)
+        asked = asked_of(name, channel, case.name, epsilon in CURVE) if only is None else only.get(name, ())
         missing = [one for one in asked if one not in own]
         if missing:
-            reports = drawn()
-            made = (
-                label_ways(case, reports, channel, seed, missing)
-                if case.scale is None
-                else number_ways(case, reports, channel, missing)
-            )
-            own.update(made)
+            own.update(case_ways(case, drawn(), channel, seed, missing))
         for inference in asked:
             if inference in own:
                 ways.setdefault((name, inference), []).append(own[inference])
-    if case.scale is not None:
+    if case.scale is not None and (only is None or FACTORS in only):
         mechanism = MatrixFactorization(alphabet=case.scale, epsilon=epsilon)
         exact[FACTORS] = mechanism.guarantee.epsilon
-        summed = sum_device_reports(case.answers, mechanism, seeded(10_000 + seed)).summed
-        tasks, workers = case.answers.tasks, case.answers.workers
-        totals = mechanism.totals_in_answer_units(summed, tasks=len(tasks), workers=len(workers))
-        truth = FactorizationMean().fit(totals, tasks=tasks, workers=workers).truth
-        ways.setdefault((FACTORS, FactorizationMean.name), []).append(case.number_errors(truth))
+        ways.setdefault((FACTORS, FactorizationMean.name), []).append(factored(case, mechanism, seed))
+
+
+def factored(case: Case, mechanism: MatrixFactorization, seed: int) -> Numbers:
+    """Return the errors of the gold tasks by the sums of `matrix-factorization`."""
+    summed = sum_device_reports(case.answers, mechanism, seeded(10_000 + seed)).summed
+    tasks, workers = case.answers.tasks, case.answers.workers
+    totals = mechanism.totals_in_answer_units(summed, tasks=len(tasks), workers=len(workers))
+    return case.number_errors(FactorizationMean().fit(totals, tasks=tasks, workers=workers).truth)
 
 
 @cache
@@ -347,10 +352,12 @@ def interval(values: Numbers) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def measured(name: str, epsilon: float | None, unprotected: Mapping[str, float]) -> tuple[list[Row], list[Half]]:
+def measured(
+    name: str, epsilon: float | None, unprotected: Mapping[str, float], only: Only = None
+) -> tuple[list[Row], list[Half]]:
     """Return the rows of a set at one epsilon, or without protection, and its halves."""
-    curve = epsilon in CURVE
-    draws = 1 if epsilon is None and name not in CROWDS else CURVE_DRAWS if curve else DRAWS
+    real = name not in CROWDS
+    draws = 1 if epsilon is None and real else CURVE_DRAWS if epsilon in CURVE else DRAWS
     ways: Ways = {}
     exact: dict[str, float] = {}
     constants = []
@@ -358,40 +365,47 @@ def measured(name: str, epsilon: float | None, unprotected: Mapping[str, float])
         case = case_of(name, seed)
         constants.append(case.constant_errors)
         if epsilon is not None:
-            draw_once(case, epsilon, seed, ways, curve, exact)
+            draw_once(case, epsilon, seed, ways, exact, only)
             continue
-        plain = (
-            label_ways(case, case.answers, None, seed, LABEL_INFERENCES)
-            if case.scale is None
-            else number_ways(case, case.answers, None, NUMBER_INFERENCES)
-        )
-        for inference, errors in plain:
+        every = LABEL_INFERENCES if case.scale is None else NUMBER_INFERENCES
+        for inference, errors in case_ways(case, case.answers, None, seed, every):
             ways.setdefault((ANSWERS, inference), []).append(errors)
-    constant = np.array(constants)
-    again = resampled(constant)
-    rows, means = [], {way: np.array(errors) for way, errors in ways.items()}
-    for (mechanism, inference), errors in means.items():
-        own = resampled(errors)
-        (low, high), (gain_low, gain_high) = interval(own), interval(again - own)
-        rows.append(
-            Row(
-                data=name,
-                epsilon=epsilon,
-                exact=exact.get(mechanism),
-                mechanism=mechanism,
-                inference=inference,
-                draws=draws,
-                tasks=errors.shape[1],
-                error=float(errors.mean()),
-                low=low,
-                high=high,
-                constant=float(constant.mean()),
-                gain_low=gain_low,
-                gain_high=gain_high,
-                unprotected=float(errors.mean()) if epsilon is None else unprotected.get(inference),
-            )
-        )
-    return rows, [] if epsilon not in EPSILONS else [halves(name, epsilon, means)]
+    means = {way: np.array(errors) for way, errors in ways.items()}
+    rows = [
+        row_of(name, epsilon, way, errors, np.array(constants), exact.get(way[0]), unprotected.get(way[1]))
+        for way, errors in means.items()
+    ]
+    return rows, [] if only is not None or epsilon not in EPSILONS else [halves(name, epsilon, means)]
+
+
+def row_of(
+    name: str,
+    epsilon: float | None,
+    way: tuple[str, str],
+    errors: Numbers,
+    constant: Numbers,
+    exact: float | None,
+    unprotected: float | None,
+) -> Row:
+    """Return the row of a mechanism and inference from errors [draw, gold task]."""
+    own = resampled(errors)
+    (low, high), (gain_low, gain_high) = interval(own), interval(resampled(constant) - own)
+    return Row(
+        data=name,
+        epsilon=epsilon,
+        exact=exact,
+        mechanism=way[0],
+        inference=way[1],
+        draws=len(errors),
+        tasks=errors.shape[1],
+        error=float(errors.mean()),
+        low=low,
+        high=high,
+        constant=float(constant.mean()),
+        gain_low=gain_low,
+        gain_high=gain_high,
+        unprotected=float(errors.mean()) if epsilon is None else unprotected,
+    )
 
 
 def halves(name: str, epsilon: float, means: Mapping[tuple[str, str], Numbers]) -> Half:
