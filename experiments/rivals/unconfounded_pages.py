@@ -146,9 +146,11 @@ def page(text: str, rows: Sequence[Row], halves: Sequence[Half]) -> str:
     """Return the text of the page with its generated parts."""
     made = {r"\| set, labels \|": errors_table(rows, "labels"), r"\| set, numbers \|": errors_table(rows, "numbers")}
     made |= {r"\| set, epsilon \|": halves_table(halves)}
+    made |= {r"\*\*Which half\.\*\*": sentence(rows, halves)}
     for start, part in made.items():
-        text = re.sub(rf"^{start}.*?(?=^[^|])", lambda _, part=part: part, text, flags=re.DOTALL | re.MULTILINE)
-    return re.sub(r"^\*\*Which half\.\*\*.*\n", lambda _: sentence(rows, halves), text, flags=re.MULTILINE)
+        block = re.compile(rf"^{start}[^\n]*\n(\|[^\n]*\n)*", re.MULTILINE)
+        text = block.sub(part.replace("\\", r"\\"), text)
+    return text
 
 
 def lines_of(rows: Sequence[Row], data: str) -> list[tuple[str, list[tuple[float, float]]]]:
@@ -221,7 +223,12 @@ def draw(rows: Sequence[Row], figure: Figure) -> None:
     )
 
 
+def picture(rows: Sequence[Row]) -> bytes:
+    """Return the picture, for light and dark pages."""
+    return drawn_svg(partial(draw, rows), style=ON_ANY_PAGE, size=(11.5, 8.5))
+
+
 if __name__ == "__main__":
     rows, halves = read_rows(RESULTS, Row), read_rows(HALVES, Half)
     PAGE.write_text(page(PAGE.read_text("utf-8"), rows, halves), encoding="utf-8")
-    PICTURE.write_bytes(drawn_svg(partial(draw, rows), style=ON_ANY_PAGE, size=(11.5, 8.5)))
+    PICTURE.write_bytes(picture(rows))
