@@ -49,7 +49,7 @@ RESULTS = Path(__file__).parent / "results" / "unconfounded.csv"
 HALVES = Path(__file__).parent / "results" / "unconfounded_halves.csv"
 LABELS, NUMBERS = ("dog", "web_zhou", TEN_LABELS), ("n_emotion", "weather_temperature", "peer", "dense")
 CROWDS = (TEN_LABELS, "peer", "dense")
-EVERY = {"web_zhou": 3, "n_emotion": 2, "weather_temperature": 8}
+EVERY = {"web_zhou": 4, "n_emotion": 2, "weather_temperature": 16}
 """Stride of the tasks that are used, to save time; of the temperatures, of the tasks that `real_tables` uses."""
 EPSILONS, CURVE = (1.0, 3.0), (0.5, 2.0, 4.0, 6.0)
 """Epsilons with every inference; those of real sets with one inference for each mechanism."""

@@ -30,6 +30,7 @@ from experiments.rivals.unconfounded import (
 from experiments.rows import read_rows
 
 from crowdveil.em.plots import INK
+from crowdveil.estimators.factorization_mean import FactorizationMean
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -46,9 +47,11 @@ PANELS = {
     "weather_temperature": ("Temperatures of cities: 0 to 120 °F, 11 answers", "mean error in °F"),
 }
 """Title and vertical axis of each panel."""
-COLORS = ("#0f766e", "#c2410c", "#7c3aed", "#b45309", "#2563eb", "#be185d", "#4d7c0f", "#0891b2", "#a16207", "#64748b")
+COLORS = ("#0f766e", "#ea580c", "#7c3aed", "#2563eb", "#be185d", "#4d7c0f", "#0891b2", "#a16207", "#dc2626", "#64748b")
 """Colors of lines, readable on light and dark pages."""
-PLACES = {"labels": (LABELS, LABEL_INFERENCES), "numbers": (NUMBERS, (*NUMBER_INFERENCES, "factorization-mean"))}
+Points = list[tuple[float, float]]
+"""Epsilon and error, by epsilon."""
+PLACES = {"labels": (LABELS, LABEL_INFERENCES), "numbers": (NUMBERS, (*NUMBER_INFERENCES, FactorizationMean.name))}
 """Sets and inferences of a table."""
 
 
@@ -153,39 +156,38 @@ def page(text: str, rows: Sequence[Row], halves: Sequence[Half]) -> str:
     return text
 
 
-def lines_of(rows: Sequence[Row], data: str) -> list[tuple[str, list[tuple[float, float]]]]:
-    """Return the lines of a panel, name and points; mechanisms with the same points share a line."""
+def lines_of(rows: Sequence[Row], data: str, near: float) -> list[tuple[list[str], Points]]:
+    """Return names and points of the lines of a panel; lines that are nowhere further apart than `near` are one."""
     kind = "labels" if data in LABELS else "numbers"
     papers, (_, own) = PAIRS[kind]
-    points: dict[tuple[str, str], list[tuple[float, float]]] = {}
+    points: dict[tuple[str, str], Points] = {}
     for row in sorted((row for row in rows if row.data == data and row.epsilon), key=lambda row: row.epsilon or 0):
-        points.setdefault((row.mechanism, row.inference), []).append((row.epsilon or 0.0, row.error))
-    found: list[tuple[list[str], list[tuple[float, float]]]] = []
+        if row.inference in (own, FactorizationMean.name) or (row.mechanism, row.inference) == papers:
+            points.setdefault((row.mechanism, row.inference), []).append((row.epsilon or 0.0, row.error))
+    found: list[tuple[list[str], Points]] = []
     for (mechanism, inference), line in points.items():
-        if inference not in (own, "factorization-mean") and (mechanism, inference) != papers:
-            continue
-        shown = f"{mechanism} + {inference}" if (mechanism, inference) == papers else mechanism
-        for names, other in found:
-            if line == other:
-                names.append(shown)
-                break
+        simple = (mechanism, inference) == papers
+        beside = [names for names, other in found if not simple and np.abs(np.subtract(line, other)).max() <= near]
+        if beside:
+            beside[0].append(mechanism)
         else:
-            found.append(([shown], line))
-    return [(" = ".join(names), line) for names, line in found]
+            found.append(([f"{mechanism} + {inference}" if simple else mechanism], line))
+    return found
 
 
-def spread(heights: Sequence[float], least: float, low: float, high: float) -> list[float]:
-    """Return heights at least so far apart and within limits, in the same order."""
+def spread(heights: Sequence[float], sizes: Sequence[float], low: float, high: float) -> list[float]:
+    """Return the middles of texts of these sizes, near the heights, without overlap and within limits."""
     order = np.argsort(heights, kind="stable")
-    placed = np.clip(np.array(heights)[order], low, high)
+    half = np.array(sizes)[order] / 2
+    placed = np.clip(np.array(heights)[order], low + half, high - half)
     for at in range(1, len(placed)):
-        placed[at] = max(placed[at], placed[at - 1] + least)
-    placed[-1] = min(placed[-1], high)
+        placed[at] = max(placed[at], placed[at - 1] + half[at - 1] + half[at])
+    placed[-1] = min(placed[-1], high - half[-1])
     for at in range(len(placed) - 2, -1, -1):
-        placed[at] = min(placed[at], placed[at + 1] - least)
+        placed[at] = min(placed[at], placed[at + 1] - half[at + 1] - half[at])
     found = np.empty(len(placed))
     found[order] = placed
-    return found.tolist()
+    return [float(one) for one in found]
 
 
 def draw_panel(axes: Axes, rows: Sequence[Row], data: str) -> None:
@@ -195,21 +197,28 @@ def draw_panel(axes: Axes, rows: Sequence[Row], data: str) -> None:
     mine = [row for row in rows if row.data == data]
     constant = mine[0].constant
     unprotected = next(row.error for row in mine if row.mechanism == ANSWERS and row.inference == own)
-    lines, top = lines_of(rows, data), 1.3 * constant
-    ends = [line[-1][1] for _, line in lines]
-    heights = spread(ends, 0.068 * top, 0.0, top)
+    gap = constant - unprotected
+    low, high = max(0.0, unprotected - 0.3 * gap), constant + 0.3 * gap
+    unit = 0.058 * (high - low)
+    lines = lines_of(rows, data, near=0.012 * (high - low))
     right = max(point for _, line in lines for point, _ in line)
-    for place, ((name, line), end, height) in enumerate(zip(lines, ends, heights, strict=True)):
-        color, dashed = COLORS[place % len(COLORS)], "--" if "+" in name or name == FACTORS else "-"
+    ends = [min(line[-1][1], high) for _, line in lines]
+    heights = spread(ends, [unit * (len(names) + 0.3) for names, _ in lines], low, high)
+    for place, ((names, line), end, height) in enumerate(zip(lines, ends, heights, strict=True)):
+        color, dashed = COLORS[place % len(COLORS)], "--" if "+" in names[0] or FACTORS in names else "-"
+        text = "\n= ".join(names) + (" (above)" if line[-1][1] > high else "")
         axes.plot(*zip(*line, strict=True), dashed, color=color, marker=".", lw=1.4)
-        axes.plot([right, right + 0.45], [min(end, top), height], color=color, lw=0.6, clip_on=False)
-        axes.text(right + 0.5, height, name.replace(" = ", "\n= "), color=color, fontsize=8, va="center")
-    for level, text in ((constant, "always the same answer"), (unprotected, "without protection")):
-        axes.axhline(level, color=INK, linestyle=":", lw=1.6)
-        axes.text(0.05, level + 0.012 * top, text, color=INK, fontsize=8, va="bottom")
-    axes.set(title=title, xlabel="epsilon of an answer: smaller hides more", ylabel=vertical)
-    axes.set(xlim=(0, right), ylim=(0, top))
-    axes.title.set_fontsize(10)
+        axes.plot([right, 1.06 * right], [end, height], color=color, lw=0.6, clip_on=False)
+        axes.text(1.07 * right, height, text, color=color, fontsize=8, va="center", linespacing=1.1)
+    axes.axhline(constant, color=INK, linestyle=":", lw=1.8)
+    axes.axhline(unprotected, color=INK, linestyle=":", lw=1.8)
+    shift = 0.012 * (high - low)
+    axes.text(
+        0.98 * right, constant + shift, "always the same answer", color=INK, fontsize=8.5, ha="right", va="bottom"
+    )
+    axes.text(0.02 * right, unprotected - shift, "without protection", color=INK, fontsize=8.5, va="top")
+    axes.set(xlabel="epsilon of an answer: smaller hides more", ylabel=vertical, xlim=(0, right), ylim=(low, high))
+    axes.set_title(title, fontsize=10, loc="left")
 
 
 def draw(rows: Sequence[Row], figure: Figure) -> None:
@@ -217,9 +226,10 @@ def draw(rows: Sequence[Row], figure: Figure) -> None:
     for axes, data in zip(figure.subplots(2, 2).flat, PANELS, strict=True):
         draw_panel(axes, rows, data)
     figure.suptitle(
-        "Wrong truths from randomized answers of real people, by mechanism\n"
-        f"read by {DEFAULT} or {THROUGH}; dashed: methods of the papers",
-        fontsize=11,
+        "Errors of truths inferred from randomized answers of real people: lower is better\n"
+        f"Every mechanism has the same exact epsilon. Solid: read by the default ({DEFAULT}, {THROUGH}). "
+        "Dashed: as in the papers",
+        fontsize=10,
     )
 
 

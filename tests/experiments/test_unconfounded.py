@@ -1,4 +1,4 @@
-"""Every mechanism read by every inference: the committed results are complete, computed again, and those of the page."""
+"""Mechanisms read by every inference: committed results are complete, computed again, and those of the page."""
 
 import math
 
@@ -83,8 +83,8 @@ def test_page_and_picture_are_those_of_the_results() -> None:
         assert unconfounded_pages.picture(ROWS) == unconfounded_pages.PICTURE.read_bytes()
 
 
-def test_spread_heights_keep_their_order_and_distance() -> None:
+def test_names_of_lines_do_not_overlap() -> None:
     """Names at the same height are moved apart, within the limits, in the order of their lines."""
-    found = unconfounded_pages.spread([0.5, 0.5, 0.9, 3.0], 0.2, 0.0, 1.0)
+    found = unconfounded_pages.spread([0.5, 0.5, 0.9, 3.0], [0.2] * 4, 0.0, 1.0)
 
-    assert found == pytest.approx([0.4, 0.6, 0.8, 1.0])
+    assert found == pytest.approx([0.5 - 0.2, 0.5, 0.7, 0.9])
