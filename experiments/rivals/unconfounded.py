@@ -55,7 +55,7 @@ EPSILONS, CURVE = (1.0, 3.0), (0.5, 2.0, 4.0, 6.0)
 """Epsilons with every inference; those of real sets with one inference for each mechanism."""
 DRAWS, CURVE_DRAWS, RESAMPLES = 50, 20, 400
 MOST_SYMBOLS = 256
-"""`dawid-skene` is left out for channels with more symbols, to save time."""
+"""`dawid-skene` and `one-coin` are left out for channels with more symbols, to save time."""
 
 ONE_LAYER, TWO_LAYER, FACTORS = "randomized-response", TwoLayer.name, MatrixFactorization.name
 CHOSEN, TOLD = ("quantized-response", "designed"), "designed, told"
@@ -285,7 +285,7 @@ def asked_of(mechanism: str, channel: Channel, data: str, curve: bool) -> tuple[
     if curve:
         return (own, simple) if mechanism == papers else (own,)
     left = set() if mechanism in (ONE_LAYER, TWO_LAYER) else {PRIVATE}
-    left |= {"dawid-skene"} if len(channel.outputs) > MOST_SYMBOLS else set()
+    left |= {"dawid-skene", "one-coin"} if len(channel.outputs) > MOST_SYMBOLS else set()
     return tuple(name for name in (LABEL_INFERENCES if data in LABELS else NUMBER_INFERENCES) if name not in left)
 
 

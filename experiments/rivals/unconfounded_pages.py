@@ -47,7 +47,7 @@ PANELS = {
     "weather_temperature": ("Temperatures of cities: 0 to 120 °F, 11 answers", "mean error in °F"),
 }
 """Title and vertical axis of each panel."""
-COLORS = ("#0f766e", "#ea580c", "#7c3aed", "#2563eb", "#be185d", "#4d7c0f", "#0891b2", "#a16207", "#dc2626", "#64748b")
+COLORS = ("#0d9488", "#ea580c", "#8b5cf6", "#3b82f6", "#db2777", "#65a30d", "#0891b2", "#a16207", "#dc2626", "#64748b")
 """Colors of lines, readable on light and dark pages."""
 Points = list[tuple[float, float]]
 """Epsilon and error, by epsilon."""
@@ -206,7 +206,7 @@ def draw_panel(axes: Axes, rows: Sequence[Row], data: str) -> None:
     heights = spread(ends, [unit * (len(names) + 0.3) for names, _ in lines], low, high)
     for place, ((names, line), end, height) in enumerate(zip(lines, ends, heights, strict=True)):
         color, dashed = COLORS[place % len(COLORS)], "--" if "+" in names[0] or FACTORS in names else "-"
-        text = "\n= ".join(names) + (" (above)" if line[-1][1] > high else "")
+        text = ",\n".join(names) + (" (above)" if line[-1][1] > high else "")
         axes.plot(*zip(*line, strict=True), dashed, color=color, marker=".", lw=1.4)
         axes.plot([right, 1.06 * right], [end, height], color=color, lw=0.6, clip_on=False)
         axes.text(1.07 * right, height, text, color=color, fontsize=8, va="center", linespacing=1.1)

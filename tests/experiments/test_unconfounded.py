@@ -18,7 +18,7 @@ def test_every_mechanism_has_every_inference(data: str) -> None:
     labels = data in unconfounded.LABELS
     mechanisms = unconfounded.LABEL_MECHANISMS if labels else unconfounded.NUMBER_MECHANISMS
     inferences = set(unconfounded.LABEL_INFERENCES if labels else unconfounded.NUMBER_INFERENCES[:-1])
-    inferences -= {unconfounded.PRIVATE, "dawid-skene"}  # read some tables only
+    inferences -= {unconfounded.PRIVATE, "dawid-skene", "one-coin"}  # read some tables only
     for epsilon in unconfounded.EPSILONS:
         found = [row for row in ROWS if (row.data, row.epsilon) == (data, epsilon)]
         assert {row.draws for row in found} == {unconfounded.DRAWS}
