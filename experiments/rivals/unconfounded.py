@@ -1,7 +1,7 @@
-"""Truths by every mechanism with every inference at equal exact epsilon of a cell, on four real sets and three crowds.
+"""Truths by every mechanism with every inference at equal exact epsilon of a cell, on four real sets and two crowds.
 
 Sets: `dog` and `web_zhou` (labels), `n_emotion` and `weather_temperature` (numbers on a public scale), read from the
-folder CROWDVEIL_DATA. Crowds: "ten labels", "peer" and "dense". Participation is public, except for
+folder CROWDVEIL_DATA. Crowds: "ten labels" and "peer". Participation is public, except for
 `matrix-factorization`, which has no public form. A design is told the distribution of truths and the workers'
 deviations where its name ends in "told"; else it has the defaults of `perturb`.
 
@@ -47,8 +47,8 @@ from crowdveil.simulate.sums import sum_device_reports
 
 RESULTS = Path(__file__).parent / "results" / "unconfounded.csv"
 HALVES = Path(__file__).parent / "results" / "unconfounded_halves.csv"
-LABELS, NUMBERS = ("dog", "web_zhou", TEN_LABELS), ("n_emotion", "weather_temperature", "peer", "dense")
-CROWDS = (TEN_LABELS, "peer", "dense")
+LABELS, NUMBERS = ("dog", "web_zhou", TEN_LABELS), ("n_emotion", "weather_temperature", "peer")
+CROWDS = (TEN_LABELS, "peer")
 EVERY = {"web_zhou": 4, "n_emotion": 2, "weather_temperature": 16}
 """Stride of the tasks that are used, to save time; of the temperatures, of the tasks that `real_tables` uses."""
 EPSILONS, CURVE = (1.0, 3.0), (0.5, 2.0, 4.0, 6.0)

@@ -47,7 +47,21 @@ PANELS = {
     "weather_temperature": ("Temperatures of cities: 0 to 120 °F, 11 answers", "mean error in °F"),
 }
 """Title and vertical axis of each panel."""
-COLORS = ("#0d9488", "#ea580c", "#8b5cf6", "#3b82f6", "#db2777", "#65a30d", "#0891b2", "#a16207", "#dc2626", "#64748b")
+COLORS = {
+    "randomized-response": "#0d9488",
+    "quantized-response": "#8b5cf6",
+    "designed": "#3b82f6",
+    "two-layer": "#db2777",
+    "subset-selection": "#65a30d",
+    "optimized-unary-encoding": "#a16207",
+    "laplace": "#dc2626",
+    "staircase": "#a16207",
+    "piecewise": "#db2777",
+    "ogpm": "#65a30d",
+    "square-wave": "#0891b2",
+    FACTORS: "#64748b",
+}
+PAPERS_COLOR = "#ea580c"
 """Colors of lines, readable on light and dark pages."""
 Points = list[tuple[float, float]]
 """Epsilon and error, by epsilon."""
@@ -204,8 +218,9 @@ def draw_panel(axes: Axes, rows: Sequence[Row], data: str) -> None:
     right = max(point for _, line in lines for point, _ in line)
     ends = [min(line[-1][1], high) for _, line in lines]
     heights = spread(ends, [unit * (len(names) + 0.3) for names, _ in lines], low, high)
-    for place, ((names, line), end, height) in enumerate(zip(lines, ends, heights, strict=True)):
-        color, dashed = COLORS[place % len(COLORS)], "--" if "+" in names[0] or FACTORS in names else "-"
+    for (names, line), end, height in zip(lines, ends, heights, strict=True):
+        color = COLORS.get(names[0], PAPERS_COLOR)
+        dashed = "--" if "+" in names[0] or FACTORS in names else "-"
         text = ",\n".join(names) + (" (above)" if line[-1][1] > high else "")
         axes.plot(*zip(*line, strict=True), dashed, color=color, marker=".", lw=1.4)
         axes.plot([right, 1.06 * right], [end, height], color=color, lw=0.6, clip_on=False)
