@@ -264,12 +264,7 @@ def plan_share(
     require_whole_number("labels", labels, least=2)
     if half_width is not None:
         _require_open_unit("the half-width", half_width, advice("Such as {half_width}.", half_width=0.05))
-    for name, values, example in (("people", people, "[100, 400]"), ("epsilons", epsilons, "[1, 2]")):
-        require_list(name, values, example=example)
-    if not len(epsilons):
-        raise SettingsError("epsilons must not be empty", value=epsilons, hint="Such as epsilons=[1, 2].")
-    for number in people:
-        _require_people(number)
+    _require_compared_values(people, epsilons)
     alphabet = Categories(tuple(f"label {place}" for place in range(labels)))
     single = [RandomizedResponse(alphabet=alphabet, epsilon=one, participation=participation) for one in epsilons]
     mechanisms = single if single_labels else [mechanism_for_shares(one, response) for one in single]
@@ -404,6 +399,16 @@ def _require_open_unit(what: str, value: Any, hint: str, *, closed: bool = False
     require_number(what, value)
     if not (0 < value < 1 or (closed and value == 1)):
         raise SettingsError(f"{what} must be above 0 and {'at most' if closed else 'below'} 1", value=value, hint=hint)
+
+
+def _require_compared_values(people: Sequence[int], epsilons: Sequence[float]) -> None:
+    """Refuse what is no list of numbers of people, or no list of at least one epsilon."""
+    for name, values, example in (("people", people, "[100, 400]"), ("epsilons", epsilons, "[1, 2]")):
+        require_list(name, values, example=example)
+    if not len(epsilons):
+        raise SettingsError("epsilons must not be empty", value=epsilons, hint="Such as epsilons=[1, 2].")
+    for number in people:
+        _require_people(number)
 
 
 def _require_people(number: Any) -> None:
