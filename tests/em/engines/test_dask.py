@@ -1,5 +1,6 @@
 """Engine `dask` on a local cluster: the same bits as threads, also after workers die."""
 
+import dataclasses
 import os
 import signal
 import time
@@ -11,23 +12,27 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crowdveil import DawidSkene, Gaussian, HierarchicalDawidSkene, OneCoin, Reports, Scale, infer, seeded
+from crowdveil import DawidSkene, Gaussian, HierarchicalDawidSkene, OneCoin, Reports, infer
 from crowdveil.em.engines import Dask, dask
 from crowdveil.errors import EngineError, SettingsError
 from crowdveil.registry import ESTIMATOR_ENTRIES
-from crowdveil.simulate import categorical_crowd, numeric_crowd
-from tests.em.engines.crowds import GOLD, LABELS, REPORTS, assert_damage_is_refused, assert_same, in_blocks, stored
+from tests.em.engines.crowds import GOLD, REPORTS, assert_damage_is_refused, assert_same, crowd, in_blocks, stored
 from tests.estimators.test_bad_minorities import near_copies, repeaters
 
 distributed = pytest.importorskip("distributed", reason="Dask is not installed (crowdveil[dask])")
 distributed_config = import_module("dask").config.set
+KILLED = ("hierarchical-dawid-skene", "ebcc", "gaussian", "student-t")
+"""Methods of which a worker of the cluster dies; of all others a process loses what it kept, see `test_worker`."""
 
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
-    """Two workers with nannies, which restart them when they die."""
-    with dask._local_cluster(distributed, 2) as made:
-        yield made
+    """Two workers with nannies, which restart them when they die; large crowds are fitted by compiled code there."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CROWDVEIL_KERNELS", "compiled")
+        with dask._local_cluster(distributed, 2) as made:
+            patch.undo()
+            yield made
 
 
 @pytest.mark.slow
@@ -44,15 +49,10 @@ def test_dask_gives_the_same_bits(estimator: Any, cluster: Any) -> None:
 @pytest.fixture(scope="module")
 def blocks(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Reports]:
     """Return answers of each kind as opened from a folder of encoded blocks."""
-    shape: Any = {"workers": 9, "tasks": 60, "sparsity": 0.5}
-    crowds = {
-        "categorical": categorical_crowd(labels=LABELS, source=seeded(4), **shape),
-        "numeric": numeric_crowd(scale=Scale(0, 10), source=seeded(4), **shape),
-    }
     found = {}
-    for kind, crowd in crowds.items():
+    for kind in ("categorical", "numeric"):
         folder = tmp_path_factory.mktemp(kind)
-        crowd.answers.save(folder)
+        crowd(kind).save(folder)
         found[kind] = Reports.open(folder)
     return found
 
@@ -60,17 +60,31 @@ def blocks(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Reports]:
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("method", ESTIMATOR_ENTRIES)
-def test_every_method_has_the_same_truths_on_dask(method: str, cluster: Any, blocks: dict[str, Reports]) -> None:
-    """For every method, `infer` gives the truths on Dask that it gives in this process, in the same blocks."""
+def test_every_method_has_the_same_bits_on_dask(
+    method: str, cluster: Any, blocks: dict[str, Reports], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For every method, `infer` gives the bits on Dask that it gives in this process; a worker of some is killed."""
+    monkeypatch.setenv("CROWDVEIL_KERNELS", "compiled")
     reports = blocks[ESTIMATOR_ENTRIES[method].capabilities.kind]
+    doomed = [nanny.pid for nanny in cluster.workers.values() if nanny.pid and method in KILLED][:1]
 
-    with in_blocks():
+    def kill(step: int, _: float) -> None:
+        if step == 2:
+            os.kill(doomed.pop(), signal.SIGKILL)
+
+    with in_blocks(500):
         here = infer(reports, method)
-        there = infer(reports, method, engine=Dask(address=cluster.scheduler_address))
+        there = infer(
+            reports, method, engine=Dask(address=cluster.scheduler_address), progress=kill if doomed else None
+        )
 
+    assert not doomed
     assert here.estimate.truth.tolist() == there.estimate.truth.tolist()
     assert here.notes == there.notes
     np.testing.assert_array_equal(here.estimate.posterior, there.estimate.posterior)
+    for field in dataclasses.fields(here.estimate.workers):
+        name = field.name
+        np.testing.assert_array_equal(getattr(here.estimate.workers, name), getattr(there.estimate.workers, name))
 
 
 @pytest.mark.slow

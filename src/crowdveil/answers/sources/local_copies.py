@@ -16,8 +16,8 @@ from typing import Any, BinaryIO
 from pyarrow import fs
 
 from crowdveil.answers.ingest.csv_files import Progress
-from crowdveil.answers.sources.location import scheme_of
 from crowdveil.errors import ReportsError
+from crowdveil.files.filesystem import scheme_of
 
 PART_BYTES = 1 << 20
 NATIVE = frozenset({"s3", "s3a", "gs", "gcs", "hdfs", "viewfs", "file"})
