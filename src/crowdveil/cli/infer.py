@@ -12,15 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from crowdveil.cli.data.sources import SOURCE_TEXT, column_options, open_sources, sources_argument
-from crowdveil.cli.display import (
-    Bar,
-    print_result,
-    print_warning,
-    print_written,
-    progress_bar,
-    row_of_replaced_files,
-    warning_rows,
-)
+from crowdveil.cli.display import print_result, print_warning, print_written, row_of_replaced_files, warning_rows
 from crowdveil.cli.infer_display import (
     decisions_data,
     inference_as_json_data,
@@ -46,6 +38,7 @@ from crowdveil.cli.options import (
     resources_of,
     stated_options,
 )
+from crowdveil.cli.progress import Bar, progress_bar
 from crowdveil.cli.results.reports_argument import REPORTS, asked_options, certificate_option, truths_option
 from crowdveil.cli.verb import Verb
 from crowdveil.registry import METHOD_NAMES
@@ -289,8 +282,8 @@ class _PreparedInference:
     score: KnownTruths | None
     announced: str | None
 
-    def infer_arguments(self, bar: Bar | None) -> dict[str, Any]:
-        """Return the keyword arguments of the library's `infer`, with steps counted on a bar if it is shown."""
+    def infer_arguments(self, bar: Bar) -> dict[str, Any]:
+        """Return the keyword arguments of the library's `infer`, with steps counted on a bar."""
         from crowdveil.answers.ingest.column_readers import load_prior
         from crowdveil.storage.given_files import read_history, read_known_truths, read_saved_fit
 
@@ -304,7 +297,7 @@ class _PreparedInference:
             "prior": None if asked.prior is None else load_prior(asked.prior),
             "history": None if asked.history is None else read_history(asked.history),
             "start_from": None if asked.start_from is None else read_saved_fit(asked.start_from),
-            "progress": None if bar is None else _progress_over_fits(bar, steps),
+            "progress": _progress_over_fits(bar, steps),
         }
 
 
@@ -326,10 +319,10 @@ def _progress_over_fits(bar: Bar, steps: int | None) -> Callable[[int, float], N
     """
     before = last = 0
 
-    def show(number: int, _: float) -> None:
+    def show(number: int, change: float) -> None:
         nonlocal before, last
         before, last = before + (last if number <= last else 0), number
-        bar(before + number, None if steps is None else before + steps)
+        bar(before + number, None if steps is None else before + steps, change)
 
     return show
 
