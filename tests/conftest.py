@@ -8,9 +8,13 @@ from typing import Any
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
-settings.register_profile("ci", deadline=None, max_examples=50, derandomize=True, database=None)
+BUSY = [HealthCheck.too_slow]
+"""A machine that is busy draws examples slowly."""
+settings.register_profile(
+    "ci", deadline=None, max_examples=50, derandomize=True, database=None, suppress_health_check=BUSY
+)
 settings.register_profile("explore", deadline=None, max_examples=500)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 

@@ -22,7 +22,7 @@ from tests.campaign.files.test_folder import DAMAGED, fields
 from tests.campaign.service.accessibility import await_screen
 from tests.campaign.service.browser import Campaigning, Forger, chromium, free_port, needs_chromium, served
 from tests.campaign.service.test_device_vectors import needs_node, run_node
-from tests.campaign.service.test_page import answer_all
+from tests.campaign.service.test_page import answer_and_send
 
 READ = """
 const outcomes = [];
@@ -63,7 +63,9 @@ def test_the_page_seals_its_report(tmp_path: Path, unit: str) -> None:
         page.click("#more summary")
         assert "The relay cannot read it" in page.inner_text("#intro")
         assert ["The library"] == page.locator("#intro bdi.foreign").all_inner_texts()
-        answer_all(page, running.link(0))
+        page.click("#start")
+        await_screen(page, "tasks")
+        answer_and_send(page)
         await_screen(page, "done")
     (sealed,) = running.bodies()
     body = b"".join(decrypt_part(key, info, part) for info, part in sealed_parts(built.campaign, sealed))

@@ -123,7 +123,7 @@ def test_deletion_names_what_was_not_delivered(
 
 def test_a_slow_confirmation_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     """A curator's side that answers byte by byte does not hold the relay, which deletes on the promised day."""
-    monkeypatch.setattr(forwarder, "SEND_SECONDS", 0.5)
+    monkeypatch.setattr(forwarder, "SEND_SECONDS", 1.5)
     ends, sent = Event(), []
 
     def drip(listening: socket.socket) -> None:

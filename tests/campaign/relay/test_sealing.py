@@ -39,7 +39,7 @@ def run_node(program: str, data: object) -> Any:
         "const data = JSON.parse(readFileSync(0, 'utf8'));\nconst bytes = (text) => Buffer.from(text, 'hex');\n"
     )
     command = [NODE, "--input-type=module", "--eval", head + program]
-    done = subprocess.run(command, input=json.dumps(data), capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, input=json.dumps(data), capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 

@@ -1,10 +1,10 @@
 """Accessibility of a screen in a browser, computed from what is shown: contrast, targets, names, width, focus."""
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
-WAIT = 5_000
-"""Milliseconds until a screen must be there."""
 CONTRASTS = """() => {
   const channel = (c) => (c /= 255) <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
   const parts = (color) => color.match(/[\\d.]+/g).map(Number);
@@ -62,8 +62,11 @@ PICTURE_CONTRASTS = """() => {
   return found;
 }"""
 """Contrast of each text and mark of a picture with what is behind it, the least one allowed, and the mark."""
-TRANSITIONS_ENDED = "() => Promise.allSettled(document.getAnimations().map((one) => one.finished)).then(() => null)"
-"""Waits until colours under the pointer have changed."""
+TRANSITIONS_ENDED = """async () => {
+  for (let frame = 0; frame < 2; frame++) await new Promise(requestAnimationFrame);
+  await Promise.allSettled(document.getAnimations().map((one) => one.finished));
+}"""
+"""Waits until colours under the pointer have changed: within two frames the pointer is found over what is there now."""
 CONTROLS = "button, a.button, select, summary, .option, input:not(.option input)"
 TARGETS = """(controls) => Array.from(document.querySelectorAll(controls))
   .filter((node) => node.checkVisibility() && !node.classList.contains("covered"))
@@ -78,7 +81,22 @@ NAMELESS = """(named) => Array.from(document.querySelectorAll(named))
 
 def await_screen(page: Any, name: str) -> None:
     """Wait until a screen is shown."""
-    page.wait_for_selector(f"#{name}:not([hidden])", timeout=WAIT)
+    page.wait_for_selector(f"#{name}:not([hidden])")
+
+
+@contextmanager
+def ledger_change(page: Any) -> Iterator[None]:
+    """Change the ledger or its limit inside, and wait until the change is stored: then the page offers a new file."""
+    before = page.get_attribute("#export", "href")
+    yield
+    page.wait_for_function("(before) => document.querySelector('#export').href !== before", arg=before)
+
+
+def set_limit(page: Any, limit: str) -> None:
+    """Set the limit of the ledger, whose part of the page is open."""
+    with ledger_change(page):
+        page.fill("#limit", limit)
+        page.press("#limit", "Enter")
 
 
 def send_without_answers(page: Any, link: str) -> None:
@@ -109,7 +127,6 @@ def check_page(page: Any, width: int) -> int:
 def check_screen(page: Any, name: str, language: str) -> None:
     """Hold a screen at 360 px to contrast, size of targets, names of controls, width, language, focus and texts."""
     await_screen(page, name)
-    page.wait_for_timeout(50)
     page.evaluate(TRANSITIONS_ENDED)
     assert [pair for pair in page.evaluate(CONTRASTS) if pair[0] < 4.5] == []
     assert [pair for pair in page.evaluate(TARGETS, CONTROLS) if pair[1] < 44] == []

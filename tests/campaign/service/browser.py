@@ -1,11 +1,12 @@
 """The service in a thread and Chromium, for tests of the worker's page."""
 
+import atexit
 import shutil
 import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -19,6 +20,10 @@ from tests.campaign.builders import BuiltCampaign, build_campaign
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or ""
 ASGIApp = Callable[..., Any]
+WAIT = 60
+"""Seconds until a server must have begun."""
+_HELD = ExitStack()
+atexit.register(_HELD.close)
 
 
 def chromium_missing() -> str:
@@ -45,11 +50,26 @@ def chromium(*arguments: str) -> Iterator[Any]:
 
 
 def free_port() -> int:
-    """Return a port of this computer that is free now."""
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        port: int = sock.getsockname()[1]
-        return port
+    """Return a port of this computer that is free, and stays so until a server of the tests listens there.
+
+    A socket holds it to the end of this process: it does not listen, and leaves the address to those who will.
+    """
+    sock = _HELD.enter_context(socket.socket())
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    sock.bind(("127.0.0.1", 0))
+    port: int = sock.getsockname()[1]
+    return port
+
+
+def leave(page: Any, selector: str) -> None:
+    """Click what leads to another page in the same tab, and wait until that page is loaded."""
+    with page.expect_navigation():
+        page.click(selector)
+
+
+def address_of(page: Any) -> str:
+    """Return the address that a page has now."""
+    return str(page.evaluate("location.href"))
 
 
 @contextmanager
@@ -65,9 +85,8 @@ def served(app: ASGIApp, port: int, lifespan: Literal["auto", "on", "off"] = "on
     thread = threading.Thread(target=server.run)
     thread.start()
     try:
-        for _ in range(1000):
-            if server.started:
-                break
+        end = time.monotonic() + WAIT
+        while not server.started and thread.is_alive() and time.monotonic() < end:
             time.sleep(0.01)
         assert server.started
         yield

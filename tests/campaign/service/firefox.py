@@ -15,9 +15,13 @@ import pytest
 from tests.campaign.service.browser import free_port
 
 FIREFOX = shutil.which("firefox-esr") or shutil.which("firefox") or ""
-WAIT = 20.0
-"""Seconds until Firefox listens, or a screen must be there."""
+WAIT = 120.0
+"""Seconds until Firefox listens, a screen must be there, or a script must have ended."""
 needs_firefox = pytest.mark.skipif(not FIREFOX, reason="Firefox is not installed")
+
+
+class FirefoxError(Exception):
+    """A command that Firefox refused: during a navigation, because its document is gone."""
 
 
 class FirefoxPage:
@@ -28,6 +32,7 @@ class FirefoxPage:
         self._sent = 0
         self._receive()
         self._call("WebDriver:NewSession", acceptInsecureCerts=True)
+        self._call("WebDriver:SetTimeouts", script=int(1000 * WAIT))
 
     def goto(self, url: str) -> None:
         """Open an address."""
@@ -53,9 +58,15 @@ class FirefoxPage:
     def wait_for(self, selector: str) -> None:
         """Wait until an element of a selector is there."""
         end = time.monotonic() + WAIT
-        while not self.evaluate(f"document.querySelector({json.dumps(selector)}) !== null"):
+        while not self._has(selector):
             assert time.monotonic() < end, (selector, self.evaluate("document.body.innerText"))
             time.sleep(0.05)
+
+    def _has(self, selector: str) -> bool:
+        try:
+            return bool(self.evaluate(f"document.querySelector({json.dumps(selector)}) !== null"))
+        except FirefoxError:
+            return False
 
     def await_screen(self, screen: str) -> None:
         """Wait until a screen of the worker's page is shown."""
@@ -67,7 +78,9 @@ class FirefoxPage:
         self._stream.write(str(len(data)).encode() + b":" + data)
         self._stream.flush()
         _, number, error, result = self._receive()
-        assert (number, error) == (self._sent, None), error
+        assert number == self._sent
+        if error is not None:
+            raise FirefoxError(error)
         return result
 
     def _receive(self) -> Any:
@@ -92,14 +105,14 @@ def firefox(folder: Path) -> Iterator[FirefoxPage]:
             yield FirefoxPage(connection)
     finally:
         process.terminate()
-        process.wait(30)
+        process.wait(WAIT)
 
 
 def _connected(port: int) -> socket.socket:
-    end = time.monotonic() + 3 * WAIT
+    end = time.monotonic() + WAIT
     while True:
         try:
-            return socket.create_connection(("127.0.0.1", port), timeout=3 * WAIT)
+            return socket.create_connection(("127.0.0.1", port), timeout=2 * WAIT)
         except OSError:
             assert time.monotonic() < end, "Firefox does not listen"
             time.sleep(0.1)

@@ -18,7 +18,7 @@ from crowdveil.comparison.demo.page import page_html
 from crowdveil.mechanisms import OneLayer, RandomizedResponse
 from tests.campaign.builders import BuiltCampaign, body_of, build_campaign, response
 from tests.campaign.service.accessibility import await_screen, check_page
-from tests.campaign.service.browser import campaigning, free_port, needs_chromium, served
+from tests.campaign.service.browser import campaigning, free_port, leave, needs_chromium, served
 from tests.comparison.demo.test_demo import LABELS, small_crowd, trial_of
 
 pytest.importorskip("axe_playwright_python")
@@ -82,16 +82,16 @@ def test_the_pages_of_the_curator_and_the_report(
     page.goto(f"{built.campaign.url}/curator/")
     check_widths(page)
     page.fill("#token", "wrong")
-    page.click("button")
+    leave(page, "button")
     check_widths(page)
     page.fill("#token", token)
-    page.click("button")
+    leave(page, "button")
     check_widths(page)
     page.check("input[name=confirm]")
-    page.click("button.danger")
-    page.locator("button", has_text="Infer").click()
+    leave(page, "button.danger")
+    leave(page, "button:has-text('Infer')")
     check_widths(page)
-    page.click("a.button")
+    leave(page, "a.button")
 
     assert 4 <= check_widths(page)
     page.context.close()

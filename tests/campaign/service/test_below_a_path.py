@@ -14,7 +14,7 @@ from crowdveil.campaign.service.campaign_registration import CURATOR_FILE, regis
 from crowdveil.campaign.service.store import Store
 from tests.campaign.builders import BuiltCampaign, body_of, build_campaign
 from tests.campaign.service.accessibility import send_without_answers
-from tests.campaign.service.browser import ASGIApp, free_port, needs_chromium, served
+from tests.campaign.service.browser import ASGIApp, address_of, free_port, leave, needs_chromium, served
 
 pytestmark = [needs_chromium, pytest.mark.slow]
 PREFIX, SLOTS = "/school/survey", 6
@@ -69,8 +69,8 @@ def test_a_worker_answers_below_a_path(browser: Any, below: tuple[BuiltCampaign,
         page.goto(f"{built.campaign.url}{path}")
         assert said in page.inner_text("h1") + page.inner_text("main")
         page.wait_for_function(STYLED)
-    page.click("text=Log in as the curator")
-    assert f"{built.campaign.url}/curator/" == page.url
+    leave(page, "text=Log in as the curator")
+    assert f"{built.campaign.url}/curator/" == address_of(page)
     assert [] == strange
 
 
@@ -82,22 +82,22 @@ def test_a_curator_works_below_a_path(browser: Any, below: tuple[BuiltCampaign, 
     page.on("response", lambda reply: reply.status == 418 and strange.append(reply.url))
     page.goto(f"{built.campaign.url}/curator")
     page.fill("#token", "x" * 43)
-    page.click("button")
+    leave(page, "button")
     assert "no campaign with this token" in page.inner_text("main")
     page.wait_for_function(STYLED)
     page.fill("#token", token)
-    page.click("button")
-    assert f"{built.campaign.url}/curator/" == page.url
+    leave(page, "button")
+    assert f"{built.campaign.url}/curator/" == address_of(page)
     page.check("[name=confirm]")
-    page.click("button.danger")
-    page.click("button:has-text('Infer')")
+    leave(page, "button.danger")
+    leave(page, "button:has-text('Infer')")
     page.wait_for_function(STYLED)
     with page.expect_download() as saved:
         page.click("text=truths.csv")
-    page.click("text=Show the results")
+    leave(page, "text=Show the results")
     assert "Night shifts" in page.inner_text("h1")
     page.goto(f"{built.campaign.url}/curator/")
-    page.click("text=Log out")
+    leave(page, "text=Log out")
 
     assert "task" in Path(saved.value.path()).read_text("utf-8")
     assert page.locator("#token").is_visible()

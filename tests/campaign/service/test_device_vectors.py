@@ -60,7 +60,7 @@ def run_node(program: str, data: object) -> Any:
         "import { readFileSync } from 'node:fs';\nconst data = JSON.parse(readFileSync(0, 'utf8'));\n"
     )
     command = [NODE, "--input-type=module", "--eval", head + program]
-    done = subprocess.run(command, input=json.dumps(data), capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command, input=json.dumps(data), capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 

@@ -20,6 +20,7 @@ from crowdveil.campaign.service.problems import REPORT_MEDIA_TYPE, Problem
 from crowdveil.campaign.service.report_writer import PROBE_BYTES
 from crowdveil.campaign.service.store import Store
 from tests.campaign.builders import BuiltCampaign, build_campaign
+from tests.campaign.service.browser import free_port
 from tests.campaign.service.sql_server import SqlServer
 
 pytestmark = pytest.mark.slow
@@ -28,7 +29,7 @@ pytestmark = pytest.mark.slow
 async def send_with_kills(folder: Path, database: str, *, reports: int, kills: int) -> list[str]:
     """Send reports while the service is killed; return what contradicts the receipts."""
     load = make_load(folder / "campaign", slots=reports, cells=20)
-    service = ServiceProcess(load.folder, folder / "log", database=database)
+    service = ServiceProcess(load.folder, folder / "log", database=database, port=free_port())
     delivery = Delivery()
     sending = asyncio.create_task(deliver(load.requests, service.port, delivery, clients=20, wanted=lambda: True))
     for number in range(kills):

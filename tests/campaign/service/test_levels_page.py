@@ -11,7 +11,7 @@ import pytest
 from crowdveil.campaign.rules.document import Groups
 from crowdveil.campaign.rules.report import decode_body, level_in_body
 from tests.campaign.builders import LABELS, ledger_line, response
-from tests.campaign.service.accessibility import await_screen, check_screen
+from tests.campaign.service.accessibility import await_screen, check_screen, set_limit
 from tests.campaign.service.browser import Campaigning, campaigning, needs_chromium
 
 pytestmark = [needs_chromium, pytest.mark.slow]
@@ -147,8 +147,7 @@ def test_levels_above_the_limit_say_so(service: Campaigning, browser: Any) -> No
     page.goto(service.link(0))
     await_screen(page, "level")
     page.click("#ledger summary")
-    page.fill("#limit", "3")
-    page.locator("#limit").blur()
+    set_limit(page, "3")
     page.reload()
     await_screen(page, "level")
 
@@ -205,6 +204,7 @@ def test_another_campaign_of_the_same_curator_costs_the_sum(grouped_service: Cam
     host = str(grouped_service.built.campaign.url).split("/")[2]
     page = browser.new_context(locale="en-US").new_page()
     page.goto(f"{grouped_service.built.campaign.url}/a/")
+    await_screen(page, "welcome")
     page.click("#ledger summary")
     page.set_input_files("#import", ledger(host))
     page.locator("#ledger-lines tr").first.wait_for()

@@ -11,8 +11,8 @@ from crowdveil.campaign.files.folder import CampaignFolder
 from crowdveil.campaign.service.one_file_page import one_file_page
 from crowdveil.channels.alphabet import Alphabet, Categories, Scale
 from tests.campaign.builders import build_campaign, response
-from tests.campaign.service.accessibility import WAIT, await_screen
-from tests.campaign.service.browser import Campaigning, campaigning, needs_chromium
+from tests.campaign.service.accessibility import await_screen, set_limit
+from tests.campaign.service.browser import Campaigning, address_of, campaigning, needs_chromium
 from tests.campaign.service.test_page import begin, choose, send, sentence
 
 pytestmark = [needs_chromium, pytest.mark.slow]
@@ -51,7 +51,7 @@ def test_a_changed_link_opens(browser: Any, service: Campaigning, change: str) -
     changed = CHANGES[change].format(**places)
     page.goto(changed)
     await_screen(page, "intro")
-    assert f"{service.url}/a/" == page.url.partition("?")[0]
+    assert f"{service.url}/a/" == address_of(page).partition("?")[0]
     other = english(browser)
     other.goto(address)
     await_screen(other, "welcome")
@@ -208,7 +208,7 @@ def test_the_page_in_a_file_is_named_where_one_may_have_been_given(
     page.goto(f"{file.as_uri()}{built.link(0).text}" if is_file else service.link(0))
 
     assert "cannot store the report safely" in sentence(page)
-    assert is_file != page.get_by_text("If you were given this page as a file").is_visible(timeout=WAIT)
+    assert is_file != page.get_by_text("If you were given this page as a file").is_visible()
 
 
 @pytest.mark.parametrize("own", [False, True])
@@ -220,8 +220,7 @@ def test_a_limit_that_nobody_set_is_not_the_workers(browser: Any, tmp_path: Path
         await_screen(page, "intro")
         if own:
             page.click("#ledger summary")
-            page.fill("#limit", "9")
-            page.press("#limit", "Enter")
+            set_limit(page, "9")
         page.click("#start")
         await_screen(page, "tasks")
         page.click("#task-form button")

@@ -95,8 +95,8 @@ def test_a_changed_file_does_not_run(page: Any) -> None:
         assert 1 == html.count(b"= 2 ** 48;")
         file.write_bytes(html.replace(b"= 2 ** 48;", b"= 2 ** 49;"))
         tab = browser.new_page()
-        tab.goto(link)
-        tab.wait_for_timeout(300)
+        with tab.expect_console_message(lambda message: "Content Security Policy" in message.text):
+            tab.goto(link)
         shown = tab.locator("main > section:not([hidden])").count()
         embedded = re.search(rb'id="embedded">(.*?)</script>', html)
         assert embedded is not None

@@ -10,7 +10,7 @@ import pytest
 from crowdveil.campaign.files.folder import CampaignFolder
 from crowdveil.campaign.service.one_file_page import one_file_page
 from tests.campaign.builders import build_campaign
-from tests.campaign.service.accessibility import WAIT, await_screen
+from tests.campaign.service.accessibility import await_screen
 from tests.campaign.service.browser import Campaigning, campaigning, needs_chromium
 from tests.campaign.service.test_page import begin, choose, record_of, send, sentence
 
@@ -57,7 +57,7 @@ def test_a_service_can_make_a_browser_draw_again_but_for_a_saved_ledger(browser:
         for task in range(4):
             choose(page, task, "quokka")
         send(page)
-        page.wait_for_selector("#status p:not([hidden])", timeout=WAIT)
+        page.wait_for_selector("#status p:not([hidden])")
         waiting = page.inner_text("#sending")
         saved.append(ledger_file(page))
         page.close()
@@ -94,7 +94,7 @@ def test_the_page_in_one_file_keeps_its_report(browser: Any, service: Campaignin
     for _ in range(3):
         page = context.new_page()
         page.goto(f"{file.as_uri()}{built.link(0).text}")
-        page.wait_for_selector("#intro:not([hidden]), #report:not([hidden])", timeout=WAIT)
+        page.wait_for_selector("#intro:not([hidden]), #report:not([hidden])")
         if page.locator("#intro").is_visible():
             assert "The service can make" not in page.inner_text("#intro")
             page.click("#start")
@@ -116,7 +116,7 @@ def test_two_links_of_a_campaign_draw_one_report(browser: Any, service: Campaign
     begin(first, service.link(0))
     begin(second, service.link(1))
     send(first)
-    first.wait_for_selector("#status p:not([hidden])", timeout=WAIT)
+    first.wait_for_selector("#status p:not([hidden])")
     send(second)
     third.goto(service.link(2))
     await_screen(third, "intro")

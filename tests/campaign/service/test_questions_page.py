@@ -20,7 +20,7 @@ from crowdveil.mechanisms import QuantizedResponse
 from crowdveil.standalone.checks import epsilon, shown, sure
 from tests.campaign.builders import BuiltCampaign, body_of, build_questions, response
 from tests.campaign.service.accessibility import await_screen, check_page, check_screen
-from tests.campaign.service.browser import free_port, needs_chromium, served
+from tests.campaign.service.browser import free_port, leave, needs_chromium, served
 
 pytest.importorskip("axe_playwright_python")
 pytestmark = [needs_chromium, pytest.mark.slow]
@@ -119,14 +119,13 @@ def check_results(service: Running, browser: Any) -> None:
     page.on("console", lambda message: told.append(message.text))
     page.goto(f"{service.built.campaign.url}/curator/")
     page.fill("#token", service.token)
-    page.click("button")
-    page.locator("button", has_text="Infer").click()
+    leave(page, "button")
+    leave(page, "button:has-text('Infer')")
     with page.expect_download() as download:
         page.click("a[href$='question-2/truths.csv']")
     truths, name = Path(download.value.path()).read_text("utf-8"), download.value.suggested_filename
     overview = page.inner_text("main")
-    page.click("a.button")
-    page.locator("section.asked").nth(1).wait_for()
+    leave(page, "a.button")
     sections = page.locator("section.asked").all_inner_texts()
     page.evaluate("document.querySelectorAll('details').forEach((part) => part.open = true)")
     whole = " ".join(page.inner_text("main").split())

@@ -27,6 +27,7 @@ from crowdveil.campaign.service.store import Store
 from crowdveil.cli.campaign.serve import serve
 from crowdveil.errors import SettingsError
 from tests.campaign.builders import BuiltCampaign, build_campaign
+from tests.campaign.service.browser import free_port
 
 DATABASE = "sqlite:///unused.sqlite"
 
@@ -98,16 +99,19 @@ def test_sigterm_answers_what_was_asked_and_ends_with_0(tmp_path: Path, options:
 def test_metrics_count_requests_by_route_and_do_not_name_the_campaign(tmp_path: Path) -> None:
     """Eight stored reports are eight requests of one route on the metrics' own port, which must be free."""
     built = build_campaign(slots=8)
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-        with pytest.raises(SettingsError, match="must be free"), metrics_served(port):
-            pass
+    port = free_port()
+    with (
+        socket.create_server(("127.0.0.1", port)),
+        pytest.raises(SettingsError, match="must be free"),
+        metrics_served(port),
+    ):
+        pass
     service = ServiceProcess(built.write(tmp_path / "campaign"), tmp_path / "log", "--metrics-port", str(port))
     for slot in range(8):
         put_report(service.port, built, slot)
 
     counted = 'crowdveil_requests_total{route="PUT /v1/campaigns/{hash}/reports/{report_id}",status="200"} 8.0'
-    text, end = "", time.monotonic() + 30  # a request is counted after its answer has left
+    text, end = "", time.monotonic() + 60  # a request is counted after its answer has left
     while counted not in text and time.monotonic() < end:
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=30) as response:
             text = response.read().decode()

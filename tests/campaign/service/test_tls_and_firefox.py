@@ -15,7 +15,7 @@ import crowdveil
 from crowdveil.campaign.service.campaign_registration import CURATOR_FILE
 from tests.campaign.builders import BuiltCampaign, build_campaign
 from tests.campaign.service.accessibility import send_without_answers
-from tests.campaign.service.browser import free_port, needs_chromium
+from tests.campaign.service.browser import free_port, leave, needs_chromium
 from tests.campaign.service.firefox import firefox, needs_firefox
 
 pytestmark = pytest.mark.slow
@@ -42,7 +42,7 @@ def test_worker_and_curator_over_tls(browser: Any, secured: tuple[BuiltCampaign,
     send_without_answers(page, built.link(0).text)
     reply = page.goto(f"{built.campaign.url}/curator")
     page.fill("#token", token)
-    page.click("button")
+    leave(page, "button")
 
     assert "Animals" in page.inner_text("h1")
     assert "max-age=31536000" == reply.headers["strict-transport-security"]
@@ -53,7 +53,7 @@ def test_every_reply_arrives_over_tls(secured: tuple[BuiltCampaign, str], certif
     """Short and long replies, one after the other on one connection, arrive whole."""
     built, _ = secured
     static = Path(crowdveil.__file__).parent / "campaign" / "service" / "static"
-    with httpx.Client(verify=ssl.create_default_context(cafile=certificate[0]), timeout=20) as client:
+    with httpx.Client(verify=ssl.create_default_context(cafile=certificate[0]), timeout=60) as client:
         for name in ("style.css", "openapi.json", "device.mjs", "page.mjs"):
             assert (static / name).read_bytes() == client.get(f"{built.campaign.url}/static/{name}").content
         document = client.get(f"{built.campaign.url}/v1/campaigns/{built.campaign.name}").content
@@ -64,7 +64,7 @@ def test_every_reply_arrives_over_tls(secured: tuple[BuiltCampaign, str], certif
 def test_a_connection_without_tls_is_ended(secured: tuple[BuiltCampaign, str]) -> None:
     """Plain HTTP at the port of a service with a certificate gets no reply."""
     port = int(str(secured[0].campaign.url).rpartition(":")[2])
-    with socket.create_connection(("localhost", port), timeout=20) as plain:
+    with socket.create_connection(("localhost", port), timeout=60) as plain:
         plain.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
         received = b""
         with suppress(ConnectionError):
@@ -89,6 +89,7 @@ def test_worker_and_curator_in_firefox(tmp_path: Path, secured: tuple[BuiltCampa
         page.await_screen("review")
         page.click("#send")
         page.await_screen("done")
+        page.goto("about:blank")
         page.goto(built.link(0).text)
         page.await_screen("done")
         page.goto(f"{built.campaign.url}/curator")

@@ -25,6 +25,9 @@ OUTSIDE_QUOTES = """() => {
 QUOTES_OF_OTHERS = """() => Array.from(document.querySelectorAll(".foreign"), (node) =>
   getComputedStyle(node, "::before").content + getComputedStyle(node, "::after").content)"""
 
+PICTURES_LOADED = "() => Array.from(document.images).every((one) => one.src && one.complete)"
+"""True where no picture is awaited; those of tasks are asked for after their screen is shown."""
+
 
 @contextmanager
 def asking(folder: Path, channels: Sequence[Channel], **content: Any) -> Iterator[Campaigning]:
@@ -148,7 +151,7 @@ def test_the_page_names_the_moments_that_the_service_sees(browser: Any, tmp_path
             seen.clear()
             page.click(press)
             await_screen(page, screen)
-            page.wait_for_load_state("networkidle")
+            page.wait_for_function(PICTURES_LOADED)
             return bool([url for url in seen if url.startswith("http")])
 
         page.goto(service.link(0))
