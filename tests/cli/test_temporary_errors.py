@@ -3,6 +3,8 @@
 import errno
 import socket
 import sqlite3
+import subprocess
+import sys
 from urllib.error import URLError
 
 import pytest
@@ -57,3 +59,26 @@ def test_a_full_disk_ends_with_75_and_bad_data_with_1(run: Run, monkeypatch: pyt
     result = run("infer", "labels.csv", "--out", "found", "--json", code=75)
     assert "No space left" in result.stderr
     assert '"temporary": true' in result.stdout
+
+
+WRITER = """
+import duckdb, sys
+with duckdb.connect("answers.duckdb") as base:
+    base.execute("create table votes as select * from read_csv('labels.csv')")
+    print("written", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_a_locked_database_ends_with_75_until_it_is_free(run: Run) -> None:
+    """While another process writes a DuckDB file, its reading is worth another try; a missing table is not."""
+    pytest.importorskip("duckdb")
+    pipe = subprocess.PIPE
+    with subprocess.Popen([sys.executable, "-c", WRITER], stdin=pipe, stdout=pipe) as writer:
+        assert writer.stdout
+        writer.stdout.readline()
+        run("infer", "answers.duckdb?votes", "--out", "found", code=75)
+        writer.communicate()
+
+    run("infer", "answers.duckdb?votes", "--out", "found")
+    run("infer", "answers.duckdb?voices", "--out", "found", code=1)

@@ -17,8 +17,9 @@ import click
 
 from crowdveil.channels.rounding import format_bound, format_delta
 from crowdveil.cli.named_options import running_command
+from crowdveil.cli.progress import LOG_FORMAT
 from crowdveil.cli.temporary_errors import is_temporary
-from crowdveil.cli.verb import wants_json
+from crowdveil.cli.verb import wants_json, wants_json_log
 from crowdveil.display.counts import number_of
 from crowdveil.errors import CrowdveilError, SettingsError
 
@@ -110,8 +111,9 @@ def row_of_replaced_files(replaced: Sequence[object]) -> list[tuple[str, str]]:
 
 
 def print_warning(text: str) -> None:
-    """Print a warning on stderr."""
-    click.echo(f"Warning: {printable(text)}", err=True)
+    """Print a warning on stderr; as JSON where the progress is."""
+    line = {"format": LOG_FORMAT, "warning": text} if wants_json_log() else None
+    click.echo(f"Warning: {printable(text)}" if line is None else json.dumps(line), err=True)
 
 
 def number_with_six_digits(value: float) -> str:

@@ -5,6 +5,7 @@ is removed by the next process that creates a temporary folder there. A process 
 the lock makes another one. On systems without flock nothing is removed.
 """
 
+import errno
 import os
 import re
 import stat
@@ -177,3 +178,15 @@ def folder_lock(folder: Path, *, wait: bool = True) -> Iterator[bool]:
         yield held
     finally:
         os.close(descriptor)
+
+
+def is_locked_by_other(path: str | PathLike[str]) -> bool:
+    """Return whether another process has locked a file against reading, as databases do while they write."""
+    if sys.platform == "win32":
+        return False
+    with suppress(OSError), open_regular(path) as stream:
+        try:
+            fcntl.lockf(stream, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except OSError as error:
+            return error.errno in (errno.EAGAIN, errno.EACCES)
+    return False
