@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -41,12 +42,14 @@ from crowdveil.cli.options import (
 from crowdveil.cli.progress import Bar, progress_bar
 from crowdveil.cli.results.reports_argument import REPORTS, asked_options, certificate_option, truths_option
 from crowdveil.cli.verb import Verb
+from crowdveil.errors import CrowdveilError
 from crowdveil.registry import METHOD_NAMES
 
 if TYPE_CHECKING:
     from crowdveil.answers.evidence import Evidence
     from crowdveil.answers.read_options import Kind
     from crowdveil.answers.sources.answer_source import AnswerSource
+    from crowdveil.em.saved_fit import SavedFit
     from crowdveil.files.atomic_write import Outputs
     from crowdveil.inference.given import KnownTruths
     from crowdveil.inference.infer import Inference
@@ -63,6 +66,8 @@ NOT_OF_SUMS = (
     *("asked_tasks", "asked_workers", "public_gold", "weight"),
 )
 """Options that do not go with sums."""
+SECONDS_BETWEEN_SAVES = 60.0
+"""Time between two writings of a fit that is saved."""
 DETAILS = f"""REPORTS: {SOURCE_TEXT}. They may also be compressed, a folder of encoded blocks, or the sums.json of
 matrix-factorization. Methods: {", ".join(METHOD_NAMES)}."""
 
@@ -85,7 +90,9 @@ method_options = option_group(
 )
 saved_fit_options = option_group(
     click.option("--start-from", type=FILE_PATH, help="Resume this saved fit."),
-    click.option("--save-fit", type=FILE_PATH, help="Save the fit, to resume it with more reports."),
+    click.option(
+        "--save-fit", type=FILE_PATH, help="Save the fit, to resume it: with more reports, or if it is interrupted."
+    ),
     heading="Saved fits",
 )
 channel_options = option_group(
@@ -249,8 +256,8 @@ def infer(asked: InferOptions) -> None:
             _infer_questions(questions, asked)
             return
         ready = _read_evidence_and_check_files(source, asked)
-        with progress_bar("inferring") as bar:
-            inference = infer_truths(ready.evidence, **ready.infer_arguments(bar))
+        with progress_bar("inferring") as bar, _fit_saved_if_interrupted(asked.save_fit) as checkpoint:
+            inference = infer_truths(ready.evidence, **ready.infer_arguments(bar), checkpoint=checkpoint)
         _score_write_and_print_inference(inference, ready.files, asked, ready.score, announced=ready.announced)
 
 
@@ -299,6 +306,42 @@ class _PreparedInference:
             "start_from": None if asked.start_from is None else read_saved_fit(asked.start_from),
             "progress": _progress_over_fits(bar, steps),
         }
+
+
+@contextmanager
+def _fit_saved_if_interrupted(path: Path | None) -> Iterator[Callable[[SavedFit], None] | None]:
+    """Yield a function that keeps the fit after a step, and saves it every minute; None without a file.
+
+    If the fit is interrupted, or fails, that of the last whole step is saved.
+    """
+    if path is None:
+        yield None
+        return
+    kept: list[SavedFit] = []
+    saved = monotonic()
+
+    def keep(fit: SavedFit) -> None:
+        nonlocal saved
+        kept[:] = [fit]
+        if monotonic() - saved >= SECONDS_BETWEEN_SAVES:
+            _save_fit(path, fit)
+            saved = monotonic()
+
+    try:
+        yield keep
+    except BaseException:
+        if kept:
+            with suppress(OSError, CrowdveilError):  # the cause of the end is the error to print
+                _save_fit(path, kept[0])
+                print_warning(f"{path} has the fit so far: go on with --start-from {shlex.quote(str(path))}.")
+        raise
+
+
+def _save_fit(path: Path, fit: SavedFit) -> None:
+    from crowdveil.files.atomic_write import write_outputs
+    from crowdveil.storage.given_files import saved_fit_outputs
+
+    write_outputs(saved_fit_outputs(path), {path.name: fit.to_bytes()})
 
 
 def _kind_of_truths(evidence: Evidence, estimator: AnyEstimator) -> Kind:
@@ -508,10 +551,8 @@ def _score_decide_and_write(
     inference: Inference, outputs: Outputs, asked: InferOptions, score: KnownTruths | None
 ) -> Inference:
     """Write the truths, and return the inference with its score; what is written does not depend on the score."""
-    from crowdveil.files.atomic_write import write_outputs
     from crowdveil.inference.scores.score import with_decisions, with_gold_score
     from crowdveil.storage.estimate_files import outdated_output_notes, write_estimate
-    from crowdveil.storage.given_files import saved_fit_outputs
 
     costs = _costs(inference, asked)
     decide: dict[str, Any] = {"abstain_below": asked.abstain_below}
@@ -521,8 +562,7 @@ def _score_decide_and_write(
     if asked.decides_truths:
         written, shown = with_decisions(inference, **decide), with_decisions(shown, **decide, known=score)
     if asked.save_fit is not None:
-        fit = replace(inference.saved_fit(), inputs=inference.inputs)
-        write_outputs(saved_fit_outputs(asked.save_fit), {asked.save_fit.name: fit.to_bytes()})
+        _save_fit(asked.save_fit, replace(inference.saved_fit(), inputs=inference.inputs))
     digest = inference.evidence.sha256
     outdated = outdated_output_notes(outputs.folder, digest)
     with progress_bar("writing") as bar:
