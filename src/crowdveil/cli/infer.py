@@ -237,6 +237,7 @@ def infer(asked: InferOptions) -> None:
     With --truths (such as grades from the scores of judges), a separate fit runs in memory. It cannot be combined with
     methods, priors, histories, saved fits, --memory or --engine.
     """
+    from crowdveil.answers.sources.reading_memory import refuse_reading_beyond_memory
     from crowdveil.campaign.files.campaign_reports import collections_of_questions
     from crowdveil.inference.infer import infer as infer_truths
     from crowdveil.storage.crowd import is_sums_file
@@ -250,6 +251,7 @@ def infer(asked: InferOptions) -> None:
         _infer_collected_questions(collected, asked)
         return
     with open_sources(sources, asked.reports.layout) as source:
+        refuse_reading_beyond_memory(source, asked.resources.memory)
         with progress_bar("reading", unit="bytes") as bar:
             questions = source.by_question(progress=bar)
         if questions:

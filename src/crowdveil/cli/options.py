@@ -427,7 +427,7 @@ resource_options = option_group(
     click.option(
         "--memory",
         type=Parsed("SIZE", parse_bytes),
-        help="Limit on the memory that the fit adds, such as 2GB; reading is not counted. [default: no limit]",
+        help="Limit on the memory that reading, or the fit, adds, such as 2GB. [default: no limit]",
     ),
     click.option(
         "--engine",
