@@ -100,6 +100,27 @@ def test_weights_of_workers_have_the_same_bits(reports: Reports, tmp_path: Path,
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("given", ["gold", "history"])
+def test_what_is_known_has_the_same_bits(given: str, cluster: Any) -> None:
+    """Gold that combines methods, and the history of workers, lead to the same bits on the cluster."""
+    truth = OneCoin().fit(REPORTS).truth.tolist()
+    known: Any = {"gold": dict(zip(REPORTS.tasks.tolist()[:30], truth[:30], strict=True)), "history": infer(REPORTS)}
+    with in_blocks():
+        here = infer(stored(), **{given: known[given]})
+        there = infer(stored(), **{given: known[given]}, engine=Dask(address=cluster.scheduler_address))
+
+    assert (here.gold_line, here.history_note) == (there.gold_line, there.history_note)
+    assert (here.gold_line is None) == (given == "history")
+    np.testing.assert_array_equal(here.estimate.posterior, there.estimate.posterior)
+
+
+def test_panels_are_refused_on_dask_by_name() -> None:
+    """Truths with labels of their own are fitted in this process, and another engine is refused."""
+    with pytest.raises(SettingsError, match=r"engine .*cannot be combined with truths"):
+        infer(REPORTS, truths=["no", "yes"], engine=Dask(address="tcp://127.0.0.1:9"))
+
+
+@pytest.mark.slow
 def test_a_worker_that_dies_while_the_cluster_starts_is_an_engine_error() -> None:
     """Worker processes that die at the start end the fit with the reason and a remedy."""
     with (
