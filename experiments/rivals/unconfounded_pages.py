@@ -61,7 +61,7 @@ COLORS = {
     "square-wave": "#0891b2",
     FACTORS: "#64748b",
 }
-PAPERS_COLOR = "#ea580c"
+PAPERS_COLOR, CONSTANT = "#ea580c", "always the same answer"
 """Colors of lines, readable on light and dark pages."""
 Points = list[tuple[float, float]]
 """Epsilon and error, by epsilon."""
@@ -213,25 +213,21 @@ def draw_panel(axes: Axes, rows: Sequence[Row], data: str) -> None:
     unprotected = next(row.error for row in mine if row.mechanism == ANSWERS and row.inference == own)
     gap = constant - unprotected
     low, high = max(0.0, unprotected - 0.3 * gap), constant + 0.3 * gap
-    unit = 0.058 * (high - low)
+    unit = 0.055 * (high - low)
     lines = lines_of(rows, data, near=0.012 * (high - low))
     right = max(point for _, line in lines for point, _ in line)
+    lines.append(([CONSTANT], [(0.0, constant), (right, constant)]))
     ends = [min(line[-1][1], high) for _, line in lines]
     heights = spread(ends, [unit * (len(names) + 0.3) for names, _ in lines], low, high)
     for (names, line), end, height in zip(lines, ends, heights, strict=True):
-        color = COLORS.get(names[0], PAPERS_COLOR)
-        dashed = "--" if "+" in names[0] or FACTORS in names else "-"
+        color = INK if names[0] == CONSTANT else COLORS.get(names[0], PAPERS_COLOR)
+        style = ":" if names[0] == CONSTANT else "--" if "+" in names[0] or FACTORS in names else "-"
         text = ",\n".join(names) + (" (above)" if line[-1][1] > high else "")
-        axes.plot(*zip(*line, strict=True), dashed, color=color, marker=".", lw=1.4)
+        axes.plot(*zip(*line, strict=True), style, color=color, marker="" if style == ":" else ".", lw=1.5)
         axes.plot([right, 1.06 * right], [end, height], color=color, lw=0.6, clip_on=False)
         axes.text(1.07 * right, height, text, color=color, fontsize=8, va="center", linespacing=1.1)
-    axes.axhline(constant, color=INK, linestyle=":", lw=1.8)
     axes.axhline(unprotected, color=INK, linestyle=":", lw=1.8)
-    shift = 0.012 * (high - low)
-    axes.text(
-        0.98 * right, constant + shift, "always the same answer", color=INK, fontsize=8.5, ha="right", va="bottom"
-    )
-    axes.text(0.02 * right, unprotected - shift, "without protection", color=INK, fontsize=8.5, va="top")
+    axes.text(0.02 * right, unprotected - 0.012 * (high - low), "without protection", color=INK, fontsize=8, va="top")
     axes.set(xlabel="epsilon of an answer: smaller hides more", ylabel=vertical, xlim=(0, right), ylim=(low, high))
     axes.set_title(title, fontsize=10, loc="left")
 
