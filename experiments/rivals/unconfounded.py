@@ -49,6 +49,8 @@ RESULTS = Path(__file__).parent / "results" / "unconfounded.csv"
 HALVES = Path(__file__).parent / "results" / "unconfounded_halves.csv"
 LABELS, NUMBERS = ("dog", "web_zhou", TEN_LABELS), ("n_emotion", "weather_temperature", "peer")
 CROWDS = (TEN_LABELS, "peer")
+OF_CROWDS = {"peer": "peer, 5"}
+"""Kinds of crowds with another name there."""
 EVERY = {"web_zhou": 4, "n_emotion": 2, "weather_temperature": 16}
 """Stride of the tasks that are used, to save time; of the temperatures, of the tasks that `real_tables` uses."""
 EPSILONS, CURVE = (1.0, 3.0), (0.5, 2.0, 4.0, 6.0)
@@ -180,7 +182,7 @@ def case_of(name: str, seed: int) -> Case:
 def _crowd(name: str, seed: int) -> Case:
     if name == TEN_LABELS:
         return Case(name, *answers_and_gold(name, seed))
-    kind = KINDS[name]
+    kind = KINDS[OF_CROWDS.get(name, name)]
     answers, truth = kind.make(seed)
     prior = label_prior(kind)
     told = None if prior is None else Expectation(prior=Prior(probabilities=prior), sigmas=kind.sigmas)

@@ -64,7 +64,7 @@ def test_halves_are_differences_of_errors() -> None:
 @pytest.mark.parametrize("mechanism", ["laplace", "randomized-response", "piecewise", "staircase", "square-wave"])
 def test_reports_read_as_numbers_have_the_answer_as_mean(mechanism: str) -> None:
     """Numbers of the symbols have the answers as means; those of randomized response are its inversion."""
-    scale = unconfounded.KINDS["peer"].scale
+    scale = unconfounded.KINDS["peer, 5"].scale
     channel = unconfounded.channels(unconfounded.case_of("peer", 0), 1.0)[mechanism]
     number, _ = unconfounded.read_as_numbers(scale, channel)
 

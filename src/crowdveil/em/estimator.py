@@ -177,8 +177,7 @@ class Estimator(KnownArguments, Model[P, S], metaclass=EstimatorType):
             assignment: the cells that report; None if every worker reports on every task.
             gold: known truths (label, or number) by task name, or a frame with the columns task and truth.
             prior: public prior probability of each label.
-            history: earlier quality of workers, as prior: a `WorkerHistory`, an earlier estimate, or a frame as in
-                `WorkerHistory.from_frame`; other workers have the usual prior.
+            history: earlier quality of workers, as prior: `WorkerHistory`, estimate, or frame as in its `from_frame`.
             warm_start: learned parameters of an earlier fit (`Estimate.state`); workers are matched by name.
             progress: called after every step; True shows the steps, in notebooks and on terminals.
             engine: executor of the E-step, see `crowdveil.em.engines`; None for threads of this process.
