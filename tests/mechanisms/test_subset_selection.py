@@ -5,6 +5,7 @@ from dataclasses import replace
 from fractions import Fraction
 from hashlib import sha256
 from itertools import combinations, product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -98,9 +99,9 @@ def test_partitions_depend_on_the_number_of_labels_alone() -> None:
     assert (tuple(sorted(order[:7])), tuple(sorted(order[7:]))) == tuple(symbol_sets(14, 7))[:2]
 
 
-@pytest.mark.parametrize("size", [0, 4, 9])
-def test_a_size_that_holds_no_or_all_labels_is_refused(size: int) -> None:
-    """A set of one to all but one label says something of the answer."""
+@pytest.mark.parametrize("size", [0, 4, 9, 1.5, 2.0, "2", True])
+def test_a_size_that_holds_no_or_all_labels_is_refused(size: Any) -> None:
+    """A set of a whole number of labels, from one to all but one, says something of the answer."""
     with pytest.raises(SettingsError, match="size of sets"):
         SubsetSelection(alphabet=labels(4), epsilon=1.0, size=size)
 

@@ -31,6 +31,8 @@ from crowdveil.mechanisms.settings import Settings
 
 MAX_PARTITIONS = 64
 """Largest number of partitions of labels whose blocks are symbols."""
+MAX_SIZES = 16
+"""Largest number of sizes of sets that are compared."""
 LEAST_ENTRY = 1 << 10
 """Smallest integer of a set in a table; sizes with smaller ones join the symbol of no and of all labels."""
 BLANK = "no label or all"
@@ -69,9 +71,10 @@ class SubsetSelection(ChannelMechanism):
 
     def __post_init__(self) -> None:
         self._require_valid_parameters()
-        if self.size is not None and not 1 <= self.size < self.alphabet.size:
+        whole = isinstance(self.size, int) and not isinstance(self.size, bool)
+        if self.size is not None and not (whole and 1 <= self.size < self.alphabet.size):
             raise SettingsError(
-                f"the size of sets must be in 1..{self.alphabet.size - 1}",
+                f"the size of sets must be a whole number in 1..{self.alphabet.size - 1}",
                 value=self.size,
                 hint="Leave it out: then it follows from epsilon.",
             )
@@ -86,14 +89,16 @@ class SubsetSelection(ChannelMechanism):
         """Return the mechanism with the size of the largest objective; of equal ones, the smallest.
 
         Sizes from K / (e^epsilon + 1), the best one for precise answers, to K / (e^(epsilon / 2) + 1), the best one for
-        random answers, are compared, and 1.
+        random answers, are compared, and 1; at most `MAX_SIZES` of them, evenly spaced.
         """
         require_epsilon(epsilon)
         labels = objective.alphabet.size
         least, most = floor(labels / (exp(epsilon) + 1)), ceil(labels / (exp(epsilon / 2) + 1))
+        between = range(max(least, 1), min(most, labels - 1) + 1)
+        sizes = between[:: ceil(len(between) / MAX_SIZES)]
         mechanisms = [
             cls(alphabet=objective.alphabet, epsilon=epsilon, participation=objective.participation, size=size)
-            for size in sorted({1, *range(max(least, 1), min(most, labels - 1) + 1)})
+            for size in sorted({1, *sizes})
         ]
         return max(mechanisms, key=lambda one: objective.objective_of_channel(one.channel().probabilities))
 

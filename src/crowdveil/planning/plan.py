@@ -356,8 +356,8 @@ def predict_group(
 
 
 def _cost_order(one: PlanRow) -> tuple[float, ...]:
-    """Return the order of results: smallest epsilon, then fewest bytes, and error."""
-    return one.epsilon, one.cost.bytes, one.prediction.error, CANDIDATE_NAMES.index(one.name)
+    """Return the order of results: smallest epsilon, then smallest error, and fewest bytes."""
+    return one.epsilon, one.prediction.error, one.cost.bytes, CANDIDATE_NAMES.index(one.name)
 
 
 def _cheapest_row_after_confirmation(
