@@ -188,11 +188,11 @@ def share(
     themselves alone the intervals are too wide. Each interval holds with the level alone.
 
     Shares are the maximum of the likelihood of the reports through the channel of the certificate, held in [0, 1]; the
-    file has the unclipped estimate too, which is right on average. Intervals are clipped score intervals, with weights,
-    totals, clusters or pooled tasks those of the effective number of reports; of several channels, Fieller's. P values
-    of tests of groups are adjusted for all of them (Holm). File and JSON have no share where the reports do not
-    determine it (labels of one block), only an interval. Reports without a certificate are read as answers; protected
-    ones are refused.
+    file has the unclipped estimate too, which is right on average with public participation only. Do not average small
+    groups: ask for their share together. Intervals are clipped score intervals, with weights, totals, clusters or
+    pooled tasks those of the effective number of reports; of several channels, Fieller's. P values of tests of groups
+    are adjusted for all of them (Holm). File and JSON have no share where the reports do not determine it (labels of
+    one block), only an interval. Reports without a certificate are read as answers; protected ones are refused.
     """
     from crowdveil.quality.shares.result import first_rows
     from crowdveil.quality.shares.share_function import share as shares_of

@@ -34,7 +34,8 @@ class Share(NamedTuple):
         of: "answers" for labels, "asked" for no answer; "everyone" for labels with known totals where participation is
             public: of all people, if in each group those without an answer would answer like the others.
         share: estimate held in [0, 1].
-        unclipped: estimate that may lie outside [0, 1]; average these, not the clipped ones.
+        unclipped: estimate that may lie outside [0, 1]. Right on average with public participation; with protected
+            participation nearly so where the number of answers is well known: pool small groups, average none.
         low, high: ends of the interval.
         standard_error: of the unclipped share.
         lowest, highest: the least and the largest share if all who were asked had answered, for the same reports.
