@@ -12,7 +12,7 @@ from crowdveil.errors import SettingsError
 from crowdveil.hints import advice
 from crowdveil.pages.sections_page import sections_page
 from crowdveil.privacy.statement import PrivacyStatement
-from crowdveil.quality.shares.result import Difference, GroupTest, Share, Shares
+from crowdveil.quality.shares.result import Difference, GroupTest, Share, Shares, public_note
 
 Compared = TypeVar("Compared", GroupTest, Difference)
 NO_TITLE = "Shares of a survey"
@@ -211,8 +211,7 @@ def _level_sentences(shares: Shares) -> Iterator[str]:
         if shares.simultaneous
         else f"Each interval holds by itself with {100 * shares.level:g} %; of many, some do not hold."
     )
-    if len(shares.groups) > 1 or shares.weighted:
-        yield "Groups and weights of people are taken to be public: the statement of privacy does not cover them."
+    yield from public_note(shares.public_inputs)
     if shares.channel_used:
         yield "Reports are randomized; shares and intervals are corrected for the noise, so the intervals are wider."
 

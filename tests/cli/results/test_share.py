@@ -69,6 +69,19 @@ def test_two_questions_and_covariates(survey: Path, run: Run, run_json: RunJson)
     assert "answer, age: young:" in text
 
 
+def test_what_is_taken_to_be_public_is_named(survey: Path, run: Run, run_json: RunJson) -> None:
+    """A warning in text and JSON names groups, clusters and covariates; without them there is none."""
+    write("clusters.csv", "worker,cluster", *(f"p{k},{k % 20}" for k in range(100)))
+    words = ("share", "answers.csv", "--by", "groups.csv", "--clusters", "clusters.csv")
+    note = "Groups and clusters of people are taken to be public: the statement of privacy does not cover them."
+    regressed = run_json("share", "answers.csv", "--regress", "sex.csv", "--outcome", "yes", "--regress-task", "theft")
+
+    assert [note] == run_json(*words)["warnings"]
+    assert note in " ".join(run(*words).stdout.split())
+    assert ["Covariates of people are taken to be public"] == [one.split(":")[0] for one in regressed["warnings"]]
+    assert [] == run_json("share", "answers.csv")["warnings"]
+
+
 REFUSED = {
     "an unknown worker": (("--by", "strangers.csv"), "groups must be of workers who were asked"),
     "a level of 95": (("--level", 95), "level must be above 0 and below 1, got 95.0. Such as --level 0.95."),

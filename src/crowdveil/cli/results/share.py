@@ -194,7 +194,7 @@ def share(
     are adjusted for all of them (Holm). File and JSON have no share where the reports do not determine it (labels of
     one block), only an interval. Reports without a certificate are read as answers; protected ones are refused.
     """
-    from crowdveil.quality.shares.result import first_rows
+    from crowdveil.quality.shares.result import first_rows, public_note
     from crowdveil.quality.shares.share_function import share as shares_of
     from crowdveil.storage.estimate_files import page_outputs
 
@@ -209,7 +209,11 @@ def share(
         found = shares_of(read.evidence, **settings.arguments(), progress=bar)
         joint, regression = settings.joint_table(read.evidence), settings.regression(read.evidence)
     data = {
-        "warnings": [*found.notes, *(() if regression is None else regression.notes)],
+        "warnings": [
+            *found.notes,
+            *(() if regression is None else regression.notes),
+            *public_note((*found.public_inputs, *(() if regression is None else ("covariates",)))),
+        ],
         "channel_used": found.channel_used,
         "level": found.level,
         "simultaneous": found.simultaneous,

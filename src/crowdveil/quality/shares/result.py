@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from crowdveil.answers.facts.asked import join_words
 from crowdveil.answers.frames import ArrowRows
 from crowdveil.answers.identifiers import Identifiers, identifiers_as_arrow
 from crowdveil.channels.alphabet import NULL
@@ -135,6 +136,7 @@ class Shares(ArrowRows):
         method: "score" for counts through one channel, else "sums".
         weighted: whether people have survey weights, or known totals.
         totals: of whom shares weighted to known totals are, "answers" or "everyone"; empty without totals.
+        public_inputs: what was given of people beside the reports: groups, weights, totals, clusters.
         differences: of each two groups of a column; of two labels for the last, since the other's are opposite.
         tests: of no difference between the groups of a column; likewise.
         notes: what the reader must know.
@@ -164,6 +166,7 @@ class Shares(ArrowRows):
     method: IntervalMethod = "score"
     weighted: bool = False
     totals: Totals = ""
+    public_inputs: tuple[str, ...] = ()
     differences: tuple[Difference, ...] = ()
     tests: tuple[GroupTest, ...] = ()
     notes: tuple[str, ...] = ()
@@ -280,10 +283,18 @@ class Shares(ArrowRows):
             for row in self.rows(SHOWN_ROWS)
         ][:SHOWN_ROWS]
         shown: Html = table(tuple(names), rows, total=len(self))
-        return notebook_card("Shares", [self._level_text(), *self.notes], shown)
+        return notebook_card("Shares", [self._level_text(), *self.notes, *public_note(self.public_inputs)], shown)
 
     def _level_text(self) -> str:
         return f"{'simultaneous ' if self.simultaneous else ''}{100 * self.level:g} % intervals"
+
+
+def public_note(inputs: Sequence[str]) -> tuple[str, ...]:
+    """Return the note that inputs of these names are taken to be public; none without inputs."""
+    if not inputs:
+        return ()
+    named = join_words(inputs).capitalize()
+    return (f"{named} of people are taken to be public: the statement of privacy does not cover them.",)
 
 
 def share_text(row: Share) -> str:
