@@ -183,3 +183,15 @@ def test_the_page_names_what_was_taken_to_be_public(given: dict[str, Any], named
 
     assert named in page
     assert bool(named) == ("taken to be public" in page)
+
+
+def test_pooled_tasks_count_answers() -> None:
+    """Of two pooled tasks to each of 100 people the page counts 200 answers asked for, not people."""
+    labels = ["yes"] * 30 + ["no"] * 70
+    answers = {"task": ["a"] * 100 + ["b"] * 100, "worker": PEOPLE * 2, "label": labels * 2}
+    found = cv.share(answers, pooled=True)
+    page = share_page(found, PLAIN)
+
+    assert "of the answers say 'yes' to 'all tasks' (200 answers asked for)" in lead_sentences(found, PLAIN)[0]
+    assert "200 answers asked for. 200 answers." in page
+    assert "200 people" not in page

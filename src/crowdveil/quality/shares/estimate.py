@@ -124,6 +124,7 @@ def shares_of_cells(
         simultaneous=settings.simultaneous,
         channel_used=evidence.channel is not None,
         method="score" if methods <= {"score"} else "sums",
+        pooled=settings.pooled,
         weighted=design.weight is not None or design.strata is not None,
         totals="" if design.strata is None else "answers" if cells.model.protected else "everyone",
         public_inputs=design.public_inputs(grouped=len(groupings) > 1),

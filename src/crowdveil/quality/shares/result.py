@@ -134,6 +134,7 @@ class Shares(ArrowRows):
             of all differences of a task and column.
         channel_used: whether reports were corrected for the noise of a channel.
         method: "score" for counts through one channel, else "sums".
+        pooled: whether all tasks were read as one; `asked` then counts the answers of all of them.
         weighted: whether people have survey weights, or known totals.
         totals: of whom shares weighted to known totals are, "answers" or "everyone"; empty without totals.
         public_inputs: what was given of people beside the reports: groups, weights, totals, clusters.
@@ -164,6 +165,7 @@ class Shares(ArrowRows):
     simultaneous: bool = False
     channel_used: bool = False
     method: IntervalMethod = "score"
+    pooled: bool = False
     weighted: bool = False
     totals: Totals = ""
     public_inputs: tuple[str, ...] = ()
