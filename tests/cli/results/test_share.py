@@ -69,6 +69,23 @@ def test_two_questions_and_covariates(survey: Path, run: Run, run_json: RunJson)
     assert "answer, age: young:" in text
 
 
+def test_a_combined_question_needs_the_meaning_of_its_labels(
+    survey: Path, run: Run, run_json: RunJson, refusal: Refusal
+) -> None:
+    """Without --cells the table is refused; with it each row has its label."""
+    labels = ["both", "drugs", "theft", "neither"]
+    write("combined.csv", "task,worker,label", *(f"habits,p{k},{labels[k % 4]}" for k in range(100)))
+    words = ("share", "combined.csv", "--joint", "habits")
+    refused = " ".join(refusal(*words).split())
+    data = run_json(*words, "--cells", ",".join(labels))
+    check(data, "share")
+
+    assert "got 'no order of its labels'. Its labels are both, drugs, neither, theft; name each once" in refused
+    assert "--cells" in refused
+    assert labels == [one["label"] for one in data["joint"]["cells"]]
+    assert "yes, no (drugs): 25.0%" in " ".join(run(*words, "--cells", ",".join(labels)).stdout.split())
+
+
 def test_what_is_taken_to_be_public_is_named(survey: Path, run: Run, run_json: RunJson) -> None:
     """A warning in text and JSON names groups, clusters and covariates; without them there is none."""
     write("clusters.csv", "worker,cluster", *(f"p{k},{k % 20}" for k in range(100)))

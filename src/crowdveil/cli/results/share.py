@@ -139,7 +139,7 @@ design_options = option_group(
     heading="Groups and design",
 )
 relation_options = option_group(
-    click.option("--joint", type=WORDS, help="Two tasks with two labels, or one with four: table and odds ratio."),
+    click.option("--joint", type=WORDS, help="Two tasks with two labels, or one with four and --cells: odds ratio."),
     click.option("--cells", type=WORDS, help="Labels of one task of --joint: both, first only, second only, neither."),
     click.option("--regress", type=FILE_PATH, help="Table of public covariates: worker, and a column for each."),
     click.option("--outcome", metavar="LABEL", help="Label whose log-odds --regress models."),
@@ -309,10 +309,18 @@ def _joint_texts(joint: dict[str, Any] | None) -> list[str]:
     """Return the cells of a joint table and its odds ratio as text; nothing without one."""
     if joint is None:
         return []
-    cells = [f"{one['first']}, {one['second']}: {_share_with_interval(one | AMONG_ANSWERS)}" for one in joint["cells"]]
+    cells = [
+        f"{one['first']}, {one['second']}{_label_of_cell(one)}: {_share_with_interval(one | AMONG_ANSWERS)}"
+        for one in joint["cells"]
+    ]
     ratio = "not determined" if joint["odds_ratio"] is None else f"{joint['odds_ratio']:.3g}"
     high = "no end" if joint["odds_high"] is None else f"{joint['odds_high']:.3g}"
     return [*cells, f"odds ratio {ratio} ({joint['odds_low']:.3g} to {high}), p = {joint['p_value']:.3f}"]
+
+
+def _label_of_cell(one: dict[str, Any]) -> str:
+    """Return the label of a combined question that stands for a cell; empty for two questions."""
+    return f" ({one['label']})" if one["label"] else ""
 
 
 AMONG_ANSWERS = {"label": "", "of": "answers"}
