@@ -138,6 +138,11 @@ MISUSED = {
     "a regression without a label": (("--regress", "groups.csv"), "--regress and --outcome go together"),
     "three questions": (("--joint", "a,b,c"), "--joint names two tasks"),
     "cells without a table": (("--cells", "a,b,c,d"), "--cells goes with --joint"),
+    "a page of a joint table": (("--joint", "drugs,theft", "--page", "p.html"), "leave --page or --joint out"),
+    "a page of a regression": (
+        ("--regress", "sex.csv", "--outcome", "yes", "--page", "p.html"),
+        "The page has no --regress: leave --page or --regress out.",
+    ),
     "a weighted joint table": (("--joint", "a,b", "--weights", "weights.csv"), "--joint does not use --weights"),
 }
 

@@ -203,6 +203,9 @@ def share(
             raise click.UsageError(f"{name} requires --page.")
     if out is not None and page is not None and out.resolve() == page.resolve():
         raise click.UsageError("--out and --page are two files: give them two names.")
+    relation = "--joint" if settings.joint is not None else "--regress" if settings.regress is not None else ""
+    if page is not None and relation:
+        raise click.UsageError(f"The page has no {relation}: leave --page or {relation} out.")
     drawn = None if page is None else page_outputs(page)
     earlier = [] if drawn is None else drawn.check_replaced_files(inputs=settings.files)
     with open_reports(reports, out, "shares", settings.files) as read, progress_bar("estimating") as bar:

@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 from crowdveil.answers.facts.asked import join_words
 from crowdveil.answers.frames import ArrowRows
 from crowdveil.answers.identifiers import Identifiers, identifiers_as_arrow
+from crowdveil.arguments import require_number
 from crowdveil.channels.alphabet import NULL
 from crowdveil.display.counts import number_of
 from crowdveil.display.html import Html, notebook_card, table
+from crowdveil.errors import SettingsError
 
 IntervalMethod = Literal["score", "sums"]
 """Clipped score intervals of counts, or Fieller's intervals of weighted sums."""
@@ -63,7 +65,14 @@ class Share(NamedTuple):
         """Return the share among all who were asked, if people of this label answered `ratio` times as often as others.
 
         logit of it = logit of the unclipped share, held in [0, 1], minus ln ratio; no report can tell the ratio.
+
+        Raises:
+            SettingsError: a ratio that is not above 0 and finite.
         """
+        require_number("ratio", ratio)
+        if not 0 < ratio < np.inf:
+            hint = "Such as 0.5, if people of this label answered half as often as others."
+            raise SettingsError("ratio must be above 0 and finite", value=ratio, hint=hint)
         held = min(max(self.unclipped, 0.0), 1.0)
         return held / (held + ratio * (1 - held))
 
