@@ -1,6 +1,7 @@
 """What was compared before the intervals of shares were chosen: `python -m experiments.shares.choices`.
 
-- Clipping: mean of clipped and of unclipped shares of .02, everybody answering, at epsilon 1.
+- Clipping: mean of clipped shares of .02, everybody answering, at epsilon 1, and the ratio of the means of both parts
+  of unclipped ones, which is not the mean of their ratio.
 - Epsilons: of 1,000 people at epsilon 3 a share of .05 says yes, of 1,000 at .5 a share of .15; mean estimates of the
   pooled likelihood, and of channels inverted each alone and averaged over people.
 - Intervals: coverage of 95 % intervals by the score test without and with held numerator, and by profile likelihood,
@@ -47,7 +48,7 @@ def draws_of(share: float, people: int, epsilon: float, response: float) -> NDAr
 
 
 def clipping_rows() -> Iterator[Row]:
-    """Yield means of clipped and unclipped shares."""
+    """Yield means of clipped shares, and ratios of means of unclipped ones."""
     for people in (50, 200, 1000):
         found = score_estimates(draws_of(0.02, people, 1.0, 1.0), table(1.0), 2, np.full(3, 0.95))
         unclipped = float(found.of_asked[:, 0].mean() / found.of_asked[:, :2].sum(axis=1).mean())

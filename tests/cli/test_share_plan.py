@@ -92,3 +92,28 @@ def test_options_replace_settings_of_a_survey(run: Run) -> None:
 
     assert [(one["people"], one["epsilon"]) for one in planned["expected"]] == [(100, 1.0), (100, 3.0), (100, None)]
     assert "share of wrong labels" in run(*words, "--target-error", 0.2).stdout
+
+
+EIGHT = '{ labels = ["a", "b", "c", "d", "e", "f", "g", "h"] }'
+
+
+@pytest.mark.parametrize("share", [None, 0.2])
+@pytest.mark.parametrize(
+    ("mechanism", "planned"),
+    [
+        ("randomized-response", "randomized-response"),
+        ("subset-selection", "subset-selection"),
+        ("plan", "subset-selection"),
+    ],
+)
+def test_a_campaign_is_planned_with_its_own_mechanism(
+    run: Run, mechanism: str, planned: str, share: float | None
+) -> None:
+    """`plan --campaign` has the half-width that `campaign new` expects, by the mechanism of the settings."""
+    path = survey_file(Path(), answers=EIGHT, epsilon=0.5, mechanism=mechanism, share=share)
+    found = json.loads(run("plan", "--campaign", path, "--json").stdout)
+    made = json.loads(run("campaign", "new", path, "--out", "made", "--anyway", "--json").stdout)
+    (expected,) = [one for one in made["survey"]["shares"] if one["share"] == found["share"]]
+
+    assert planned == found["needed"][0]["mechanism"]
+    assert found["expected"][0]["half_width"] == pytest.approx(expected["half_width"], abs=1e-9)

@@ -1,6 +1,7 @@
 """Tests of the page of shares."""
 
 from html.parser import HTMLParser
+from typing import Any
 
 import pytest
 
@@ -60,7 +61,7 @@ def test_bars_of_everyone_and_of_groups() -> None:
     assert page.count('class="whisker"') == 3
     assert "yes\n, by \nyear" in texts
     assert "p < 0.001 for the hypothesis that all groups have the same share" in texts
-    assert "Groups and weights of people are taken to be public" in texts
+    assert "Groups of people are taken to be public" in texts
     assert "truth: " not in texts
 
 
@@ -161,3 +162,36 @@ def test_a_page_of_many_questions_says_where_it_ends() -> None:
 
     assert "The page has the first 50 of 60 questions; the table has all." in page
     assert 50 == page.count('<h2 id="task-')
+
+
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        ({"clusters": {name: name[:2] for name in PEOPLE}}, "Clusters of people are taken to be public"),
+        ({"weights": dict.fromkeys(PEOPLE, 2)}, "Weights of people are taken to be public"),
+        (
+            {"by": {"worker": PEOPLE, "year": ["a", "b"] * 50}, "totals": {"a": 10, "b": 30}},
+            "Groups and totals of people are taken to be public",
+        ),
+        ({}, ""),
+    ],
+)
+def test_the_page_names_what_was_taken_to_be_public(given: dict[str, Any], named: str) -> None:
+    """Groups, weights, totals and clusters are named, since the statement of privacy does not cover them."""
+    answers = {"task": ["q"] * 100, "worker": PEOPLE, "label": ["yes"] * 30 + ["no"] * 70}
+    page = share_page(cv.share(answers, **given), PLAIN)
+
+    assert named in page
+    assert bool(named) == ("taken to be public" in page)
+
+
+def test_pooled_tasks_count_answers() -> None:
+    """Of two pooled tasks to each of 100 people the page counts 200 answers asked for, not people."""
+    labels = ["yes"] * 30 + ["no"] * 70
+    answers = {"task": ["a"] * 100 + ["b"] * 100, "worker": PEOPLE * 2, "label": labels * 2}
+    found = cv.share(answers, pooled=True)
+    page = share_page(found, PLAIN)
+
+    assert "of the answers say 'yes' to 'all tasks' (200 answers asked for)" in lead_sentences(found, PLAIN)[0]
+    assert "200 answers asked for. 200 answers." in page
+    assert "200 people" not in page

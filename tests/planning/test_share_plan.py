@@ -54,10 +54,10 @@ def test_sets_of_labels_need_fewer_people(participation: Participation) -> None:
                 labels=labels,
                 epsilons=[0.25, 1, 3],
                 people=[],
-                single_labels=one,
+                mechanism=one,
                 participation=participation,
             )
-            for one in (False, True)
+            for one in (None, "randomized-response")
         )
         for own, other in zip(sets.needed, single.needed, strict=True):
             assert (own.design_effect < other.design_effect) == (own.mechanism == "subset-selection")
@@ -134,6 +134,7 @@ def test_plans_of_shares_as_values() -> None:
         ({"labels": 1}, "labels must be at least 2"),
         ({"epsilons": []}, "epsilons must not be empty"),
         ({"epsilons": [0]}, "epsilon must be"),
+        ({"mechanism": "laplace"}, "mechanism must be 'randomized-response' or 'subset-selection', got 'laplace'"),
     ],
 )
 def test_refused_plans_of_shares(settings: dict[str, Any], message: str) -> None:
@@ -183,3 +184,15 @@ def test_a_plan_without_people_has_no_picture() -> None:
     """A picture is of numbers of people."""
     with pytest.raises(SettingsError, match="a picture needs numbers of people"):
         cv.plan_share(0.3, people=[]).picture()
+
+
+def test_the_picture_of_one_epsilon_keeps_the_mechanism() -> None:
+    """The usual epsilons beside the planned one are of the same mechanism."""
+    single, better = (
+        cv.plan_share(0.2, people=[400], epsilons=[0.5], labels=10, mechanism=one)
+        for one in ("randomized-response", None)
+    )
+
+    assert single.rows[0].half_width > better.rows[0].half_width
+    assert single.picture() != better.picture()
+    assert single.picture().count("<circle") == better.picture().count("<circle")

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from crowdveil.campaign.settings.settings_file import CampaignSettings
     from crowdveil.channels.alphabet import Alphabet
     from crowdveil.channels.guarantee import Participation
-    from crowdveil.planning.share_plan import SharePlan
+    from crowdveil.mechanisms import ChannelMechanism
+    from crowdveil.planning.share_plan import SharePlan, SurveyMechanism
 
 OF_A_SHARE = frozenset(
     ("share", "response", "level", "half_width", "labels", "ordered", "workers", "epsilon", "participation", "out")
@@ -82,8 +83,12 @@ def print_share_plan(
     participation: Participation,
     out: Path | None,
     tasks: int = 1,
+    mechanism: SurveyMechanism | None = None,
 ) -> None:
-    """Make the plan of a share, write its files, print it; `tasks` is the number of answers of each person."""
+    """Make the plan of a share, write its files, print it.
+
+    `tasks` is the number of answers of each person, and `mechanism` the one that is planned; by default the better one.
+    """
     from crowdveil.display.svg_pictures import svg_file
     from crowdveil.files.atomic_write import Outputs, write_outputs
     from crowdveil.planning.share_plan import EPSILONS, PEOPLE, plan_share
@@ -100,6 +105,7 @@ def print_share_plan(
         participation=participation,
         level=survey.level,
         half_width=survey.half_width,
+        mechanism=mechanism,
     )
     files = [] if outputs is None else list(map(str, outputs.paths))
     data = made.to_json() | {"files": files, "replaced": list(map(str, replaced))}
@@ -150,7 +156,20 @@ def print_plan_of_settings(
         participation=source.participation,
         out=out,
         tasks=chosen.most_tasks,
+        mechanism=_planned_mechanism(source, chosen.device_mechanism, other_epsilon=bool(epsilon)),
     )
+
+
+def _planned_mechanism(
+    source: CampaignSettings, chosen: ChannelMechanism, *, other_epsilon: bool
+) -> SurveyMechanism | None:
+    """Return the campaign's own mechanism; None if its settings choose one, and the epsilon is not that of theirs."""
+    from crowdveil.campaign.settings.privacy_request import PLAN
+    from crowdveil.mechanisms import SubsetSelection
+
+    if other_epsilon and source.privacy.mechanism == PLAN:
+        return None
+    return "subset-selection" if isinstance(chosen, SubsetSelection) else "randomized-response"
 
 
 def _share_plan_rows(made: SharePlan, tasks: int) -> list[tuple[str, str]]:

@@ -12,7 +12,7 @@ from crowdveil.errors import SettingsError
 from crowdveil.hints import advice
 from crowdveil.pages.sections_page import sections_page
 from crowdveil.privacy.statement import PrivacyStatement
-from crowdveil.quality.shares.result import Difference, GroupTest, Share, Shares
+from crowdveil.quality.shares.result import Difference, GroupTest, Share, Shares, public_note
 
 Compared = TypeVar("Compared", GroupTest, Difference)
 NO_TITLE = "Shares of a survey"
@@ -127,8 +127,9 @@ def _sent_sentences(sent_of: tuple[int, int] | None) -> list[str]:
 
 def _interval_sentence(row: Share, shares: Shares, questions: Mapping[str, str]) -> str:
     question = str(row.task)
-    said = f"{isolated(row.label)} to {isolated(questions.get(question, question))} ({_people(row.asked)} asked)"
-    among = {"everyone": OF_EVERYONE, "answers": OF_ANSWERING}.get(shares.totals, "those who answer")
+    said = f"{isolated(row.label)} to {isolated(questions.get(question, question))} ({_asked_text(row, shares)})"
+    answering = "the answers" if shares.pooled else "those who answer"
+    among = {"everyone": OF_EVERYONE, "answers": OF_ANSWERING}.get(shares.totals, answering)
     if np.isnan(row.share):
         return f"The reports do not tell what share of {among.rstrip(',')} say {said}"
     return f"Between {_percent(row.low)} and {_percent(row.high)} of {among} say {said}"
@@ -156,11 +157,16 @@ def _question_part(shares: Shares, task: int, shown: list[str], questions: Mappi
             groups.append(_Bars(label, by, [_bar(row, row.group) for row in of_label[label] if row.by == by]))
     return {
         "task": questions.get(name, name),
-        "asked": f"{_people(every[0].asked)} asked. {_answered_text(every)}",
+        "asked": f"{_asked_text(every[0], shares)}. {_answered_text(every)}",
         "groups": groups,
         "tests": [_test_sentence(one, len(shares.tests)) for one in _of_question(shares.tests, name, shown)],
         "differences": [_difference_sentence(one) for one in _of_question(shares.differences, name, shown)],
     }
+
+
+def _asked_text(row: Share, shares: Shares) -> str:
+    """Return how many people were asked; of pooled tasks, for how many answers."""
+    return f"{number_of(row.asked, 'answer')} asked for" if shares.pooled else f"{_people(row.asked)} asked"
 
 
 def _answered_text(every: list[Share]) -> str:
@@ -211,8 +217,7 @@ def _level_sentences(shares: Shares) -> Iterator[str]:
         if shares.simultaneous
         else f"Each interval holds by itself with {100 * shares.level:g} %; of many, some do not hold."
     )
-    if len(shares.groups) > 1 or shares.weighted:
-        yield "Groups and weights of people are taken to be public: the statement of privacy does not cover them."
+    yield from public_note(shares.public_inputs)
     if shares.channel_used:
         yield "Reports are randomized; shares and intervals are corrected for the noise, so the intervals are wider."
 

@@ -10,14 +10,14 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from crowdveil.answers.frames import ArrowRows
-from crowdveil.arguments import require_list, require_number, require_whole_number
+from crowdveil.arguments import require_choice, require_list, require_number, require_whole_number
 from crowdveil.channels.alphabet import Categories
 from crowdveil.channels.guarantee import Guarantee, Participation, require_participation
 from crowdveil.channels.rounding import format_bound, percent_rounded_up
@@ -31,6 +31,8 @@ from crowdveil.quality.shares.score import normal_quantile, right_inverse
 from crowdveil.quality.shares.share_function import LEVEL, require_level
 from crowdveil.quality.shares.variance import unit_variance
 
+SurveyMechanism = Literal["randomized-response", "subset-selection"]
+"""Name of a mechanism for shares."""
 PEOPLE, EPSILONS = (100, 200, 400, 1_000, 2_000, 5_000), (0.5, 1.0, 2.0, 3.0, 4.0)
 """Numbers of people and epsilons that are compared by default."""
 MAX_PEOPLE = 100_000_000
@@ -88,6 +90,7 @@ class SharePlan(ArrowRows):
         participation: whether epsilon also hides who answered.
         level: level of the intervals.
         half_width: wanted half-width; None if none is.
+        mechanism: name of the planned mechanism; None for the better one at each epsilon.
         rows: expected intervals, by people, then epsilon; unprotected answers last.
         needed: cost of each epsilon; unprotected answers last.
     """
@@ -98,6 +101,7 @@ class SharePlan(ArrowRows):
     participation: Participation
     level: float
     half_width: float | None
+    mechanism: SurveyMechanism | None
     rows: tuple[ExpectedShare, ...]
     needed: tuple[NeededPeople, ...]
 
@@ -177,7 +181,7 @@ class SharePlan(ArrowRows):
 
     def _rows_of_epsilons(self, people: Sequence[int], epsilons: Sequence[float]) -> tuple[ExpectedShare, ...]:
         """Return the expected intervals of this survey for other epsilons."""
-        names = ("response", "labels", "participation", "level")
+        names = ("response", "labels", "participation", "level", "mechanism")
         settings: dict[str, Any] = {name: getattr(self, name) for name in names}
         return plan_share(self.share, people=people, epsilons=epsilons, **settings).rows
 
@@ -231,7 +235,7 @@ def plan_share(
     participation: Participation = "protected",
     level: float = LEVEL,
     half_width: float | None = None,
-    single_labels: bool = False,
+    mechanism: SurveyMechanism | None = None,
 ) -> SharePlan:
     """Return how wide the interval of a share is expected to be behind randomized response, or sets of labels.
 
@@ -247,7 +251,8 @@ def plan_share(
         participation: "protected" or "public".
         level: level of the intervals.
         half_width: wanted; half of the width of the interval, such as .05 for ± 5 percentage points.
-        single_labels: always report single labels, by randomized response.
+        mechanism: "randomized-response" (single labels) or "subset-selection" (sets); by default at each epsilon
+            the one that needs fewer people.
 
     Raises:
         SettingsError: a number out of range.
@@ -261,17 +266,19 @@ def plan_share(
     _require_open_unit("the response rate", response, advice("Such as {response}.", response=0.8), closed=True)
     require_level(level)
     require_participation(participation)
+    require_choice("mechanism", mechanism, (RandomizedResponse.name, SubsetSelection.name, None))
     require_whole_number("labels", labels, least=2)
     if half_width is not None:
         _require_open_unit("the half-width", half_width, advice("Such as {half_width}.", half_width=0.05))
     _require_compared_values(people, epsilons)
     alphabet = Categories(tuple(f"label {place}" for place in range(labels)))
     single = [RandomizedResponse(alphabet=alphabet, epsilon=one, participation=participation) for one in epsilons]
-    mechanisms = single if single_labels else [mechanism_for_shares(one, response) for one in single]
+    mechanisms = [_survey_mechanism(one, response, mechanism) for one in single]
     surveys = _surveys(share, response, mechanisms, normal_quantile(level))
     unprotected = share * (1 - share) / response
     return SharePlan(
         share=share, response=response, labels=labels, participation=participation, level=level, half_width=half_width,
+        mechanism=mechanism,
         rows=tuple(one.expected(number) for number in people for one in surveys),
         needed=tuple(
             NeededPeople(one.epsilon, one.mechanism, one.variance / unprotected, one.needed(half_width))
@@ -360,13 +367,27 @@ def expected_share(
     return protected.expected(people), plain.expected(people)
 
 
+def _survey_mechanism(
+    single: RandomizedResponse, response: float, name: SurveyMechanism | None
+) -> RandomizedResponse | SubsetSelection:
+    """Return the mechanism of this name, or the better one for shares; `single` is randomized response."""
+    if name is None:
+        return mechanism_for_shares(single, response)
+    return single if name == RandomizedResponse.name else _sets_of_labels(single)
+
+
+def _sets_of_labels(single: RandomizedResponse) -> SubsetSelection:
+    """Return subset selection with alphabet, epsilon and participation of randomized response."""
+    return SubsetSelection(alphabet=single.alphabet, epsilon=single.epsilon, participation=single.participation)
+
+
 def mechanism_for_shares(single: RandomizedResponse, response: float) -> RandomizedResponse | SubsetSelection:
     """Return subset selection where it estimates shares better than randomized response, which is given.
 
     The size of sets is that of Ye and Barg, and compared are the variances for equally frequent labels.
     """
     labels = single.alphabet.size
-    sets = SubsetSelection(alphabet=single.alphabet, epsilon=single.epsilon, participation=single.participation)
+    sets = _sets_of_labels(single)
     if sets.labels_per_report == 1:
         return single
     cells = _shares_of_cells(1 / labels, response, single)

@@ -69,6 +69,36 @@ def test_two_questions_and_covariates(survey: Path, run: Run, run_json: RunJson)
     assert "answer, age: young:" in text
 
 
+def test_a_combined_question_needs_the_meaning_of_its_labels(
+    survey: Path, run: Run, run_json: RunJson, refusal: Refusal
+) -> None:
+    """Without --cells the table is refused; with it each row has its label."""
+    labels = ["both", "drugs", "theft", "neither"]
+    write("combined.csv", "task,worker,label", *(f"habits,p{k},{labels[k % 4]}" for k in range(100)))
+    words = ("share", "combined.csv", "--joint", "habits")
+    refused = " ".join(refusal(*words).split())
+    data = run_json(*words, "--cells", ",".join(labels))
+    check(data, "share")
+
+    assert "got 'no order of its labels'. Its labels are both, drugs, neither, theft; name each once" in refused
+    assert "--cells" in refused
+    assert labels == [one["label"] for one in data["joint"]["cells"]]
+    assert "yes, no (drugs): 25.0%" in " ".join(run(*words, "--cells", ",".join(labels)).stdout.split())
+
+
+def test_what_is_taken_to_be_public_is_named(survey: Path, run: Run, run_json: RunJson) -> None:
+    """A warning in text and JSON names groups, clusters and covariates; without them there is none."""
+    write("clusters.csv", "worker,cluster", *(f"p{k},{k % 20}" for k in range(100)))
+    words = ("share", "answers.csv", "--by", "groups.csv", "--clusters", "clusters.csv")
+    note = "Groups and clusters of people are taken to be public: the statement of privacy does not cover them."
+    regressed = run_json("share", "answers.csv", "--regress", "sex.csv", "--outcome", "yes", "--regress-task", "theft")
+
+    assert [note] == run_json(*words)["warnings"]
+    assert note in " ".join(run(*words).stdout.split())
+    assert ["Covariates of people are taken to be public"] == [one.split(":")[0] for one in regressed["warnings"]]
+    assert [] == run_json("share", "answers.csv")["warnings"]
+
+
 REFUSED = {
     "an unknown worker": (("--by", "strangers.csv"), "groups must be of workers who were asked"),
     "a level of 95": (("--level", 95), "level must be above 0 and below 1, got 95.0. Such as --level 0.95."),
@@ -108,6 +138,11 @@ MISUSED = {
     "a regression without a label": (("--regress", "groups.csv"), "--regress and --outcome go together"),
     "three questions": (("--joint", "a,b,c"), "--joint names two tasks"),
     "cells without a table": (("--cells", "a,b,c,d"), "--cells goes with --joint"),
+    "a page of a joint table": (("--joint", "drugs,theft", "--page", "p.html"), "leave --page or --joint out"),
+    "a page of a regression": (
+        ("--regress", "sex.csv", "--outcome", "yes", "--page", "p.html"),
+        "The page has no --regress: leave --page or --regress out.",
+    ),
     "a weighted joint table": (("--joint", "a,b", "--weights", "weights.csv"), "--joint does not use --weights"),
 }
 

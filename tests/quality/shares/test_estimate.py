@@ -306,3 +306,12 @@ def test_totals_say_of_whom_the_shares_are() -> None:
     assert "if in each group those without an answer would answer like the others" in plain.notes[-1]
     assert "yes, of all people, 30.0 %" in str(plain)
     assert "" == crowdveil.share(frame(30, 70)).totals
+
+
+@pytest.mark.parametrize("ratio", [0, -1, math.inf, math.nan, "2", True])
+def test_a_response_ratio_that_is_none_is_refused(ratio: Any) -> None:
+    """A ratio is a positive, finite number."""
+    answers = {"task": ["q"] * 20, "worker": [*range(20)], "label": ["yes", "no"] * 10}
+
+    with pytest.raises(SettingsError, match="ratio must be"):
+        crowdveil.share(answers)["q", "yes"].with_response_ratio(ratio)

@@ -152,7 +152,17 @@ def test_a_combined_question_is_read_in_the_order_of_its_cells() -> None:
     assert found.odds_low < 6 < found.odds_high
     assert found.p_value < 0.01
     assert "odds ratio 6" in str(found)
-    assert 4 == found.to_arrow().num_rows
+    assert "yes, no (drugs): 10.0 %" in str(found)
+    assert ["both", "drugs", "theft", "neither"] == found.to_arrow()["label"].to_pylist()
+
+
+@pytest.mark.parametrize("cells", [None, ["both", "drugs"], ["both", "drugs", "theft", "nobody"]])
+def test_the_meaning_of_labels_is_never_guessed(cells: list[str] | None) -> None:
+    """Without an order of its four labels, or with another one, a combined question is refused with its labels."""
+    answers = {"task": ["q"] * 40, "worker": [*range(40)], "label": ["both", "drugs", "theft", "neither"] * 10}
+
+    with pytest.raises(SettingsError, match="Its labels are both, drugs, neither, theft; name each once, in this"):
+        crowdveil.joint_share(answers, "q", cells=cells)
 
 
 def test_cells_of_two_questions_are_refused() -> None:

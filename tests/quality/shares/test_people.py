@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 import crowdveil
+from crowdveil.errors import SettingsError
 from crowdveil.storage.given_files import read_totals, read_worker_table
 
 WORKERS = [f"p{number}" for number in range(100)]
@@ -137,3 +138,13 @@ def test_totals_are_read_from_files_of_every_form(form: str, tmp_path: Path) -> 
     {"csv": table.to_csv, "parquet": table.to_parquet, "xlsx": table.to_excel}[form](path, index=False)
 
     assert {"0": "300", "1": "700"} == read_totals(path)
+
+
+def test_two_columns_of_one_name_are_refused() -> None:
+    """A frame in which a name stands twice does not say which column is meant."""
+    people = [f"p{k}" for k in range(20)]
+    answers = {"task": ["q"] * 20, "worker": people, "label": ["yes", "no"] * 10}
+    frame = pd.DataFrame([[name, "f", "m"] for name in people], columns=["worker", "sex", "sex"])
+
+    with pytest.raises(SettingsError, match="groups must have one column of each name, got 'sex'"):
+        crowdveil.share(answers, by=frame)

@@ -6,11 +6,12 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from scipy.stats import multinomial
 
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.channels.channel import Channel
 from crowdveil.mechanisms import QuantizedResponse, RandomizedResponse
-from crowdveil.quality.shares.score import ShareEstimates, right_inverse, score_estimates
+from crowdveil.quality.shares.score import ScoreTest, ShareEstimates, right_inverse, score_estimates
 from tests.quality.shares.loops import best_null_share, randomized_response, score_holds
 
 YES_NO = Categories(("yes", "no"))
@@ -145,3 +146,24 @@ def test_labels_of_one_block_have_an_interval_and_no_share() -> None:
     assert np.isnan(found.unclipped).all()
     assert np.allclose(found.low[0], 0, atol=1e-5)
     assert 0.2 < found.high[0, 0] < 0.5 < found.high[0, 2] < 0.9
+
+
+@pytest.mark.parametrize(
+    ("participation", "response", "mean"),
+    [("public", 1.0, 0.02), ("protected", 1.0, 0.013), ("protected", 0.8, 0.003), ("protected", 0.5, -0.066)],
+)
+def test_unclipped_shares_are_right_on_average_with_public_participation_only(
+    participation: str, response: float, mean: float
+) -> None:
+    """Over all reports of 50 people, a share of .02 has the exact means at epsilon 1 that the documents state."""
+    table, people = channel(1.0, participation)[:, : 3 if participation == "protected" else 2], 50
+    table = table[: table.shape[1]]
+    cells = np.array([0.02 * response, 0.98 * response, 1 - response])[: len(table)]
+    most = people if len(table) == 3 else 0
+    counts = np.array([(a, people - a - b, b)[: len(table)] for b in range(most + 1) for a in range(people + 1 - b)])
+    reports = (cells @ table)[None].repeat(len(counts), axis=0)
+    unclipped = ScoreTest(counts.astype(float), table, 2, 0).unclipped(reports)[0]
+    chance = multinomial.pmf(counts, people, cells @ table)
+    known = ~np.isnan(unclipped)
+
+    assert chance[known] @ unclipped[known] / chance[known].sum() == pytest.approx(mean, abs=6e-4)

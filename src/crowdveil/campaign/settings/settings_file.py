@@ -27,7 +27,7 @@ from crowdveil.channels.alphabet import Alphabet, Categories, Scale
 from crowdveil.channels.compared_pairs import COMPARISON_ANSWERS, Pair
 from crowdveil.channels.guarantee import Participation
 from crowdveil.errors import SettingsError
-from crowdveil.mechanisms import Designed, RandomizedResponse
+from crowdveil.mechanisms import Designed, RandomizedResponse, SubsetSelection
 from crowdveil.standalone.checks import (
     CAMPAIGN,
     MAX_CONSENT,
@@ -401,9 +401,10 @@ def _privacy_of_survey(request: PrivacyRequest, alphabet: Alphabet) -> PrivacyRe
     if not isinstance(alphabet, Categories):
         hint = "Leave expected.share out, or ask for labels."
         raise SettingsError("expected.share is of labels", value="answers.scale", hint=hint)
-    if request.mechanism not in (PLAN, RandomizedResponse.name):
+    names = (RandomizedResponse.name, SubsetSelection.name, PLAN)
+    if request.mechanism not in names:
         hint = "Leave expected.share out if each task has one right answer."
-        rule = f'with expected.share the mechanism must be "{RandomizedResponse.name}" or "{PLAN}"'
+        rule = 'with expected.share the mechanism must be "{}", "{}" or "{}"'.format(*names)
         raise SettingsError(rule, value=request.mechanism, hint=hint)
     return replace(request, prior=None)
 

@@ -139,7 +139,7 @@ design_options = option_group(
     heading="Groups and design",
 )
 relation_options = option_group(
-    click.option("--joint", type=WORDS, help="Two tasks with two labels, or one with four: table and odds ratio."),
+    click.option("--joint", type=WORDS, help="Two tasks with two labels, or one with four and --cells: odds ratio."),
     click.option("--cells", type=WORDS, help="Labels of one task of --joint: both, first only, second only, neither."),
     click.option("--regress", type=FILE_PATH, help="Table of public covariates: worker, and a column for each."),
     click.option("--outcome", metavar="LABEL", help="Label whose log-odds --regress models."),
@@ -188,13 +188,13 @@ def share(
     themselves alone the intervals are too wide. Each interval holds with the level alone.
 
     Shares are the maximum of the likelihood of the reports through the channel of the certificate, held in [0, 1]; the
-    file has the unclipped estimate too, which is right on average. Intervals are clipped score intervals, with weights,
-    totals, clusters or pooled tasks those of the effective number of reports; of several channels, Fieller's. P values
-    of tests of groups are adjusted for all of them (Holm). File and JSON have no share where the reports do not
-    determine it (labels of one block), only an interval. Reports without a certificate are read as answers; protected
-    ones are refused.
+    file has the unclipped estimate too, which is right on average with public participation only. Do not average small
+    groups: ask for their share together. Intervals are clipped score intervals, with weights, totals, clusters or
+    pooled tasks those of the effective number of reports; of several channels, Fieller's. P values of tests of groups
+    are adjusted for all of them (Holm). File and JSON have no share where the reports do not determine it (labels of
+    one block), only an interval. Reports without a certificate are read as answers; protected ones are refused.
     """
-    from crowdveil.quality.shares.result import first_rows
+    from crowdveil.quality.shares.result import first_rows, public_note
     from crowdveil.quality.shares.share_function import share as shares_of
     from crowdveil.storage.estimate_files import page_outputs
 
@@ -203,13 +203,20 @@ def share(
             raise click.UsageError(f"{name} requires --page.")
     if out is not None and page is not None and out.resolve() == page.resolve():
         raise click.UsageError("--out and --page are two files: give them two names.")
+    relation = "--joint" if settings.joint is not None else "--regress" if settings.regress is not None else ""
+    if page is not None and relation:
+        raise click.UsageError(f"The page has no {relation}: leave --page or {relation} out.")
     drawn = None if page is None else page_outputs(page)
     earlier = [] if drawn is None else drawn.check_replaced_files(inputs=settings.files)
     with open_reports(reports, out, "shares", settings.files) as read, progress_bar("estimating") as bar:
         found = shares_of(read.evidence, **settings.arguments(), progress=bar)
         joint, regression = settings.joint_table(read.evidence), settings.regression(read.evidence)
     data = {
-        "warnings": [*found.notes, *(() if regression is None else regression.notes)],
+        "warnings": [
+            *found.notes,
+            *(() if regression is None else regression.notes),
+            *public_note((*found.public_inputs, *(() if regression is None else ("covariates",)))),
+        ],
         "channel_used": found.channel_used,
         "level": found.level,
         "simultaneous": found.simultaneous,
@@ -305,10 +312,18 @@ def _joint_texts(joint: dict[str, Any] | None) -> list[str]:
     """Return the cells of a joint table and its odds ratio as text; nothing without one."""
     if joint is None:
         return []
-    cells = [f"{one['first']}, {one['second']}: {_share_with_interval(one | AMONG_ANSWERS)}" for one in joint["cells"]]
+    cells = [
+        f"{one['first']}, {one['second']}{_label_of_cell(one)}: {_share_with_interval(one | AMONG_ANSWERS)}"
+        for one in joint["cells"]
+    ]
     ratio = "not determined" if joint["odds_ratio"] is None else f"{joint['odds_ratio']:.3g}"
     high = "no end" if joint["odds_high"] is None else f"{joint['odds_high']:.3g}"
     return [*cells, f"odds ratio {ratio} ({joint['odds_low']:.3g} to {high}), p = {joint['p_value']:.3f}"]
+
+
+def _label_of_cell(one: dict[str, Any]) -> str:
+    """Return the label of a combined question that stands for a cell; empty for two questions."""
+    return f" ({one['label']})" if one["label"] else ""
 
 
 AMONG_ANSWERS = {"label": "", "of": "answers"}

@@ -40,6 +40,11 @@ class Design:
     unit: NDArray[np.int64] | None = None
     strata: tuple[Grouping, NDArray[np.float64]] | None = None
 
+    def public_inputs(self, *, grouped: bool) -> tuple[str, ...]:
+        """Return the names of what was given of people beside their reports."""
+        given = {"weights": self.weight, "totals": self.strata, "clusters": self.unit}
+        return (*(("groups",) if grouped else ()), *(name for name, value in given.items() if value is not None))
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -119,8 +124,10 @@ def shares_of_cells(
         simultaneous=settings.simultaneous,
         channel_used=evidence.channel is not None,
         method="score" if methods <= {"score"} else "sums",
+        pooled=settings.pooled,
         weighted=design.weight is not None or design.strata is not None,
         totals="" if design.strata is None else "answers" if cells.model.protected else "everyone",
+        public_inputs=design.public_inputs(grouped=len(groupings) > 1),
         differences=tuple(compared.differences),
         tests=with_adjusted(compared.tests),
         notes=(*notes, *said),

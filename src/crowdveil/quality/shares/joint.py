@@ -52,6 +52,7 @@ class JointShares(ArrowRows):
         questions: names of the two questions, or of the combined one twice.
         labels: labels of the first and of the second question.
         combined: whether it is one question with four labels.
+        cells: its labels: both, the first only, the second only, neither; empty for two questions.
         share, unclipped, low, high, standard_error: of the cells, as in `Share`.
         odds_ratio: of the unclipped shares; nan if one is not positive.
         log_standard_error: of the logarithm of the odds ratio.
@@ -64,6 +65,7 @@ class JointShares(ArrowRows):
     questions: tuple[str, str]
     labels: tuple[tuple[str, str], tuple[str, str]]
     combined: bool
+    cells: tuple[str, ...]
     share: NDArray[np.float64]
     unclipped: NDArray[np.float64]
     low: NDArray[np.float64]
@@ -78,11 +80,19 @@ class JointShares(ArrowRows):
     level: float
 
     def to_arrow(self) -> pa.Table:
-        """Return the cells as an Arrow table: first, second, share, unclipped, low, high, standard_error."""
+        """Return the cells as an Arrow table: first, second, share, unclipped, low, high, standard_error.
+
+        Of a combined question `label` is the label of the cell; else it is empty.
+        """
         values = ("share", "unclipped", "low", "high", "standard_error")
         return pa.Table.from_pylist(
             [
-                {"first": first, "second": second, **{name: float(getattr(self, name)[row, column]) for name in values}}
+                {
+                    "first": first,
+                    "second": second,
+                    "label": self.cells[2 * row + column] if self.combined else "",
+                    **{name: float(getattr(self, name)[row, column]) for name in values},
+                }
                 for row, first in enumerate(self.labels[0])
                 for column, second in enumerate(self.labels[1])
             ]
@@ -107,7 +117,8 @@ class JointShares(ArrowRows):
     def __str__(self) -> str:
         """Return the cells and the odds ratio as lines of text."""
         cells = [
-            f"{first}, {second}: {100 * self.share[row, column]:.1f} %"
+            f"{first}, {second}{f' ({self.cells[2 * row + column]})' if self.combined else ''}:"
+            f" {100 * self.share[row, column]:.1f} %"
             f" ({100 * self.low[row, column]:.1f} to {100 * self.high[row, column]:.1f})"
             for row, first in enumerate(self.labels[0])
             for column, second in enumerate(self.labels[1])
@@ -133,8 +144,7 @@ def joint_share(
     Args:
         answers, channel, assignment, level, options: as in `share`; all reports through one channel.
         first, second: names of two tasks. Without `second`, `first` is a combined question with four labels.
-        cells: labels of the combined question: both, the first only, the second only, neither; by default in the order
-            of its alphabet.
+        cells: labels of the combined question, in this order: both, the first only, the second only, neither.
 
     Raises:
         ReportsError: as `share`.
@@ -159,10 +169,11 @@ def joint_share(
         named = advice("Leave {second} or {cells} out.")
         raise SettingsError("cells are labels of one combined question", value="two questions", hint=named)
     if second is None:
-        counts, table, labels = _combined(asked, place, cells)
+        order = _require_cells(asked, cells)
+        counts, table, labels = _combined(asked, place, order)
         questions = (str(asked.reports.tasks[place]),) * 2
     else:
-        other = place_of_task(asked, second, rule, hint)
+        order, other = (), place_of_task(asked, second, rule, hint)
         counts, table, labels = _crossed(asked, place, other)
         questions = (str(asked.reports.tasks[place]), str(asked.reports.tasks[other]))
     if np.linalg.matrix_rank(table) < len(table):
@@ -170,7 +181,7 @@ def joint_share(
         raise SettingsError(
             "reports must determine the joint table", value="a channel that cannot be inverted", hint=hint
         )
-    return _joint_shares(counts, table, labels, questions, second is None, level)
+    return _joint_shares(counts, table, labels, questions, order, level)
 
 
 def _naming_hint(cells: Cells) -> str:
@@ -183,18 +194,29 @@ def _naming_hint(cells: Cells) -> str:
     return f"Name two, or one with four labels: {two}."
 
 
+def _require_cells(cells: Cells, order: Sequence[str] | None) -> tuple[str, ...]:
+    """Return the labels of a combined question in the order of the cells.
+
+    Raises:
+        SettingsError: the question has another number of labels, or no order of them is given: it says what each means.
+    """
+    names = cells.symbols[: cells.model.labels]
+    chosen = () if order is None else tuple(map(str, order))
+    if len(names) == 4 and sorted(chosen) == sorted(names):
+        return chosen
+    rule = "a combined question has four labels: both, the first only, the second only, neither"
+    if len(names) != 4:
+        raise SettingsError(rule, value=", ".join(names), hint=_naming_hint(cells))
+    hint = f"Its labels are {', '.join(names)}; name each once, in this order: {advice('{cells}')}."
+    raise SettingsError(rule, value=", ".join(chosen) or "no order of its labels", hint=hint)
+
+
 def _combined(
-    cells: Cells, task: int, order: Sequence[str] | None
+    cells: Cells, task: int, order: tuple[str, ...]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], tuple[tuple[str, str], tuple[str, str]]]:
     """Return counts, table with the four cells first, and labels, of a question with four labels."""
     names = cells.symbols[: cells.model.labels]
-    chosen = names if order is None else tuple(map(str, order))
-    if len(names) != 4 or sorted(chosen) != sorted(names):
-        rule = "a combined question has four labels: both, the first only, the second only, neither"
-        named = f"Its labels are {', '.join(names)}; name each once, in this order: {advice('{cells}')}."
-        hint = _naming_hint(cells) if len(names) != 4 else named
-        raise SettingsError(rule, value=", ".join(chosen if len(names) == 4 else names), hint=hint)
-    inputs = [*map(names.index, chosen), *range(4, len(cells.symbols))]
+    inputs = [*map(names.index, order), *range(4, len(cells.symbols))]
     symbol = symbol_of_workers(cells, task)
     counts = np.bincount(symbol[symbol != NO_REPORT], minlength=len(cells.model.channel)).astype(float)
     return counts, cells.model.full_table[inputs], (("yes", "no"), ("yes", "no"))
@@ -222,7 +244,7 @@ def _crossed(
 
 def _joint_shares(
     counts: NDArray[np.float64], table: NDArray[np.float64], labels: tuple[tuple[str, str], tuple[str, str]],
-    questions: tuple[str, str], combined: bool, level: float,
+    questions: tuple[str, str], order: tuple[str, ...], level: float,
 ) -> JointShares:  # fmt: skip
     found = score_estimates(counts[None], table, 4, np.full(len(table), level))
     cells = ShareEstimates(*(np.round(values[0, :4].reshape(2, 2), DIGITS) for values in found))
@@ -230,8 +252,9 @@ def _joint_shares(
     likelihood = OddsLikelihood(counts, table)
     low, high = likelihood.interval(level)
     return JointShares(
-        questions=questions, labels=labels, combined=combined, share=cells.share, unclipped=cells.unclipped,
-        low=cells.low, high=cells.high, standard_error=cells.standard_error, odds_ratio=ratio,
+        questions=questions, labels=labels, combined=bool(order), cells=order, share=cells.share,
+        unclipped=cells.unclipped, low=cells.low, high=cells.high,
+        standard_error=cells.standard_error, odds_ratio=ratio,
         log_standard_error=error, odds_low=low, odds_high=high,
         p_value=float(chi2.sf(max(2 * (likelihood.best - likelihood.value(0.0)), 0.0), 1)),
         people=int(counts.sum()), level=level,

@@ -107,6 +107,7 @@ def _names_and_columns(given: Any, name: str, title: str) -> tuple[list[str], di
     columns = isinstance(given, Mapping) and any(isinstance(one, list | tuple) for one in given.values())
     if isinstance(given, Mapping) and WORKER not in given and not columns:
         return list(map(cell_text, given)), {title: list(given.values())}
+    _require_distinct_columns(given, name)
     if not is_frame(given):
         hint = "Such as {'worker': ['ann', 'bob'], 'sex': ['f', 'm']}, or {'ann': 'f', 'bob': 'm'}."
         raise SettingsError(f"{name} must be a table of workers", value=type(given).__name__, hint=hint)
@@ -119,6 +120,16 @@ def _names_and_columns(given: Any, name: str, title: str) -> tuple[list[str], di
         hint = "Name it, or leave it out: programs write the numbers of rows in such a column."
         raise SettingsError(f"each column of {name} must have a name", value="", hint=hint)
     return list(map(cell_text, table[WORKER].to_pylist())), {column: table[column].to_pylist() for column in others}
+
+
+def _require_distinct_columns(given: Any, name: str) -> None:
+    """Refuse a frame of pandas, or a table of Arrow, in which two columns have one name."""
+    from narwhals.dependencies import is_pandas_dataframe, is_pyarrow_table
+
+    headings = given.columns if is_pandas_dataframe(given) else given.column_names if is_pyarrow_table(given) else ()
+    twice = next((one for one, times in Counter(headings).items() if times > 1), None)
+    if twice is not None:
+        raise SettingsError(f"{name} must have one column of each name", value=twice, hint="Leave one of them out.")
 
 
 def read_groupings(given: Any, reports: Reports, *, least: int) -> tuple[tuple[Grouping, ...], tuple[str, ...]]:

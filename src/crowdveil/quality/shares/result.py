@@ -8,11 +8,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from crowdveil.answers.facts.asked import join_words
 from crowdveil.answers.frames import ArrowRows
 from crowdveil.answers.identifiers import Identifiers, identifiers_as_arrow
+from crowdveil.arguments import require_number
 from crowdveil.channels.alphabet import NULL
 from crowdveil.display.counts import number_of
 from crowdveil.display.html import Html, notebook_card, table
+from crowdveil.errors import SettingsError
 
 IntervalMethod = Literal["score", "sums"]
 """Clipped score intervals of counts, or Fieller's intervals of weighted sums."""
@@ -34,7 +37,8 @@ class Share(NamedTuple):
         of: "answers" for labels, "asked" for no answer; "everyone" for labels with known totals where participation is
             public: of all people, if in each group those without an answer would answer like the others.
         share: estimate held in [0, 1].
-        unclipped: estimate that may lie outside [0, 1]; average these, not the clipped ones.
+        unclipped: estimate that may lie outside [0, 1]. Right on average with public participation; with protected
+            participation nearly so where the number of answers is well known: pool small groups, average none.
         low, high: ends of the interval.
         standard_error: of the unclipped share.
         lowest, highest: the least and the largest share if all who were asked had answered, for the same reports.
@@ -61,7 +65,14 @@ class Share(NamedTuple):
         """Return the share among all who were asked, if people of this label answered `ratio` times as often as others.
 
         logit of it = logit of the unclipped share, held in [0, 1], minus ln ratio; no report can tell the ratio.
+
+        Raises:
+            SettingsError: a ratio that is not above 0 and finite.
         """
+        require_number("ratio", ratio)
+        if not 0 < ratio < np.inf:
+            hint = "Such as 0.5, if people of this label answered half as often as others."
+            raise SettingsError("ratio must be above 0 and finite", value=ratio, hint=hint)
         held = min(max(self.unclipped, 0.0), 1.0)
         return held / (held + ratio * (1 - held))
 
@@ -132,8 +143,10 @@ class Shares(ArrowRows):
             of all differences of a task and column.
         channel_used: whether reports were corrected for the noise of a channel.
         method: "score" for counts through one channel, else "sums".
+        pooled: whether all tasks were read as one; `asked` then counts the answers of all of them.
         weighted: whether people have survey weights, or known totals.
         totals: of whom shares weighted to known totals are, "answers" or "everyone"; empty without totals.
+        public_inputs: what was given of people beside the reports: groups, weights, totals, clusters.
         differences: of each two groups of a column; of two labels for the last, since the other's are opposite.
         tests: of no difference between the groups of a column; likewise.
         notes: what the reader must know.
@@ -161,8 +174,10 @@ class Shares(ArrowRows):
     simultaneous: bool = False
     channel_used: bool = False
     method: IntervalMethod = "score"
+    pooled: bool = False
     weighted: bool = False
     totals: Totals = ""
+    public_inputs: tuple[str, ...] = ()
     differences: tuple[Difference, ...] = ()
     tests: tuple[GroupTest, ...] = ()
     notes: tuple[str, ...] = ()
@@ -279,10 +294,18 @@ class Shares(ArrowRows):
             for row in self.rows(SHOWN_ROWS)
         ][:SHOWN_ROWS]
         shown: Html = table(tuple(names), rows, total=len(self))
-        return notebook_card("Shares", [self._level_text(), *self.notes], shown)
+        return notebook_card("Shares", [self._level_text(), *self.notes, *public_note(self.public_inputs)], shown)
 
     def _level_text(self) -> str:
         return f"{'simultaneous ' if self.simultaneous else ''}{100 * self.level:g} % intervals"
+
+
+def public_note(inputs: Sequence[str]) -> tuple[str, ...]:
+    """Return the note that inputs of these names are taken to be public; none without inputs."""
+    if not inputs:
+        return ()
+    named = join_words(inputs).capitalize()
+    return (f"{named} of people are taken to be public: the statement of privacy does not cover them.",)
 
 
 def share_text(row: Share) -> str:

@@ -38,7 +38,8 @@ class ShareEstimates(NamedTuple):
 
     Attributes:
         share: maximum of the likelihood, in [0, 1].
-        unclipped: solution of the linear equations, which may lie outside [0, 1]; its mean is the true share.
+        unclipped: solution of the linear equations, which may lie outside [0, 1]. With protected participation
+            it is a ratio of two estimates, whose mean is the true share only where the number of answers is well known.
         low, high: ends of the interval.
         standard_error: of the unclipped share.
         of_asked: unclipped shares of all cells asked, which add up to 1.
