@@ -274,6 +274,34 @@ def test_numbers_as_names(run: Run) -> None:
     assert found == {("1|2", "1", "right"), ("2|10", "2", "left")}
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--participation", "public"),
+        ("--participation", "public", *LISTS[2:]),
+        ("--participation", "public", *LISTS[:2]),
+        ("--lists-from-answers",),
+    ],
+)
+def test_order_of_rows_is_not_published(run: Run, words: tuple[str, ...]) -> None:
+    """Rows with the winner left and their mirror image give the same public files, and the same turned answers."""
+    answers = [(row["label"], row) for row in rows("compared.csv") if row["label"] != "tie"]
+    both: dict[str, list[str]] = {"winner": [], "mirror": []}
+    for best, row in answers:
+        worst = row["left"] if best == row["right"] else row["right"]
+        both["winner"].append(f"{best},{worst},{row['worker']},left")
+        both["mirror"].append(f"{worst},{best},{row['worker']},right")
+    for name, lines in both.items():
+        write(f"{name}.csv", "left,right,worker,label", *lines)
+        run("perturb", f"{name}.csv", "--comparisons", *RESPONSE[:3], 20, *words, "--out", name)
+    public = written("winner") - {"reports.csv"}
+
+    assert written("mirror") == written("winner")
+    assert all(Path("winner", file).read_bytes() == Path("mirror", file).read_bytes() for file in public)
+    assert {row["task"] for row in rows("winner/reports.csv")} == {"|".join(two) for two in combinations(ITEMS, 2)}
+    assert rows("winner/reports.csv") == rows("mirror/reports.csv")
+
+
 def test_without_lists_there_is_no_privacy(run: Run) -> None:
     """Pairs and workers taken from the answers are marked as without privacy."""
     shown = run("perturb", "compared.csv", "--comparisons", *RESPONSE, "--lists-from-answers", "--out", "sent").stdout
