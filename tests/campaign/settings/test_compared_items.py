@@ -85,14 +85,15 @@ def test_a_worker_spends_epsilon_for_each_pair(tmp_path: Path) -> None:
     assert campaign.cells == 4
     assert campaign.epsilon <= 2.0
     assert campaign.worker_epsilon <= 8.0
-    assert mechanisms[0].channel().outputs == ("left", "right")
+    assert mechanisms[0].channel().outputs == ("left", "tie", "right", "NULL")
     assert all(len({pair_of_name(campaign.tasks[task].id).question for task in own}) == 4 for own in lists)
 
 
 @pytest.mark.parametrize(
     ("changes", "outputs"),
     [
-        ({"privacy": '{ mechanism = "plan", epsilon_per_answer = 1 }'}, ("left", "right")),
+        ({"privacy": '{ mechanism = "plan", epsilon_per_answer = 1 }'}, ("left", "right", "NULL")),
+        ({"participation": '"public"', "privacy": '{ mechanism = "plan", epsilon_per_answer = 1 }'}, ("left", "right")),
         ({"privacy": '{ mechanism = "designed", epsilon_per_answer = 4 }'}, ("left", "tie", "right", "NULL")),
         ({"expected": "{ answered = 0.9, ties = 0.6 }"}, ("left", "tie", "right", "NULL")),
         ({"participation": '"public"', "expected": "{ ties = 0.4 }"}, ("left", "tie", "right")),
@@ -100,8 +101,9 @@ def test_a_worker_spends_epsilon_for_each_pair(tmp_path: Path) -> None:
     ],
 )
 def test_symbols(tmp_path: Path, changes: dict[str, str], outputs: tuple[str, ...]) -> None:
-    """Two symbols or three follow from epsilon, ties and participation; randomized response has three."""
+    """Two symbols or three follow from epsilon, ties and participation, which reports show if it is protected."""
     channel = build(read_settings(settings_file(tmp_path, **changes)))[0].channels[0]
+    assert channel.null_output is not None or changes.get("participation") == '"public"'
 
     assert channel.outputs[: len(outputs)] == outputs
     assert channel.alphabet == COMPARISON_ANSWERS
