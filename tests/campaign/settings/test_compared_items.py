@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from crowdveil.campaign.files.campaign_reports import verb_of_results
 from crowdveil.campaign.planning.chosen_mechanism import mechanism_of_campaign_settings
 from crowdveil.campaign.planning.creation import create_campaign
 from crowdveil.campaign.settings.build import build_campaign
@@ -174,6 +175,27 @@ def test_refused_settings(tmp_path: Path, changes: dict[str, str], rule: str) ->
         build(read_settings(settings_file(tmp_path, **changes)))
 
     assert rule in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("labels", "ids", "refused"),
+    [
+        ('"left", "tie", "right"', ("a|b", "x|b|c"), True),
+        ('"left", "tie", "right"', ("a|b", "c"), False),
+        ('"left", "tie", "right"', ("a|b", "c|"), False),
+        ('"left", "right"', ("a|b", "b|c"), False),
+    ],
+)
+def test_labels_are_not_read_as_comparisons(tmp_path: Path, labels: str, ids: tuple[str, ...], refused: bool) -> None:
+    """A campaign of labels that its results would take for comparisons is refused; others have truths."""
+    changes = {"answers": f"{{ labels = [{labels}] }}", "tasks": '{ file = "tasks.csv" }'}
+    path = settings_file(tmp_path, **changes, privacy='{ mechanism = "randomized-response", epsilon_per_answer = 2 }')
+    (tmp_path / "tasks.csv").write_text("id,text\n" + "".join(f"{name},Which?\n" for name in ids), "utf-8")
+    if refused:
+        with pytest.raises(CrowdveilError, match="would be read as comparisons"):
+            read_settings(path)
+    else:
+        assert verb_of_results(build(read_settings(path))[0]) == "infer"
 
 
 def test_several_questions_are_refused(tmp_path: Path) -> None:
