@@ -96,11 +96,15 @@ def test_designed_chooses_symbols(run: Run, run_json: RunJson, more: tuple[objec
     assert run_json("rank", "sent", *rate)["channel_used"]
 
 
-def test_tossed_participation_must_be_stated(run: Run, refusal: Refusal) -> None:
+def test_tossed_participation_must_be_stated(run: Run, run_json: RunJson, refusal: Refusal) -> None:
     """With two symbols reports do not show how many comparisons were answered: the share is stated or refused."""
     run("perturb", "compared.csv", "--comparisons", "--mechanism", "designed", "--epsilon", 1, *LISTS, "--out", "sent")
 
-    assert "needs participation_rate" in refusal("rank", "sent")
+    for words in (("rank", "sent"), ("next", "sent", "--comparisons", "--budget", 3)):
+        assert "needs participation_rate" in refusal(*words)
+        assert run_json(*words, "--participation-rate", 0.7)["warnings"] is not None
+    words = ("next", "sent", "--budget", 3, "--participation-rate", 0.7)
+    assert "--participation-rate requires --comparisons" in run(*words, code=2).stderr
 
 
 def test_assignment_with_sides(run: Run, run_json: RunJson) -> None:
