@@ -122,6 +122,7 @@ def rank_comparisons(
     found = Ranking(comparisons=rows, method=chosen, scored=scored, table=table, known=len(known))
     slow = () if found.converged else (f"The fit did not converge in {number_of(chosen.max_sweeps, 'sweep')}.",)
     unsure = _notes_on_guessing(found)
+    unsure = (*found.direction_notes(), *unsure)
     return replace(found, notes=(*notes, *more, *unsure, *spelling_notes(rows), *rows.notes(), *slow))
 
 
