@@ -240,6 +240,11 @@ def test_absent_null_reports_are_refused() -> None:
 
     with pytest.raises(ReportsError, match="need the lists of all tasks and workers"):
         cv.rank(frame, channel=channel, participation_rate=0.8)
+    few = frame | {"label": [*["NULL"] * 15, *["left"] * 185]}
+    assert report_table(channel, 0.8).least_null == pytest.approx(1 / (3 + np.e))
+    assert rank_of(few, channel=channel, participation_rate=0.8)
+    with pytest.raises(ReportsError, match="need the lists of all tasks and workers"):
+        rank_of({name: column * 2 for name, column in few.items()}, channel=channel, participation_rate=0.8)
     with_null = frame | {"label": [*["NULL"] * 40, *["left"] * 160]}
     assert cv.rank(with_null, channel=channel, participation_rate=0.8).comparisons.workers.tolist() == [*range(5)]
 

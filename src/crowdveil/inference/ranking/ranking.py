@@ -214,7 +214,7 @@ class Ranking(ArrowRows):
             if reverse and min(follow, reverse) >= NO_MAJORITY * (follow + reverse):
                 found.append(
                     f"{number_of(follow, 'worker')} follow the order and {reverse:,} reverse it, both clearly: no "
-                    "clear majority says which end is the best, so the whole order may be reversed. Known orders decide."
+                    "clear majority says which end is the best, so the order may be reversed. Known orders decide."
                 )
         return tuple(found)
 
