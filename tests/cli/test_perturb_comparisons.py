@@ -177,6 +177,7 @@ def test_several_lists(run: Run, run_json: RunJson) -> None:
     ("file", "lines", "rule"),
     [
         ("pairs.csv", ("left,right", "a,b", "b,a"), "a pair is listed once, in whatever order"),
+        ("pairs.csv", ("left,right",), "a list of pairs must have a row"),
         ("pairs.csv", ("left,right", "a,a"), "an item cannot be compared with itself"),
         ("pairs.csv", ("left,right", "a|x,b"), "a name of an item or list must have a sign, and no |"),
         ("pairs.csv", ("left,right", "a,"), "a name of an item or list must have a sign"),

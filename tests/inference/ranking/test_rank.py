@@ -281,6 +281,15 @@ def test_few_reports_behind_noise() -> None:
     assert len(np.unique(many.workers()["slope"])) == 5
 
 
+def test_wrong_gold() -> None:
+    """Gold without a label is told the columns that gold has; a pair known in both orders is named in a note."""
+    with pytest.raises(ReportsError, match="known orders need one column each for left, right and label; found none"):
+        cv.rank(FRAME, gold={"left": ["a"], "right": ["b"]})
+    both = {"left": ["a", "b", "a"], "right": ["b", "a", "c"], "label": ["left"] * 3}
+
+    assert "1 pair of gold known in both orders: correct the wrong rows." in rank_of(FRAME, gold=both).notes
+
+
 def crowd_with_reversed(reverse: int, workers: int = 18) -> dict[str, list[Any]]:
     """Return comparisons of all pairs of six items, of which some workers reverse the order."""
     cells = [(a, b, worker) for worker in range(workers) for a, b in combinations("abcdef", 2)]

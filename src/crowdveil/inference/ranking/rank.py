@@ -222,6 +222,10 @@ def known_orders(gold: Any, rows: Comparisons) -> tuple[Known, tuple[str, ...]]:
         )
     ties = len(read) - len(ordered)
     notes = (f"{number_of(ties, 'known tie')} of gold not used: a tie says nothing of the order.",) if ties else ()
+    orders = {*zip(places[first].tolist(), places[second].tolist(), strict=True)}
+    both = sum((worse, better) in orders for better, worse in orders) // 2
+    if both:
+        notes += (f"{number_of(both, 'pair')} of gold known in both orders: correct the wrong rows.",)
     return Known(better=places[first], worse=places[second]), notes
 
 
