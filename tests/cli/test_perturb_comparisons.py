@@ -103,8 +103,8 @@ def test_tossed_participation_must_be_stated(run: Run, run_json: RunJson, refusa
     for words in (("rank", "sent"), ("next", "sent", "--comparisons", "--budget", 3)):
         assert "needs participation_rate" in refusal(*words)
         assert run_json(*words, "--participation-rate", 0.7)["warnings"] is not None
-    words = ("next", "sent", "--budget", 3, "--participation-rate", 0.7)
-    assert "--participation-rate requires --comparisons" in run(*words, code=2).stderr
+    alone = ("next", "sent", "--budget", 3, "--participation-rate", 0.7)
+    assert "--participation-rate requires --comparisons" in run(*alone, code=2).stderr
 
 
 def test_assignment_with_sides(run: Run, run_json: RunJson) -> None:

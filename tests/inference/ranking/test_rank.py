@@ -231,7 +231,7 @@ def test_absent_null_reports_are_refused() -> None:
     alphabet = cv.Categories(("left", "tie", "right"))
     channel = cv.RandomizedResponse(alphabet=alphabet, epsilon=1.0).channel()
     rows = 200
-    frame = {
+    frame: dict[str, list[Any]] = {
         "left": ["a"] * rows,
         "right": ["b"] * rows,
         "worker": [n % 5 for n in range(rows)],
@@ -324,7 +324,7 @@ def test_note_where_no_majority_decides() -> None:
 def test_ties_rank_nothing() -> None:
     """Where no comparison prefers an item, ranks have the range of their whole group, and a note says so."""
     ties = crowd_with_reversed(0, workers=4) | {"label": ["tie"] * 60}
-    other = {"left": ["x"] * 4, "right": ["y"] * 4, "worker": [0, 1, 2, 3], "label": ["left"] * 4}
+    other: dict[str, list[Any]] = {"left": ["x"] * 4, "right": ["y"] * 4, "worker": [0, 1, 2, 3], "label": ["left"] * 4}
     found, both = rank_of(ties), rank_of({name: [*ties[name], *other[name]] for name in ties})
 
     assert {*zip(found.ranks.rank_low.tolist(), found.ranks.rank_high.tolist(), strict=True)} == {(1, 6)}

@@ -221,7 +221,9 @@ def known_orders(gold: Any, rows: Comparisons) -> tuple[Known, tuple[str, ...]]:
             hint="Leave these rows out.",
         )
     ties = len(read) - len(ordered)
-    notes = (f"{number_of(ties, 'known tie')} of gold not used: a tie says nothing of the order.",) if ties else ()
+    notes: tuple[str, ...] = (
+        (f"{number_of(ties, 'known tie')} of gold not used: a tie says nothing of the order.",) if ties else ()
+    )
     orders = {*zip(places[first].tolist(), places[second].tolist(), strict=True)}
     both = sum((worse, better) in orders for better, worse in orders) // 2
     if both:
