@@ -96,11 +96,15 @@ def test_designed_chooses_symbols(run: Run, run_json: RunJson, more: tuple[objec
     assert run_json("rank", "sent", *rate)["channel_used"]
 
 
-def test_tossed_participation_must_be_stated(run: Run, refusal: Refusal) -> None:
+def test_tossed_participation_must_be_stated(run: Run, run_json: RunJson, refusal: Refusal) -> None:
     """With two symbols reports do not show how many comparisons were answered: the share is stated or refused."""
     run("perturb", "compared.csv", "--comparisons", "--mechanism", "designed", "--epsilon", 1, *LISTS, "--out", "sent")
 
-    assert "needs participation_rate" in refusal("rank", "sent")
+    for words in (("rank", "sent"), ("next", "sent", "--comparisons", "--budget", 3)):
+        assert "needs participation_rate" in refusal(*words)
+        assert run_json(*words, "--participation-rate", 0.7)["warnings"] is not None
+    alone = ("next", "sent", "--budget", 3, "--participation-rate", 0.7)
+    assert "--participation-rate requires --comparisons" in run(*alone, code=2).stderr
 
 
 def test_assignment_with_sides(run: Run, run_json: RunJson) -> None:
@@ -173,6 +177,7 @@ def test_several_lists(run: Run, run_json: RunJson) -> None:
     ("file", "lines", "rule"),
     [
         ("pairs.csv", ("left,right", "a,b", "b,a"), "a pair is listed once, in whatever order"),
+        ("pairs.csv", ("left,right",), "a list of pairs must have a row"),
         ("pairs.csv", ("left,right", "a,a"), "an item cannot be compared with itself"),
         ("pairs.csv", ("left,right", "a|x,b"), "a name of an item or list must have a sign, and no |"),
         ("pairs.csv", ("left,right", "a,"), "a name of an item or list must have a sign"),
@@ -272,6 +277,34 @@ def test_numbers_as_names(run: Run) -> None:
     found = {(row["task"], row["worker"], row["label"]) for row in rows("sent/reports.csv")}
 
     assert found == {("1|2", "1", "right"), ("2|10", "2", "left")}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--participation", "public"),
+        ("--participation", "public", *LISTS[2:]),
+        ("--participation", "public", *LISTS[:2]),
+        ("--lists-from-answers",),
+    ],
+)
+def test_order_of_rows_is_not_published(run: Run, words: tuple[str, ...]) -> None:
+    """Rows with the winner left and their mirror image give the same public files, and the same turned answers."""
+    answers = [(row["label"], row) for row in rows("compared.csv") if row["label"] != "tie"]
+    both: dict[str, list[str]] = {"winner": [], "mirror": []}
+    for best, row in answers:
+        worst = row["left"] if best == row["right"] else row["right"]
+        both["winner"].append(f"{best},{worst},{row['worker']},left")
+        both["mirror"].append(f"{worst},{best},{row['worker']},right")
+    for name, lines in both.items():
+        write(f"{name}.csv", "left,right,worker,label", *lines)
+        run("perturb", f"{name}.csv", "--comparisons", *RESPONSE[:3], 20, *words, "--out", name)
+    public = written("winner") - {"reports.csv"}
+
+    assert written("mirror") == written("winner")
+    assert all(Path("winner", file).read_bytes() == Path("mirror", file).read_bytes() for file in public)
+    assert {row["task"] for row in rows("winner/reports.csv")} == {"|".join(two) for two in combinations(ITEMS, 2)}
+    assert rows("winner/reports.csv") == rows("mirror/reports.csv")
 
 
 def test_without_lists_there_is_no_privacy(run: Run) -> None:

@@ -36,6 +36,23 @@ def test_exact_epsilon(epsilon: float, participation: Any, symbols: int) -> None
     assert channel.certificate()["participation"] == participation
 
 
+@pytest.mark.parametrize("epsilon", [1e-3, 0.5, 1.0, 3.7, 12.0])
+def test_null_apart(epsilon: float) -> None:
+    """Two symbols with NULL apart keep epsilon, toss ties, and let the share that is answered be learned."""
+    channel = comparison_channel(epsilon, "protected", 2, null_apart=True)
+    worst = max(Fraction(a, b) for column in zip(*channel.rows, strict=True) for a, b in product(column, repeat=2))
+    left, tie, right, none = channel.rows
+
+    assert channel.outputs == ("left", "right", "NULL")
+    assert worst == channel.ratio <= below_exp(epsilon)
+    assert [2 * half for half in tie[:2]] == [left[0] + left[1]] * 2
+    assert left[2] == tie[2] == right[2] < none[2]
+    assert report_table(channel, 0.8).answers == ("left", "right")
+    assert (
+        comparison_channel(epsilon, "public", 2, null_apart=True).rows == comparison_channel(epsilon, "public", 2).rows
+    )
+
+
 @pytest.mark.parametrize("participation", ["protected", "public"])
 def test_ties_are_tossed(participation: Any) -> None:
     """With two symbols a tie, and a protected NULL, are each side with one half; the sides are treated alike."""

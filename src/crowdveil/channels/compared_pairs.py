@@ -46,7 +46,12 @@ class Pair(NamedTuple):
 
 def are_comparisons(alphabet: Alphabet | None, tasks: Iterable[str]) -> bool:
     """Return whether tasks with these possible answers are comparisons: left, tie and right, of named pairs."""
-    return alphabet == COMPARISON_ANSWERS and all(name.count(BAR) in (1, 2) for name in tasks)
+    return alphabet == COMPARISON_ANSWERS and all(map(_names_pair, tasks))
+
+
+def _names_pair(task: str) -> bool:
+    parts = task.split(BAR)
+    return len(parts) in (2, 3) and all(parts)
 
 
 def pair_of_name(name: str, source: str = "tasks") -> Pair:
@@ -55,15 +60,15 @@ def pair_of_name(name: str, source: str = "tasks") -> Pair:
     Raises:
         ReportsError: the name is not that of a pair.
     """
-    parts = name.split(BAR)
-    if len(parts) not in (2, 3) or not all(parts):
+    if not _names_pair(name):
         raise ReportsError(
             "a task that is a comparison is named by its two items",
             source=source,
             examples=repr(name[:100]),
             hint="Such as 'aspen|birch', or 'trees|aspen|birch' for an item of a list.",
         )
-    return Pair(*parts) if len(parts) == 2 else Pair(parts[1], parts[2], parts[0])
+    *of, left, right = name.split(BAR)
+    return Pair(left, right, *of)
 
 
 def checked_pairs(

@@ -87,6 +87,7 @@ def print_ranking_plan(
     participation: Participation,
     participation_rate: float | None,
     out: Path | None,
+    null_apart: bool = False,
 ) -> None:
     """Make the plan of a ranking, write its files, print it."""
     from crowdveil.display.svg_pictures import svg_file
@@ -97,7 +98,7 @@ def print_ranking_plan(
     replaced = [] if outputs is None else outputs.check_replaced_files()
     stated = {**asdict(ranking), "answered": participation_rate, "workers": workers}
     given = {name: value for name, value in stated.items() if value is not None}
-    made = plan_ranking(**given, epsilons=epsilon or EPSILONS, participation=participation)
+    made = plan_ranking(**given, epsilons=epsilon or EPSILONS, participation=participation, null_apart=null_apart)
     files = [] if outputs is None else list(map(str, outputs.paths))
     data = made.to_json() | {"files": files, "replaced": list(map(str, replaced))}
     if outputs is not None:
@@ -134,6 +135,7 @@ def print_settings_ranking_plan(
         participation=source.participation,
         participation_rate=order.expected.answered,
         out=out,
+        null_apart=True,
     )  # fmt: skip
 
 

@@ -2,7 +2,8 @@
 
 With three symbols a report is left, tie or right (and NULL), by randomized response. With two it is left or right: a
 tie, and a protected "no answer", are tossed by the same table. Fewer symbols are kept with a higher probability, so two
-are better at a small epsilon, and three where ties are frequent or epsilon is large.
+are better at a small epsilon, and three where ties are frequent or epsilon is large. With NULL apart, "no answer" has a
+symbol beside the two as well, so that the reports show how many comparisons are answered.
 """
 
 import math
@@ -13,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.arguments import require_number
+from crowdveil.channels.alphabet import NULL
 from crowdveil.channels.channel import DENOMINATOR, Channel, exp_rounded_down
 from crowdveil.channels.compared_pairs import COMPARISON_ANSWERS
 from crowdveil.channels.guarantee import Participation, require_epsilon, require_participation
@@ -116,10 +118,13 @@ def _answers(differences: NDArray[np.float64], tie_weight: float) -> NDArray[np.
     return found
 
 
-def comparison_channel(epsilon: float, participation: Participation, symbols: int) -> Channel:
+def comparison_channel(
+    epsilon: float, participation: Participation, symbols: int, *, null_apart: bool = False
+) -> Channel:
     """Return the channel of comparisons whose reports are left and right (two symbols), or also tie (three).
 
-    With three symbols "no answer" is one more if participation is protected; with two it is tossed, like a tie.
+    If participation is protected, "no answer" is one more with three symbols, and with two that have `null_apart`; else
+    it is tossed, like a tie.
 
     Raises:
         SettingsError: epsilon, participation or the number of symbols are out of range.
@@ -131,6 +136,8 @@ def comparison_channel(epsilon: float, participation: Participation, symbols: in
     if symbols == 3:
         response = RandomizedResponse(alphabet=COMPARISON_ANSWERS, epsilon=epsilon, participation=participation)
         return response.channel()
+    if null_apart and participation == "protected":
+        return _tossed_ties_with_null(epsilon)
     flip = -(-DENOMINATOR // (1 + exp_rounded_down(epsilon)))
     kept, half = DENOMINATOR - flip, DENOMINATOR // 2
     tossed = ((half, half),) * (1 + (participation == "protected"))
@@ -138,7 +145,17 @@ def comparison_channel(epsilon: float, participation: Participation, symbols: in
     return Channel(COMPARISON_ANSWERS, participation, ("left", "right"), rows, Designed.name)
 
 
-def best_comparison_channel(expected: ExpectedComparisons, epsilon: float, participation: Participation) -> Channel:
+def _tossed_ties_with_null(epsilon: float) -> Channel:
+    """Return randomized response over left, right and NULL, in which a tie is tossed; flips are even, for the toss."""
+    flip = 2 * -(-DENOMINATOR // (2 * (2 + exp_rounded_down(epsilon))))
+    kept, half = DENOMINATOR - 2 * flip, (DENOMINATOR - flip) // 2
+    rows = ((kept, flip, flip), (half, half, flip), (flip, kept, flip), (flip, flip, kept))
+    return Channel(COMPARISON_ANSWERS, "protected", ("left", "right", NULL), rows, Designed.name)
+
+
+def best_comparison_channel(
+    expected: ExpectedComparisons, epsilon: float, participation: Participation, *, null_apart: bool = False
+) -> Channel:
     """Return the channel with two or three symbols of which a report has the larger expected information."""
-    channels = [comparison_channel(epsilon, participation, symbols) for symbols in (2, 3)]
+    channels = [comparison_channel(epsilon, participation, symbols, null_apart=null_apart) for symbols in (2, 3)]
     return max(channels, key=expected.information)

@@ -61,7 +61,7 @@ def ranking_page(ranking: Ranking, statement: PrivacyStatement, *, title: str = 
 
 def _further_notes(ranking: Ranking) -> list[str]:
     """Return the notes that do not stand among the first sentences."""
-    first = ranking.comparisons.notes()
+    first = _first_notes(ranking)
     return [note for note in ranking.notes if note not in first]
 
 
@@ -76,7 +76,12 @@ def lead_sentences(ranking: Ranking, statement: PrivacyStatement) -> list[str]:
         found.append(f"{apart:,} of {number_of(pairs, 'pair')} are told apart; {_loss_text(statement)}.")
     else:
         found.append(f"{_loss_text(statement).capitalize()}.")
-    return [*found, *ranking.comparisons.notes()]
+    return [*found, *_first_notes(ranking)]
+
+
+def _first_notes(ranking: Ranking) -> tuple[str, ...]:
+    """Return the notes that stand among the first sentences: on the direction, and on what is not compared."""
+    return (*ranking.direction_notes(), *ranking.comparisons.notes())
 
 
 def _first_sentence(ranking: Ranking, members: NDArray[np.int64]) -> str:

@@ -9,6 +9,7 @@ variance s^2, order a pair wrongly with probability arccos(sqrt(1 - v / s^2)) / 
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -198,6 +199,7 @@ def plan_ranking(
     wrong_pairs: float | None = None,
     items: int | None = None,
     workers: int | None = None,
+    null_apart: bool = False,
 ) -> RankingPlan:
     """Return the expected share of wrongly ordered pairs of a ranking from comparisons of random pairs.
 
@@ -214,6 +216,7 @@ def plan_ranking(
         participation: "protected" or "public".
         wrong_pairs: wanted share of wrongly ordered pairs, such as .2.
         items, workers: their numbers, for the epsilon of all comparisons of one worker.
+        null_apart: whether reports must show how many comparisons are answered, as those of a campaign do.
 
     Raises:
         SettingsError: a number out of range.
@@ -224,11 +227,10 @@ def plan_ranking(
     """
     require_participation(participation)
     _require_numbers(comparisons, epsilons, guessing, wrong_pairs)
-    for name, size, least in (("items", items, 2), ("workers", workers, 1)):
-        if size is not None:
-            require_whole_number(name, size, least=least)
+    _require_sizes(items, workers)
     expected = ExpectedComparisons(ties=ties, spread=spread, answered=answered)
-    channels = [*(best_comparison_channel(expected, epsilon, participation) for epsilon in epsilons), None]
+    best = partial(best_comparison_channel, expected, participation=participation, null_apart=null_apart)
+    channels = [*map(best, epsilons), None]
     rows, reports = list[ExpectedRanking](), list[RankingReport]()
     plain = expected.information(None)
     for epsilon, channel in zip([*map(float, epsilons), math.inf], channels, strict=True):
@@ -312,6 +314,13 @@ def _spent(channel: Channel | None, needed: int | None, items: Any, workers: Any
     if channel is None or needed is None:
         return None
     return sum_rounded_up([(channel.epsilon, math.ceil(items * needed / (2 * workers)))])
+
+
+def _require_sizes(items: Any, workers: Any) -> None:
+    """Refuse numbers of items and workers of other types or out of range; None is not stated."""
+    for name, size, least in (("items", items, 2), ("workers", workers, 1)):
+        if size is not None:
+            require_whole_number(name, size, least=least)
 
 
 def _require_numbers(comparisons: Any, epsilons: Any, guessing: Any, wrong_pairs: Any) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from crowdveil.campaign.files.campaign_reports import verb_of_results
 from crowdveil.campaign.planning.chosen_mechanism import mechanism_of_campaign_settings
 from crowdveil.campaign.planning.creation import create_campaign
 from crowdveil.campaign.settings.build import build_campaign
@@ -85,14 +86,15 @@ def test_a_worker_spends_epsilon_for_each_pair(tmp_path: Path) -> None:
     assert campaign.cells == 4
     assert campaign.epsilon <= 2.0
     assert campaign.worker_epsilon <= 8.0
-    assert mechanisms[0].channel().outputs == ("left", "right")
+    assert mechanisms[0].channel().outputs == ("left", "tie", "right", "NULL")
     assert all(len({pair_of_name(campaign.tasks[task].id).question for task in own}) == 4 for own in lists)
 
 
 @pytest.mark.parametrize(
     ("changes", "outputs"),
     [
-        ({"privacy": '{ mechanism = "plan", epsilon_per_answer = 1 }'}, ("left", "right")),
+        ({"privacy": '{ mechanism = "plan", epsilon_per_answer = 1 }'}, ("left", "right", "NULL")),
+        ({"participation": '"public"', "privacy": '{ mechanism = "plan", epsilon_per_answer = 1 }'}, ("left", "right")),
         ({"privacy": '{ mechanism = "designed", epsilon_per_answer = 4 }'}, ("left", "tie", "right", "NULL")),
         ({"expected": "{ answered = 0.9, ties = 0.6 }"}, ("left", "tie", "right", "NULL")),
         ({"participation": '"public"', "expected": "{ ties = 0.4 }"}, ("left", "tie", "right")),
@@ -100,8 +102,9 @@ def test_a_worker_spends_epsilon_for_each_pair(tmp_path: Path) -> None:
     ],
 )
 def test_symbols(tmp_path: Path, changes: dict[str, str], outputs: tuple[str, ...]) -> None:
-    """Two symbols or three follow from epsilon, ties and participation; randomized response has three."""
+    """Two symbols or three follow from epsilon, ties and participation, which reports show if it is protected."""
     channel = build(read_settings(settings_file(tmp_path, **changes)))[0].channels[0]
+    assert channel.null_output is not None or changes.get("participation") == '"public"'
 
     assert channel.outputs[: len(outputs)] == outputs
     assert channel.alphabet == COMPARISON_ANSWERS
@@ -172,6 +175,27 @@ def test_refused_settings(tmp_path: Path, changes: dict[str, str], rule: str) ->
         build(read_settings(settings_file(tmp_path, **changes)))
 
     assert rule in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("labels", "ids", "refused"),
+    [
+        ('"left", "tie", "right"', ("a|b", "x|b|c"), True),
+        ('"left", "tie", "right"', ("a|b", "c"), False),
+        ('"left", "tie", "right"', ("a|b", "c|"), False),
+        ('"left", "right"', ("a|b", "b|c"), False),
+    ],
+)
+def test_labels_are_not_read_as_comparisons(tmp_path: Path, labels: str, ids: tuple[str, ...], refused: bool) -> None:
+    """A campaign of labels that its results would take for comparisons is refused; others have truths."""
+    changes = {"answers": f"{{ labels = [{labels}] }}", "tasks": '{ file = "tasks.csv" }'}
+    path = settings_file(tmp_path, **changes, privacy='{ mechanism = "randomized-response", epsilon_per_answer = 2 }')
+    (tmp_path / "tasks.csv").write_text("id,text\n" + "".join(f"{name},Which?\n" for name in ids), "utf-8")
+    if refused:
+        with pytest.raises(CrowdveilError, match="would be read as comparisons"):
+            read_settings(path)
+    else:
+        assert verb_of_results(build(read_settings(path))[0]) == "infer"
 
 
 def test_several_questions_are_refused(tmp_path: Path) -> None:

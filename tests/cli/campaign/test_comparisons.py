@@ -49,18 +49,20 @@ def test_plan_of_settings(folder: Path, run: Run, run_json: RunJson, refusal: Re
     """`plan --campaign` plans the ranking of the settings; options of truths are refused."""
     settings_file(folder)
     planned = run_json("plan", "--campaign", "campaign.toml")
+    order = run_json("campaign", "new", "campaign.toml", "--out", "made")["order"]
 
     check(planned, "plan-ranking")
     assert [one["comparisons"] for one in planned["expected"]] == [80, 80]
+    assert {key: planned["expected"][0][key] for key in ("low", "high")} == pytest.approx(order["protected"])
     assert "not for truths" in run("plan", "--campaign", "campaign.toml", "--target-error", 0.2, code=2).stderr
 
 
 def test_text_of_a_new_campaign(folder: Path, run: Run) -> None:
     """The pairs, the table and the expected share of wrong pairs are printed."""
-    settings_file(folder)
+    settings_file(folder, expected="{ ties = 0.05 }")
     shown = run("campaign", "new", "campaign.toml", "--out", "made").stdout
 
     assert "40 workers, 6 pairs in two orders, 4 tasks to a worker" in shown
-    assert "name one of: left, right" in shown
+    assert "name one of: left, right\n" in shown
     assert "of the pairs wrongly ordered; unprotected" in shown
     assert "crowdveil rank orders the items" in shown

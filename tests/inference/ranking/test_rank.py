@@ -1,6 +1,7 @@
 """Rankings by one call: ranks, intervals, probabilities, groups, workers, triples, known orders, channels."""
 
 import warnings
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,8 @@ from crowdveil.errors import ReportsError
 from crowdveil.estimators.ranking.channels import report_table
 from crowdveil.inference.ranking.rank import rank_comparisons
 from crowdveil.inference.ranking.triples import intransitive_triples
+from crowdveil.pages.ranking_page import lead_sentences
+from crowdveil.privacy.statement import PrivacyStatement
 from tests.estimators.ranking.test_fit import drawn, of_codes
 
 FRAME = {
@@ -228,7 +231,7 @@ def test_absent_null_reports_are_refused() -> None:
     alphabet = cv.Categories(("left", "tie", "right"))
     channel = cv.RandomizedResponse(alphabet=alphabet, epsilon=1.0).channel()
     rows = 200
-    frame = {
+    frame: dict[str, list[Any]] = {
         "left": ["a"] * rows,
         "right": ["b"] * rows,
         "worker": [n % 5 for n in range(rows)],
@@ -237,7 +240,12 @@ def test_absent_null_reports_are_refused() -> None:
 
     with pytest.raises(ReportsError, match="need the lists of all tasks and workers"):
         cv.rank(frame, channel=channel, participation_rate=0.8)
-    with_null = frame | {"label": ["NULL", *["tie"] * 199]}
+    few = frame | {"label": [*["NULL"] * 15, *["left"] * 185]}
+    assert report_table(channel, 0.8).least_null == pytest.approx(1 / (3 + np.e))
+    assert rank_of(few, channel=channel, participation_rate=0.8)
+    with pytest.raises(ReportsError, match="need the lists of all tasks and workers"):
+        rank_of({name: column * 2 for name, column in few.items()}, channel=channel, participation_rate=0.8)
+    with_null = frame | {"label": [*["NULL"] * 40, *["left"] * 160]}
     assert cv.rank(with_null, channel=channel, participation_rate=0.8).comparisons.workers.tolist() == [*range(5)]
 
 
@@ -271,3 +279,56 @@ def test_few_reports_behind_noise() -> None:
     assert [*few.workers()] == ["worker", "side", "tie_rate", "comparisons"]
     assert few.workers_who_may_guess == 0
     assert len(np.unique(many.workers()["slope"])) == 5
+
+
+def test_wrong_gold() -> None:
+    """Gold without a label is told the columns that gold has; a pair known in both orders is named in a note."""
+    with pytest.raises(ReportsError, match="known orders need one column each for left, right and label; found none"):
+        cv.rank(FRAME, gold={"left": ["a"], "right": ["b"]})
+    both = {"left": ["a", "b", "a"], "right": ["b", "a", "c"], "label": ["left"] * 3}
+
+    assert "1 pair of gold known in both orders: correct the wrong rows." in rank_of(FRAME, gold=both).notes
+
+
+def crowd_with_reversed(reverse: int, workers: int = 18) -> dict[str, list[Any]]:
+    """Return comparisons of all pairs of six items, of which some workers reverse the order."""
+    cells = [(a, b, worker) for worker in range(workers) for a, b in combinations("abcdef", 2)]
+    return {
+        "left": [a for a, _, _ in cells],
+        "right": [b for _, b, _ in cells],
+        "worker": [worker for _, _, worker in cells],
+        "label": ["right" if worker < reverse else "left" for _, _, worker in cells],
+    }
+
+
+def rank_of(frame: dict[str, list[Any]], **given: Any) -> cv.Ranking:
+    """Return the ranking of a frame; its notes are in it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return cv.rank(frame, **given)
+
+
+def test_note_where_no_majority_decides() -> None:
+    """Where about as many workers reverse the order as follow it, a note and the page say so, unless gold decides."""
+    half, few = crowd_with_reversed(8), crowd_with_reversed(3)
+    known = {"left": ["a"], "right": ["f"], "label": ["left"]}
+    found = rank_of(half)
+    (note,) = [note for note in found.notes if "may be reversed" in note]
+
+    assert note.startswith("10 workers follow the order and 8 reverse it")
+    assert note in lead_sentences(found, PrivacyStatement(status="none", reason="Plain."))
+    assert not [note for note in rank_of(few).notes if "may be reversed" in note]
+    assert not [note for note in rank_of(half, gold=known).notes if "may be reversed" in note]
+
+
+def test_ties_rank_nothing() -> None:
+    """Where no comparison prefers an item, ranks have the range of their whole group, and a note says so."""
+    ties = crowd_with_reversed(0, workers=4) | {"label": ["tie"] * 60}
+    other: dict[str, list[Any]] = {"left": ["x"] * 4, "right": ["y"] * 4, "worker": [0, 1, 2, 3], "label": ["left"] * 4}
+    found, both = rank_of(ties), rank_of({name: [*ties[name], *other[name]] for name in ties})
+
+    assert {*zip(found.ranks.rank_low.tolist(), found.ranks.rank_high.tolist(), strict=True)} == {(1, 6)}
+    assert "No comparison prefers an item" in " ".join(found.notes)
+    assert found.told_apart == (0, 15)
+    assert "No comparison of 1 group prefers an item" in " ".join(both.notes)
+    assert both.ranks.rank_high.tolist()[:6] == [6] * 6

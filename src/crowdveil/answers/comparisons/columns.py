@@ -69,12 +69,14 @@ class ComparisonNames:
         }
         if wrong:
             counts = ", ".join(f"{len(names) or 'none'} for the {role}" for role, names in wrong.items())
+            gold = "worker" in optional
+            needed = "left, right and label" if gold else "left, right, worker and label"
             raise ReportsError(
-                f"comparisons need one column each for left, right, worker and label; found {counts}",
+                f"{'known orders' if gold else 'comparisons'} need one column each for {needed}; found {counts}",
                 source=source,
                 examples=_columns_text(found),
-                hint="Name them left, right, worker and label (left, right, tie, or the winner's name)"
-                + advice(", or state them: {left}, {right}, {worker}, {label}", "")
+                hint=f"Name them {needed} (left, right, tie, or the winner's name)"
+                + ("" if gold else advice(", or state them: {left}, {right}, {worker}, {label}", ""))
                 + ".",
             )
         return stated | {role: names[0] for role, names in matched.items() if names}

@@ -40,7 +40,8 @@ class PublicPairs(NamedTuple):
 def reports_of_comparisons(rows: Comparisons, lists: PublicPairs, duplicates: Duplicates = "error") -> Reports:
     """Return comparisons as reports on pairs, each in the order of the public lists; a reversed row is turned.
 
-    Without lists a pair has the order of its row. `duplicates` says which row of a worker counts for a pair.
+    Without an order in the lists a pair has the order of its two names: that of a row may depend on the answer, as
+    where the winner is always written left. `duplicates` says which row of a worker counts for a pair.
 
     Raises:
         ReportsError: a worker compares a pair twice, or a pair that is not listed or not assigned.
@@ -51,10 +52,10 @@ def reports_of_comparisons(rows: Comparisons, lists: PublicPairs, duplicates: Du
     workers = [str(name) for name in rows.workers[rows.worker].tolist()]
     refuse_repeated_pairs(shown, workers, rows.source)
     asked = _listed_order(lists)
-    listed = shown if asked is None else [
-        asked.get((owner, pair.question)) or asked.get(("", pair.question))
+    listed = [
+        pair.question if asked is None else asked.get((owner, pair.question)) or asked.get(("", pair.question))
         for owner, pair in zip(workers, shown, strict=True)
-    ]  # fmt: skip
+    ]
     unlisted = [place for place, pair in enumerate(listed) if pair is None]
     if unlisted:
         raise ReportsError(

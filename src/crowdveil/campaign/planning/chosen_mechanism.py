@@ -125,9 +125,12 @@ def expected_comparisons(source: CampaignSettings) -> ExpectedComparisons:
 
 
 def _comparison_mechanism(source: CampaignSettings, epsilon: float) -> ChannelMechanism:
-    """Return the mechanism with two symbols or three of the larger expected information."""
-    epsilon = min(epsilon, LARGEST_CELL_EPSILON)
-    return Designed.from_channel(best_comparison_channel(expected_comparisons(source), epsilon, source.participation))
+    """Return the mechanism with two symbols or three of the larger expected information.
+
+    NULL is apart: nobody states the share that is answered when the campaign closes, so reports must show it.
+    """
+    expected, epsilon = expected_comparisons(source), min(epsilon, LARGEST_CELL_EPSILON)
+    return Designed.from_channel(best_comparison_channel(expected, epsilon, source.participation, null_apart=True))
 
 
 def _best_within_budget(source: CampaignSettings) -> ChosenMechanism:

@@ -24,7 +24,7 @@ from crowdveil.campaign.settings.section import (
     question_sections,
 )
 from crowdveil.channels.alphabet import Alphabet, Categories, Scale
-from crowdveil.channels.compared_pairs import COMPARISON_ANSWERS, Pair
+from crowdveil.channels.compared_pairs import COMPARISON_ANSWERS, Pair, are_comparisons
 from crowdveil.channels.guarantee import Participation
 from crowdveil.errors import SettingsError
 from crowdveil.mechanisms import Designed, RandomizedResponse, SubsetSelection
@@ -193,6 +193,12 @@ def _settings_of_question(
     if several:
         section.close()
     _refuse_uncomparable(source, several=several)
+    if not compared and are_comparisons(alphabet, (row.task.id for row in rows)):
+        raise SettingsError(
+            "labels left, tie and right of tasks whose ids are pairs with | would be read as comparisons",
+            value=rows[0].task.id,
+            hint="Rename the labels or the tasks, or ask for answers = { comparisons = true } about a file of pairs.",
+        )
     return source
 
 

@@ -61,6 +61,10 @@ NOBODY = "every worker who can be asked has answered every task: name others wit
     "--gold", metavar="FILE", help="Instead, list the next tasks to label as gold; FILE is that of data draw-gold."
 )
 @click.option("--comparisons", is_flag=True, help="REPORTS are comparisons, as of rank: list pairs to compare.")
+@click.option(
+    "--participation-rate", type=click.FloatRange(0, 1, min_open=True), metavar="S",
+    help="With --comparisons: share of the asked comparisons that are answered, as in rank.",
+)  # fmt: skip
 @click.option("--method", type=NameChoice(METHOD_NAMES), help="Estimator, as in infer.")
 @truths_option
 @history_option
@@ -75,6 +79,7 @@ def next_answers(
     per_worker: int | None,
     gold: str | None,
     comparisons: bool,
+    participation_rate: float | None,
     method: str | None,
     history: Path | None,
 ) -> None:
@@ -104,7 +109,9 @@ def next_answers(
     """
     if comparisons:
         _refuse_stated(NOT_OF_COMPARISONS, "--comparisons")
-        list_next_comparisons(reports, _required(budget), out)
+        list_next_comparisons(reports, _required(budget), out, participation_rate)
+    elif participation_rate is not None:
+        raise click.UsageError("--participation-rate requires --comparisons.")
     elif gold is not None:
         _refuse_stated(NOT_OF_GOLD, "--gold")
         more_gold(reports, _required(budget), gold, out)

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 SHOWN = 10
 
 
-def list_next_comparisons(reports: NamedReports, budget: int, out: Path | None) -> None:
+def list_next_comparisons(
+    reports: NamedReports, budget: int, out: Path | None, participation_rate: float | None
+) -> None:
     """Rank the comparisons, choose the next, write and print them."""
     from crowdveil.answers.comparisons.columns import ComparisonNames
     from crowdveil.files.atomic_write import Outputs
@@ -34,7 +36,7 @@ def list_next_comparisons(reports: NamedReports, budget: int, out: Path | None) 
         inputs = [*evidence_files(source), *source.inputs, certificate_of(source, certificate)]
         replaced = [] if outputs is None else outputs.check_replaced_files(inputs=inputs)
         with progress_bar("reading", unit="bytes"):
-            read = read_comparisons(source, names, certificate)
+            read = read_comparisons(source, names, certificate, participation_rate)
     ranking = rank_comparisons(read.rows, sent=read.sent, notes=read.notes)
     chosen = next_comparisons(ranking, budget)
     columns = chosen.columns()

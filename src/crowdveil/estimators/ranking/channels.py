@@ -15,11 +15,19 @@ TOSSED = 1e-12
 
 
 class ReportTable(NamedTuple):
-    """Probabilities of reports by answer, names of the reports, and the answers that workers can give."""
+    """Table of a channel of comparisons.
+
+    Attributes:
+        table: probabilities of reports by answer.
+        outputs: names of the reports.
+        answers: answers that workers can give.
+        least_null: smallest probability of NULL, whatever is answered by whomever.
+    """
 
     table: Floats
     outputs: tuple[str, ...]
     answers: tuple[str, ...]
+    least_null: float = 0.0
 
 
 def report_table(channel: Channel, participation_rate: float | None = None) -> ReportTable:
@@ -57,4 +65,6 @@ def report_table(channel: Channel, participation_rate: float | None = None) -> R
             hint="Such as 0.8; 1 if everybody answers.",
         )
     none = channel.probabilities[-1]
-    return ReportTable(participation_rate * table + (1 - participation_rate) * none, channel.outputs, names)
+    null = channel.null_output
+    least = 0.0 if null is None else float(channel.probabilities[:, null].min())
+    return ReportTable(participation_rate * table + (1 - participation_rate) * none, channel.outputs, names, least)

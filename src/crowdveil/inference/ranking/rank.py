@@ -33,6 +33,8 @@ MethodChoice = str | RankingMethod | None
 GOLD = "gold"
 MOST_WITHOUT_NULL = 14
 """Expected number of NULL reports above which none at all has a probability below one in a million."""
+ENOUGH_NULL = 50
+"""Least expected number of NULL reports from which less than half of it has a probability below one in 10,000."""
 MANY, ENOUGH = 1 / 3, 100
 """Share of workers who may guess from which a note says so, and mean answers of a worker from which none does."""
 SHOWN_SPELLINGS = 3
@@ -122,6 +124,7 @@ def rank_comparisons(
     found = Ranking(comparisons=rows, method=chosen, scored=scored, table=table, known=len(known))
     slow = () if found.converged else (f"The fit did not converge in {number_of(chosen.max_sweeps, 'sweep')}.",)
     unsure = _notes_on_guessing(found)
+    unsure = (*found.direction_notes(), *unsure)
     return replace(found, notes=(*notes, *more, *unsure, *spelling_notes(rows), *rows.notes(), *slow))
 
 
@@ -160,7 +163,7 @@ def _shown_apart(names: Sequence[str]) -> str:
 
 
 def _refuse_unknown_cells(rows: Comparisons, sent: ReportTable) -> None:
-    """Refuse reports without a NULL among them where so many could not happen by chance: some must be absent.
+    """Refuse reports with no NULL, or with far fewer than the noise alone gives: some must be absent.
 
     Raises:
         ReportsError: as `Asked.require_cells`.
@@ -168,7 +171,9 @@ def _refuse_unknown_cells(rows: Comparisons, sent: ReportTable) -> None:
     if NULL not in sent.outputs:
         return
     null = sent.outputs.index(NULL)
-    if sent.table[:, null].min() * len(rows) > MOST_WITHOUT_NULL and not (rows.answer == null).any():
+    found, least = int((rows.answer == null).sum()), sent.least_null * len(rows)
+    none = not found and sent.table[:, null].min() * len(rows) > MOST_WITHOUT_NULL
+    if none or (least >= ENOUGH_NULL and found < least / 2):
         UNKNOWN.require_cells()
 
 
@@ -216,7 +221,13 @@ def known_orders(gold: Any, rows: Comparisons) -> tuple[Known, tuple[str, ...]]:
             hint="Leave these rows out.",
         )
     ties = len(read) - len(ordered)
-    notes = (f"{number_of(ties, 'known tie')} of gold not used: a tie says nothing of the order.",) if ties else ()
+    notes: tuple[str, ...] = (
+        (f"{number_of(ties, 'known tie')} of gold not used: a tie says nothing of the order.",) if ties else ()
+    )
+    orders = {*zip(places[first].tolist(), places[second].tolist(), strict=True)}
+    both = sum((worse, better) in orders for better, worse in orders) // 2
+    if both:
+        notes += (f"{number_of(both, 'pair')} of gold known in both orders: correct the wrong rows.",)
     return Known(better=places[first], worse=places[second]), notes
 
 

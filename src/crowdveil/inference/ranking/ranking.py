@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from crowdveil.answers.comparisons.values import Comparisons
+from crowdveil.answers.comparisons.values import LEFT, RIGHT, Comparisons
 from crowdveil.answers.frames import ArrowRows
 from crowdveil.arguments import did_you_mean
 from crowdveil.display.counts import number_of
@@ -30,6 +30,8 @@ NORMAL = 1.6448536269514722
 """Quantile of the standard normal distribution at (1 + LEVEL) / 2."""
 TOLD_APART = 0.95
 """Probability of an order from which two items are told apart."""
+NO_MAJORITY = 1 / 3
+"""Share of the workers with a clear direction who reverse the order, from which no majority decides which is right."""
 
 
 class RankColumns(NamedTuple):
@@ -103,6 +105,8 @@ class Ranking(ArrowRows):
         drawn = _ranks(draws)
         low = np.minimum(rank, np.quantile(drawn, (1 - LEVEL) / 2, axis=0, method="lower"))
         high = np.maximum(rank, np.quantile(drawn, (1 + LEVEL) / 2, axis=0, method="higher"))
+        if self._unordered[self.comparisons.group_of_item[members[0]]]:
+            low, high = np.ones_like(rank), np.full_like(rank, len(members))
         centred = self._centred_variances(members)
         deviation = scores - scores.mean()
         scale = np.sqrt(max(float((deviation**2 + centred).mean()), np.finfo(float).tiny))
@@ -188,6 +192,31 @@ class Ranking(ArrowRows):
         """Number of workers whose interval of the slope has 0; none by methods without workers."""
         table = self.workers()
         return int(((table["slope_low"] <= 0) & (table["slope_high"] >= 0)).sum()) if "slope" in table else 0
+
+    @cached_property
+    def _unordered(self) -> NDArray[np.bool_]:
+        """Whether no comparison of each group prefers an item, and no known order either."""
+        rows = self.comparisons
+        sides = [rows.symbols.index(side) for side in (LEFT, RIGHT) if side in rows.symbols]
+        found = np.ones(rows.groups, dtype=bool)
+        found[rows.group_of_item[rows.left[np.isin(rows.answer, sides)]]] = False
+        return found & (self.known == 0)
+
+    def direction_notes(self) -> tuple[str, ...]:
+        """Return sentences where nothing says which of two items is better, or which end of the order is the best."""
+        found, unordered = [], int(self._unordered.sum())
+        if unordered:
+            where = "" if unordered == len(self._unordered) else f" of {number_of(unordered, 'group')}"
+            found.append(f"No comparison{where} prefers an item, so nothing is ranked: the ranks are arbitrary.")
+        table = self.workers()
+        if "slope" in table and not self.known:
+            follow, reverse = int((table["slope_low"] > 0).sum()), int((table["slope_high"] < 0).sum())
+            if reverse and min(follow, reverse) >= NO_MAJORITY * (follow + reverse):
+                found.append(
+                    f"{number_of(follow, 'worker')} follow the order and {reverse:,} reverse it, both clearly: no "
+                    "clear majority says which end is the best, so the order may be reversed. Known orders decide."
+                )
+        return tuple(found)
 
     @cached_property
     def _pairs(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:

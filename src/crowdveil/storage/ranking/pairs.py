@@ -26,9 +26,11 @@ def read_pairs(path: Path) -> list[Pair]:
     """Return the pairs of a table with the columns left and right, and maybe list; each is listed once.
 
     Raises:
-        ReportsError: a damaged file, a missing column, an item against itself, or a pair that is listed twice.
+        ReportsError: a damaged file, a missing column, no pair, an item against itself, or a pair that is listed twice.
     """
     found = _read_pair_rows(path, ()).pairs
+    if not found:
+        raise ReportsError("a list of pairs must have a row", source=str(path), hint="Write a row for each pair.")
     refuse_repeated_pairs(found, None, str(path))
     return found
 
