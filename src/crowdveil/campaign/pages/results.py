@@ -48,16 +48,18 @@ DOWNLOADS = {
     CROWD_FILE: "tasks, workers and provenance of the reports",
     ASSIGNMENT_FILE: "which task was assigned to whom",
     TRUTHS_FILE: "inferred truths",
-    RANKS: "ranks of the items",
-    PAIRS: "probability of the order of each pair of items",
     WORKERS: "inferred quality of workers",
     CAMPAIGN_FILE: "the campaign",
     PAGE_FILE: "the page of results, to mail or file",
     STATEMENT_FILE: "the statement of privacy",
 }
 """Files of a result with truths, with what they hold."""
-DESCRIPTIONS = DOWNLOADS | {SHARES_FILE: "shares of the answers, with intervals"}
-"""Files of any result; a survey has shares, and neither truths nor workers."""
+DESCRIPTIONS = DOWNLOADS | {
+    RANKS: "ranks of the items",
+    PAIRS: "probability of the order of each pair of items",
+    SHARES_FILE: "shares of the answers, with intervals",
+}
+"""Files of any result; a survey has shares, and neither truths nor workers, and comparisons have ranks."""
 
 
 @dataclass(frozen=True, eq=False)
