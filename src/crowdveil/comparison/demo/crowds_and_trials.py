@@ -29,9 +29,15 @@ from crowdveil.mechanisms import (
     Laplace,
     MatrixFactorization,
     Mechanism,
+    Ogpm,
     OneLayer,
+    OptimizedUnaryEncoding,
+    Piecewise,
     QuantizedResponse,
     RandomizedResponse,
+    SquareWave,
+    Staircase,
+    SubsetSelection,
     TwoLayer,
 )
 from crowdveil.published import MatrixFactorizationPublished, PrivateDawidSkene, SunTwoLayer
@@ -194,10 +200,11 @@ def demo_mechanisms(crowd: DemoCrowd) -> list[Mechanism]:
 
 
 def _label_mechanisms(alphabet: Categories, epsilon: float, tasks: int, busiest: int) -> list[Mechanism]:
-    """Return the mechanisms of Li et al. with public participation, and the extension to NULL of Sun et al."""
+    """Return those of Li et al. with public participation, the extension to NULL of Sun et al., and sets of labels."""
     one_layer = OneLayer(alphabet=alphabet, epsilon=epsilon, participation="public")
     extended = SunTwoLayer(alphabet=alphabet, epsilon=epsilon, answers=tasks)
-    return [one_layer, *_published_two_layer_if_possible(alphabet, epsilon, busiest), extended]
+    sets = [kind(alphabet=alphabet, epsilon=epsilon) for kind in (SubsetSelection, OptimizedUnaryEncoding)]
+    return [one_layer, *_published_two_layer_if_possible(alphabet, epsilon, busiest), extended, *sets]
 
 
 def _published_two_layer_if_possible(alphabet: Alphabet, epsilon: float, answers: int) -> list[Mechanism]:
@@ -211,6 +218,7 @@ def _numeric_mechanisms(scale: Scale, epsilon: float, crowd: DemoCrowd) -> list[
     objective, tasks = objective_from_public_numbers(scale, crowd), len(crowd.answers.tasks)
     return [
         Laplace(alphabet=scale, epsilon=epsilon),
+        *(kind(alphabet=scale, epsilon=epsilon) for kind in (Piecewise, Ogpm, SquareWave, Staircase)),
         MatrixFactorizationPublished(alphabet=scale, epsilon=epsilon, tasks=tasks, dimensions=5, ridge=0.1),
         MatrixFactorization(alphabet=scale, epsilon=epsilon),
         QuantizedResponse.for_objective(objective, epsilon),
