@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from crowdveil.campaign.files.folder import CampaignFolder
-from crowdveil.campaign.pages.results import DOWNLOADS, ResultCache
+from crowdveil.campaign.pages.results import DESCRIPTIONS, ResultCache
 from crowdveil.campaign.rules.document import Task
 from crowdveil.campaign.rules.token import Token
 from crowdveil.campaign.service.campaign_registration import register_campaign
@@ -43,7 +43,7 @@ def test_ranking_of_a_campaign(store: Store, built: BuiltCampaign) -> None:
     found = ResultCache(store).get(built.campaign.digest)
     page, ranks = found.files["report.html"].decode(), found.files["ranks.csv"].decode().splitlines()
 
-    assert {"ranks.csv", "pairs.csv", "workers.csv", "reports.csv", "statement.txt"} <= {*found.files} <= {*DOWNLOADS}
+    assert {"ranks.csv", "pairs.csv", "workers.csv", "reports.csv", "statement.txt"} <= {*found.files} <= {*DESCRIPTIONS}
     assert "truths.csv" not in found.files
     assert [line.split(",")[0] for line in ranks[1:]] == ["a", "b", "c"]
     assert "Which &lt;tree&gt;?" in page
