@@ -43,7 +43,9 @@ def test_ranking_of_a_campaign(store: Store, built: BuiltCampaign) -> None:
     found = ResultCache(store).get(built.campaign.digest)
     page, ranks = found.files["report.html"].decode(), found.files["ranks.csv"].decode().splitlines()
 
-    assert {"ranks.csv", "pairs.csv", "workers.csv", "reports.csv", "statement.txt"} <= {*found.files} <= {*DESCRIPTIONS}
+    expected = {"ranks.csv", "pairs.csv", "workers.csv", "reports.csv", "statement.txt"}
+
+    assert expected <= {*found.files} <= {*DESCRIPTIONS}
     assert "truths.csv" not in found.files
     assert [line.split(",")[0] for line in ranks[1:]] == ["a", "b", "c"]
     assert "Which &lt;tree&gt;?" in page
