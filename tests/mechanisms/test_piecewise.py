@@ -13,7 +13,7 @@ from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.channels.channel import exp_rounded_down
 from crowdveil.errors import SettingsError
 from crowdveil.mechanisms import MECHANISMS, Ogpm, Piecewise, RandomizedResponse, SquareWave, Staircase
-from crowdveil.mechanisms.piecewise import MAX_ANSWERS, window_width, windows_of_answers, with_null_symbol
+from crowdveil.mechanisms.piecewise import MAX_ANSWERS, windows_of_answers, with_null_symbol
 from tests.mechanisms.test_mechanism_contract import below_exp
 
 KINDS = (Piecewise, Ogpm, SquareWave, Staircase)
@@ -22,11 +22,11 @@ WINDOWS = (Piecewise, Ogpm, SquareWave)
 
 def test_windows_have_the_published_widths():
     """At epsilon 1 square wave has b = .256083, and the others a window of .377541."""
-    wave = window_width("square-wave", 1.0)
+    wave = SquareWave.window_width(1.0)
 
     assert 0.256083 == pytest.approx(float(wave / (1 - wave) / 2), abs=5e-7)
-    assert 0.377541 == pytest.approx(float(window_width("ogpm", 1.0)), abs=5e-7)
-    assert window_width("ogpm", 1.0) == window_width("piecewise", 1.0)
+    assert 0.377541 == pytest.approx(float(Ogpm.window_width(1.0)), abs=5e-7)
+    assert Ogpm.window_width(1.0) == Piecewise.window_width(1.0)
 
 
 def test_square_wave_of_three_answers():
@@ -85,8 +85,8 @@ def test_any_epsilon_is_kept_and_nearly_used(kind, answers, epsilon):
 def test_the_cut_is_lossless(kind, epsilon):
     """A symbol's probabilities are the integrals of the density over its points, whose proportions are the symbol's."""
     answers, fine = 7, 20_000
-    width = window_width(kind.name, epsilon)
-    windows = windows_of_answers(kind.name, answers, width)
+    width = kind.window_width(epsilon)
+    windows = windows_of_answers(kind, answers, width)
     points = (np.arange(fine) + 0.5) / fine
     inside = np.array([(float(low) <= points) & (points <= float(high)) for low, high in windows])
     ratio, share = math.exp(epsilon), float(width)
@@ -105,7 +105,7 @@ def test_ends_of_windows_that_nearly_meet_do_not_cost_epsilon():
     low, high = 0.5, 3.0
     for _ in range(60):  # 10 windows of piecewise have common ends where w = 2 / 11
         middle = (low + high) / 2
-        low, high = (middle, high) if window_width("piecewise", middle) > Fraction(2, 11) else (low, middle)
+        low, high = (middle, high) if Piecewise.window_width(middle) > Fraction(2, 11) else (low, middle)
     for epsilon in (low, low + 1e-9, low - 1e-9):
         channel = Piecewise(alphabet=Scale(0, 9), epsilon=epsilon).channel()
 

@@ -34,12 +34,25 @@ Window = tuple[Fraction, Fraction]
 """Start and end of the reports that an answer makes more likely, in [0, 1]."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NumberMechanism(ChannelMechanism):
     """Mechanism for a number or an ordered label; a protected NULL has a symbol of its own.
+
+    Attributes:
+        alphabet: a `Scale`, or ordered `Categories`.
+        epsilon: privacy loss of one cell, in nats.
+        participation: "protected" or "public".
 
     Raises:
         SettingsError: the alphabet has no order or more than `MAX_ANSWERS` answers, or epsilon is not accepted.
     """
+
+    alphabet: Alphabet
+    epsilon: float
+    participation: Participation = "protected"
+
+    def __post_init__(self) -> None:
+        self._require_valid_parameters()
 
     def on_scale(self, alphabet: Alphabet) -> Self:
         """Return the mechanism with the same epsilon for other answers."""
@@ -59,9 +72,32 @@ class NumberMechanism(ChannelMechanism):
             )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WindowMechanism(NumberMechanism):
+    """Mechanism whose report is e^epsilon times as likely from a window around the answer as from elsewhere.
+
+    Attributes:
+        alphabet, epsilon, participation: as `NumberMechanism`.
+    """
+
+    @staticmethod
+    def window_width(epsilon: float) -> Fraction:
+        """Return the width of the windows, 1 / (e^(epsilon/2) + 1), within 1e-40 relatively."""
+        return 1 / (exp_rounded_down(epsilon / 2) + 1)
+
+    @staticmethod
+    def window_start(position: Fraction, width: Fraction) -> Fraction:
+        """Return where the window of an answer begins, for positions and reports in [0, 1]."""
+        return position * (1 - width)
+
+    def channel(self) -> Channel:
+        """Return the exact channel; a symbol is named by the answers that it is most likely from."""
+        return _window_channel(type(self), self.alphabet, self.epsilon, self.participation)
+
+
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Piecewise(NumberMechanism):
+class Piecewise(WindowMechanism):
     """Piecewise mechanism of Wang et al. (ICDE 2019): windows of width 1 / (e^(epsilon/2) + 1).
 
     Attributes:
@@ -75,21 +111,11 @@ class Piecewise(NumberMechanism):
     """
 
     name: ClassVar[str] = "piecewise"
-    alphabet: Alphabet
-    epsilon: float
-    participation: Participation = "protected"
-
-    def __post_init__(self) -> None:
-        self._require_valid_parameters()
-
-    def channel(self) -> Channel:
-        """Return the exact channel; a symbol is named by the answers that it is most likely from."""
-        return _window_channel(self.name, self.alphabet, self.epsilon, self.participation)
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ogpm(NumberMechanism):
+class Ogpm(WindowMechanism):
     """Optimal generalized piecewise mechanism of Zheng, Mishra and Hu (PETS 2025): windows around the answer itself.
 
     A window has the width of `Piecewise`. Answers within half of it of an end of the scale have the same window.
@@ -103,21 +129,16 @@ class Ogpm(NumberMechanism):
     """
 
     name: ClassVar[str] = "ogpm"
-    alphabet: Alphabet
-    epsilon: float
-    participation: Participation = "protected"
 
-    def __post_init__(self) -> None:
-        self._require_valid_parameters()
-
-    def channel(self) -> Channel:
-        """Return the exact channel; a symbol is named by the answers that it is most likely from."""
-        return _window_channel(self.name, self.alphabet, self.epsilon, self.participation)
+    @staticmethod
+    def window_start(position: Fraction, width: Fraction) -> Fraction:
+        """Return where the window of an answer begins, for positions and reports in [0, 1]."""
+        return min(max(position - width / 2, Fraction(0)), 1 - width)
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SquareWave(NumberMechanism):
+class SquareWave(WindowMechanism):
     """Square wave mechanism of Li et al. (SIGMOD 2020): wide windows, for many answers to a task.
 
     Attributes:
@@ -129,16 +150,13 @@ class SquareWave(NumberMechanism):
     """
 
     name: ClassVar[str] = "square-wave"
-    alphabet: Alphabet
-    epsilon: float
-    participation: Participation = "protected"
 
-    def __post_init__(self) -> None:
-        self._require_valid_parameters()
-
-    def channel(self) -> Channel:
-        """Return the exact channel; a symbol is named by the answers that it is most likely from."""
-        return _window_channel(self.name, self.alphabet, self.epsilon, self.participation)
+    @staticmethod
+    def window_width(epsilon: float) -> Fraction:
+        """Return the width of the windows, within 1e-40 relatively."""
+        ratio, exact = exp_rounded_down(epsilon), Fraction(epsilon)
+        half = (exact * ratio - ratio + 1) / (2 * ratio * (ratio - 1 - exact))
+        return 2 * half / (1 + 2 * half)
 
 
 @final
@@ -158,34 +176,15 @@ class Staircase(NumberMechanism):
     """
 
     name: ClassVar[str] = "staircase"
-    alphabet: Alphabet
-    epsilon: float
-    participation: Participation = "protected"
-
-    def __post_init__(self) -> None:
-        self._require_valid_parameters()
 
     def channel(self) -> Channel:
         """Return the exact channel; outputs are the labels, then NULL where protected."""
         return _staircase_channel(self.alphabet, self.epsilon, self.participation)
 
 
-def window_width(mechanism: str, epsilon: float) -> Fraction:
-    """Return the width of the windows of a mechanism, within 1e-40 relatively."""
-    ratio, exact = exp_rounded_down(epsilon), Fraction(epsilon)
-    if mechanism == SquareWave.name:
-        half = (exact * ratio - ratio + 1) / (2 * ratio * (ratio - 1 - exact))
-        return 2 * half / (1 + 2 * half)
-    return 1 / (exp_rounded_down(epsilon / 2) + 1)
-
-
-def windows_of_answers(mechanism: str, answers: int, width: Fraction) -> list[Window]:
+def windows_of_answers(kind: type[WindowMechanism], answers: int, width: Fraction) -> list[Window]:
     """Return the window of each of some equally spaced answers from 0 to 1."""
-    positions = [Fraction(code, answers - 1) for code in range(answers)]
-    if mechanism == Ogpm.name:
-        starts = [min(max(x - width / 2, Fraction(0)), 1 - width) for x in positions]
-    else:
-        starts = [x * (1 - width) for x in positions]
+    starts = [kind.window_start(Fraction(code, answers - 1), width) for code in range(answers)]
     return [(start, start + width) for start in starts]
 
 
@@ -217,19 +216,21 @@ def _ends_of_pieces(windows: list[Window]) -> list[Fraction]:
     return sorted({Fraction(0), Fraction(1), *(end for window in windows for end in window)})
 
 
-def _windows_without_slivers(mechanism: str, answers: int, epsilon: float) -> list[Window]:
+def _windows_without_slivers(kind: type[WindowMechanism], answers: int, epsilon: float) -> list[Window]:
     """Return the windows of the answers; they are narrower by a small share where ends of two would nearly meet."""
-    width = window_width(mechanism, epsilon)
+    width = kind.window_width(epsilon)
     while True:
-        windows = windows_of_answers(mechanism, answers, width)
+        windows = windows_of_answers(kind, answers, width)
         if min(high - low for low, high in pairwise(_ends_of_pieces(windows))) >= SLIVER * width:
             return windows
         width *= 1 - SLIVER
 
 
 @cache
-def _window_channel(mechanism: str, alphabet: Alphabet, epsilon: float, participation: Participation) -> Channel:
-    windows = _windows_without_slivers(mechanism, alphabet.size, epsilon)
+def _window_channel(
+    kind: type[WindowMechanism], alphabet: Alphabet, epsilon: float, participation: Participation
+) -> Channel:
+    windows = _windows_without_slivers(kind, alphabet.size, epsilon)
     lengths, width = _cut_at_window_ends(windows), float(windows[0][1] - windows[0][0])
     inside = np.array([[code in piece for piece in map(set, lengths)] for code in range(alphabet.size)])
 
@@ -238,7 +239,7 @@ def _window_channel(mechanism: str, alphabet: Alphabet, epsilon: float, particip
 
     # A piece that is in no window says as much as one in all of them: nothing.
     names = block_names(alphabet, [piece or tuple(range(alphabet.size)) for piece in lengths])
-    return _integer_channel(mechanism, alphabet, epsilon, participation, names, table)
+    return _integer_channel(kind.name, alphabet, epsilon, participation, names, table)
 
 
 @cache

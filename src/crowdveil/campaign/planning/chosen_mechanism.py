@@ -144,7 +144,7 @@ def _best_within_budget(source: CampaignSettings) -> ChosenMechanism:
     assert isinstance(mechanism, RandomizedResponse | QuantizedResponse | SubsetSelection | NumberMechanism)
 
     def build(epsilon: float) -> ChannelMechanism:
-        return _single_labels_for_long_names(replace(cast(Any, mechanism), epsilon=min(epsilon, LARGEST_CELL_EPSILON)))
+        return _without_long_names(replace(cast(Any, mechanism), epsilon=min(epsilon, LARGEST_CELL_EPSILON)))
 
     return ChosenMechanism(source=source, build=build, method=choice.campaign.method, planned=True)
 
@@ -171,7 +171,7 @@ def _best_at_epsilon(source: CampaignSettings) -> ChosenMechanism:
     # A channel designed on a coarser scale than the campaign's names labels that its blocks do not begin with.
     group = candidates(campaign, epsilon, without_designed=campaign.crowd.alphabet != source.alphabet)
     best = min(predict_group(campaign, epsilon, group, inf), key=lambda result: result.error_then_bayes_error)
-    mechanism = _single_labels_for_long_names(on_answer_scale(best.mechanism, source.alphabet))
+    mechanism = _without_long_names(on_answer_scale(best.mechanism, source.alphabet))
     return ChosenMechanism(source=source, build=lambda _: mechanism, method=best.campaign.method, planned=True)
 
 
@@ -182,10 +182,10 @@ def _survey_mechanism(source: CampaignSettings, epsilon: float) -> ChannelMechan
     )
     if source.privacy.mechanism == SubsetSelection.name:
         return SubsetSelection(alphabet=own.alphabet, epsilon=own.epsilon, participation=own.participation)
-    return _single_labels_for_long_names(mechanism_for_shares(own, source.expected.answered))
+    return _without_long_names(mechanism_for_shares(own, source.expected.answered))
 
 
-def _single_labels_for_long_names(mechanism: ChannelMechanism) -> ChannelMechanism:
+def _without_long_names(mechanism: ChannelMechanism) -> ChannelMechanism:
     """Return randomized response in place of sets of labels whose names are too long for a campaign."""
     if not isinstance(mechanism, SubsetSelection) or max(map(len, mechanism.channel().outputs)) <= MAX_NAME:
         return mechanism

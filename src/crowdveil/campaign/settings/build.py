@@ -108,9 +108,9 @@ def _draw_tasks_of_questions(asked: Sequence[CampaignSettings], randomness: Sour
         draw = draw_sides if one.pairs else draw_assignment
         lists = draw(count, one.slots, one.per_worker, one.excluded, randomness)
         if one.pairs:
-            _require_worker_for_each_task(pairs_of_tasks(lists), [pair.name for pair in one.pairs])
+            _require_workers_of_tasks(pairs_of_tasks(lists), [pair.name for pair in one.pairs])
         else:
-            _require_worker_for_each_task(lists, [task.id for task in one.tasks])
+            _require_workers_of_tasks(lists, [task.id for task in one.tasks])
         drawn.append(lists)
     return drawn
 
@@ -146,7 +146,7 @@ def _channel_groups(asked: Sequence[CampaignSettings]) -> Groups | None:
     return Groups(choice, (0,) * len(first.rows), tuple(slot % channels for slot in range(slots)))
 
 
-def _require_worker_for_each_task(assignment: Sequence[Collection[int]], tasks: Sequence[str]) -> None:
+def _require_workers_of_tasks(assignment: Sequence[Collection[int]], tasks: Sequence[str]) -> None:
     """Refuse a task that is assigned to no worker."""
     assigned = {task for own in assignment for task in own}
     left = [name for index, name in enumerate(tasks) if index not in assigned]
