@@ -84,7 +84,7 @@ class RankingMethod(ABC):
 
     Attributes:
         name: name on the command line.
-        reads_channel: whether the likelihood contains the channel.
+        reads_channel: whether it has a likelihood of all three answers, which reads a channel and predicts answers.
         max_sweeps: largest number of sweeps.
     """
 

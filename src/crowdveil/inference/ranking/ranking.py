@@ -298,7 +298,7 @@ class Ranking(ArrowRows):
             SettingsError: an unknown item or worker, or a method without a model of answers.
         """
         fitted, rows = self.scored.fitted, self.comparisons
-        if fitted is None or self.method.name == "bradley-terry":
+        if fitted is None or not self.method.reads_channel:
             hint = "Use 'davidson' or 'hierarchical-davidson'."
             raise SettingsError("this method predicts no answers", value=self.method.name, hint=hint)
         by = np.flatnonzero(rows.workers == worker)
