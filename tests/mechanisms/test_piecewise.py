@@ -222,3 +222,11 @@ def test_the_largest_ratio_of_the_integers_is_at_most_that_of_epsilon(kind, alph
         worst = max(Fraction(max(column), min(column)) for column in zip(*channel.rows, strict=True))
 
         assert 1 < worst == channel.ratio <= below_exp(epsilon)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_on_another_scale_epsilon_is_kept(kind):
+    """A mechanism on another scale has the other answers, and the same epsilon and participation."""
+    first = kind(alphabet=Scale(0, 10), epsilon=0.7, participation="public")
+
+    assert kind(alphabet=Scale(0, 100, 5), epsilon=0.7, participation="public") == first.on_scale(Scale(0, 100, 5))
