@@ -1,5 +1,6 @@
 """The fit of Davidson's model with workers: loops, derivatives, optimum, symmetries, channels and known orders."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -28,7 +29,7 @@ from tests.estimators.ranking.loops import Floats, full_sweep, log_likelihood, p
 ROWS = "0100 1200 2301 3002 0210 1311 0310 2112 1020 2022 3120 2320"
 """Left, right, worker and answer (0 left, 1 tie, 2 right) of each comparison."""
 PRIORS = Hyperparameters(score=1.0, slope_mean=0.9, slope=0.3, side_mean=0.0, side=0.1, tie_mean=-0.5, tie=0.25)
-RESPONSE = (np.ones((3, 3)) + (np.e - 1) * np.eye(3)) / (np.e + 2)
+RESPONSE = (np.ones((3, 3)) + (math.e - 1) * np.eye(3)) / (math.e + 2)
 """Randomized response of three answers with epsilon 1."""
 NO_NULL = np.array([[0.7, 0.1, 0.2], [0.2, 0.6, 0.2], [0.0, 0.3, 0.7]])
 """A channel that never reports the first symbol of the last answer."""

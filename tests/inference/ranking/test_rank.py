@@ -1,5 +1,6 @@
 """Rankings by one call: ranks, intervals, probabilities, groups, workers, triples, known orders, channels."""
 
+import math
 import warnings
 from itertools import combinations
 from typing import Any
@@ -241,7 +242,7 @@ def test_absent_null_reports_are_refused() -> None:
     with pytest.raises(ReportsError, match="need the lists of all tasks and workers"):
         cv.rank(frame, channel=channel, participation_rate=0.8)
     few = frame | {"label": [*["NULL"] * 15, *["left"] * 185]}
-    assert report_table(channel, 0.8).least_null == pytest.approx(1 / (3 + np.e))
+    assert report_table(channel, 0.8).least_null == pytest.approx(1 / (3 + math.e))
     assert rank_of(few, channel=channel, participation_rate=0.8)
     with pytest.raises(ReportsError, match="need the lists of all tasks and workers"):
         rank_of({name: column * 2 for name, column in few.items()}, channel=channel, participation_rate=0.8)
