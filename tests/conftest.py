@@ -19,6 +19,16 @@ settings.register_profile("explore", deadline=None, max_examples=500)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 
+@pytest.fixture(autouse=True, scope="session")
+def _no_lines_of_progress() -> Iterator[None]:
+    """Leave out the lines of progress that commands write on a machine that takes seconds for them."""
+    from crowdveil.cli import progress
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(progress, "LOG_SECONDS", float("inf"))
+        yield
+
+
 @pytest.fixture
 def service() -> Iterator[Any]:
     """A running stub of a service, for devices that send to it."""

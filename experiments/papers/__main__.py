@@ -18,8 +18,9 @@ from experiments.papers.run import (
     skipped,
 )
 
-from crowdveil.cli.display import error_line, json_text, print_result, print_written, progress_bar, warning_rows
+from crowdveil.cli.display import error_line, json_text, print_result, print_written, warning_rows
 from crowdveil.cli.options import FOLDER
+from crowdveil.cli.progress import progress_bar
 from crowdveil.cli.verb import Verb, wants_json
 from crowdveil.errors import CrowdveilError
 from crowdveil.files.atomic_write import folder_errors, refuse_unwritable

@@ -18,6 +18,7 @@ class CrowdveilError(Exception):
         value: offending value; None if there is no single one.
         hint: suggested remedy; may be empty.
         code: short name of the error where code decides on it; else empty.
+        temporary: whether the same request may succeed at another time; such as after a full disk.
 
     >>> from crowdveil import CrowdveilError, Scale
     >>> try:
@@ -31,6 +32,7 @@ class CrowdveilError(Exception):
     value: object = None
     hint: str = ""
     code: Code = ""
+    temporary: bool = False
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Return the arguments for unpickling; attributes are kept across processes."""
@@ -109,6 +111,7 @@ class DeviceError(CrowdveilError):
 
     def __init__(self, defect: str, sentence: str) -> None:
         self.rule, self.defect = sentence, defect
+        self.temporary = defect in ("busy", "locked")
         self.hint = "Ask the person who invited you, and send nothing until this is clear."
         super().__init__(sentence)
 
@@ -269,8 +272,9 @@ class EngineError(CrowdveilError):
     Args:
         failure: clause that states the failure.
         hint: suggested remedy.
+        temporary: whether the fit may succeed at another time.
     """
 
-    def __init__(self, failure: str, *, hint: str) -> None:
-        self.rule, self.hint = failure, hint
+    def __init__(self, failure: str, *, hint: str, temporary: bool = False) -> None:
+        self.rule, self.hint, self.temporary = failure, hint, temporary
         super().__init__(f"{failure}. {hint}")

@@ -1,11 +1,15 @@
 """`crowdveil infer`: channels, gold, data sets and saved fits; truths and workers are written, table and JSON agree."""
 
 import json
+from importlib import import_module
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from crowdveil.cli import progress
 from crowdveil.registry import ESTIMATOR_ENTRIES, estimators_with
+from crowdveil.storage.results.result_files import read_results
 from tests.cli.conftest import LABELS, LISTS, Refusal, Run, RunJson, rows
 
 FOR_LABELS = estimators_with(kind="categorical", needs_ordered_labels=False)
@@ -296,6 +300,53 @@ def test_a_fit_goes_on_with_more_reports(run_json: RunJson, grown: tuple[str, st
     assert "fits/one.fit" in first["files"]
     assert second["steps"] < whole["steps"]
     assert whole["log_likelihood"] == pytest.approx(second["log_likelihood"], abs=1e-6)
+
+
+@pytest.mark.parametrize("method", ["hierarchical-dawid-skene", "one-coin", "glad"])
+def test_an_interrupted_fit_goes_on_from_its_last_step(
+    method: str, run: Run, run_json: RunJson, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After an interruption in its fourth step, a fit takes the steps that are left, and its truths are the same."""
+    words = ("infer", "labels.csv", "--method", method, "--tolerance", 1e-9)
+    whole = run_json(*words, "--out", "whole")
+    with monkeypatch.context() as patch:
+        patch.setattr(progress, "_Lines", Interrupted)
+        stopped = run(*words, "--out", "stopped", "--save-fit", "kept.fit", code=130)
+    again = run_json(*words, "--out", "again", "--start-from", "kept.fit", "--save-fit", "kept.fit")
+
+    assert "kept.fit has the fit so far: go on with --start-from kept.fit." in stopped.stderr
+    assert not Path("stopped").exists()
+    assert whole["steps"] - 2 == again["steps"]
+    read = [read_results(Path(folder)).estimate for folder in ("whole", "again")]
+    np.testing.assert_allclose(read[0].posterior, read[1].posterior, atol=1e-12)
+
+
+class Interrupted:
+    """Progress of a phase, with Ctrl-C in the fourth step of a fit."""
+
+    def __init__(self, text: str, *_: object, **__: object) -> None:
+        self._fits = text == "inferring"
+
+    def __call__(self, done: float, *_: object) -> None:
+        """Interrupt the fourth step."""
+        if self._fits and done == 4:
+            raise KeyboardInterrupt
+
+    def end(self) -> None:
+        """Write nothing."""
+
+
+def test_a_fit_is_saved_while_it_runs(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fit that takes minutes is saved in between, so that even a power failure loses little."""
+    saved = []
+    module = import_module("crowdveil.cli.infer")
+    monkeypatch.setattr(module, "SECONDS_BETWEEN_SAVES", 0.0)
+    monkeypatch.setattr(module, "_save_fit", lambda _, fit: saved.append(fit))
+    run("infer", "labels.csv", "--out", "found", "--method", "one-coin", "--save-fit", "kept.fit")
+
+    assert len(saved) >= 3
+    assert {"reports"} == {one.role for one in saved[0].inputs}
+    assert not (saved[0].state.by_worker["ability"] == saved[-1].state.by_worker["ability"]).all()
 
 
 def test_reports_without_crowd_or_certificate_are_answers(run_json: RunJson) -> None:

@@ -16,8 +16,8 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from crowdveil.cli import main
-from crowdveil.cli.display import progress_bar
+from crowdveil.cli import main, progress
+from crowdveil.cli.progress import progress_bar
 from crowdveil.cli.verb import Verb
 from crowdveil.errors import SettingsError
 from tests.cli.conftest import Run
@@ -109,14 +109,40 @@ def test_an_unexpected_exception_is_not_hidden(run: Run, monkeypatch: pytest.Mon
         run(*PERTURB)
 
 
+def test_progress_is_told_in_lines_without_a_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A phase that takes longer than the time between lines tells its progress in words; a shorter one is silent."""
+    with progress_bar("reading", unit="bytes") as bar:
+        bar(1, 2)
+    monkeypatch.setattr(progress, "LOG_SECONDS", 0.0)
+    with progress_bar("inferring") as bar:
+        bar(1, 10, float("inf"))
+        bar(2, 10, 0.25)
+    lines = capsys.readouterr().err.splitlines()
+
+    last = "inferring: 2 of 10 steps, largest change 0.25, 0 s"
+    assert ["inferring: 1 of 10 steps, 0 s", last, last] == lines
+
+
+def test_progress_is_told_as_json(run: Run) -> None:
+    """With --log-json each phase ends with an object on stderr: work, change and seconds; stdout is the result's."""
+    result = run("infer", "labels.csv", "--out", "found", "--log-json", "--json")
+    lines = [json.loads(line) for line in result.stderr.splitlines()]
+    fits = [line for line in lines if line["phase"] == "inferring"]
+
+    assert ["reading", "reading", "inferring", "writing"] == [line["phase"] for line in lines if line["finished"]]
+    assert {"crowdveil-log/1"} == {line["format"] for line in lines}
+    assert {"format", "phase", "unit", "done", "total", "change", "seconds", "finished"} == set(fits[-1])
+    assert (json.loads(result.stdout)["steps"], "steps") == (fits[-1]["done"], fits[-1]["unit"])
+    assert 0 <= fits[-1]["change"] < 1
+
+
 def test_a_bar_is_shown_on_a_terminal_only(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """In a pipe there is no bar; on a terminal it is drawn on stderr, and stdout stays free."""
-    with progress_bar("working") as bar:
-        assert bar is None
+    """On a terminal a bar is drawn on stderr, and stdout stays free."""
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     monkeypatch.setenv("TERM", "xterm")
     with progress_bar("working") as bar:
-        assert bar is not None
         bar(1, 3)
     shown = capsys.readouterr()
 

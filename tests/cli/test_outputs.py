@@ -5,10 +5,14 @@ import os
 import shutil
 from pathlib import Path
 
+import click
 import pytest
+from click.testing import CliRunner
 
+from crowdveil.cli import main
 from crowdveil.storage.results.result_files import read_results
 from tests.cli.conftest import LABELS, LISTS, Refusal, Run, RunJson, written
+from tests.cli.test_main import commands
 
 RECORD = ".crowdveil.json"
 UNLISTED = ("--mechanism", "randomized-response", "--epsilon", 2, "--labels", ",".join(LABELS))
@@ -333,3 +337,23 @@ def test_a_plan_leaves_no_file_of_an_earlier_plan(folder: Path, run_json: RunJso
     assert "plan/prior.csv" in earlier["files"]
     assert set(earlier["files"]) == set(data["replaced"])
     assert "prior.csv" not in written("plan")
+
+
+def test_no_path_is_a_url(run: Run) -> None:
+    """Every option that names a file or folder refuses a URL, before anything is read; no folder s3: is made."""
+    paths = [
+        (words, option.opts[0])
+        for words, command in commands(main)
+        for option in command.params
+        if isinstance(option, click.Option) and isinstance(option.type, click.Path)
+    ]
+    said = {
+        (words, option): CliRunner().invoke(main, [*words, option, url]).stderr
+        for words, option in paths
+        for url in ("s3://bucket/found", "file:///tmp/found")
+    }
+
+    assert {"--out", "--save-fit", "--page", "--grades"} <= {option for _, option in paths}
+    assert [] == [one for one, line in said.items() if "is a URL: give a path of this machine" not in line]
+    run("infer", "labels.csv", "--out", "s3://bucket/found", code=2)
+    assert not {"s3:", "file:"}.intersection(os.listdir())

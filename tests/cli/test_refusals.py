@@ -94,7 +94,7 @@ REFUSED = {
     "infer labels.csv --method factorization-mean": "the method must be one of",
     "infer labels.csv --tolerance nan": "tolerance",
     "infer labels.csv --certificate none.json": "none.json: the file must exist and be readable",
-    "infer labels.csv --memory 100": "memory must be at least",
+    "infer labels.csv --memory 100": "memory must be about",
     "infer labels.csv --engine threads --address tcp://10.0.0.1:8786": "the engine threads has no address",
     "infer labels.csv --out numbers.csv": "'numbers.csv'",
     "infer labels.csv --prior other.csv": "and to no other",

@@ -25,7 +25,7 @@ from crowdveil import (
 from crowdveil.answers.facts.asked import LISTED
 from crowdveil.em import loop, memory
 from crowdveil.em.engines.executor import Blocks, BlockWorker, FitTask, Step
-from crowdveil.em.memory import MemoryNeeds, MemoryPlan, PosteriorStore
+from crowdveil.em.memory import MemoryNeeds, MemoryPlan, PosteriorStore, TooLittleMemory
 from crowdveil.em.model import EStep, GoldBlock, MemoryUse
 from crowdveil.errors import SettingsError
 from crowdveil.estimators import ESTIMATORS, Estimator, Glad, WeightedVote
@@ -54,7 +54,8 @@ def least(estimator: Estimator[Any, Any]) -> int:
     """Return the smallest limit that a fit accepts, from its refusal of none."""
     with pytest.raises(SettingsError) as refused:
         estimator.fit(REPORTS, memory=0)
-    return int("".join(filter(str.isdigit, refused.value.rule)))
+    assert isinstance(refused.value, TooLittleMemory)
+    return refused.value.least
 
 
 @pytest.mark.slow
@@ -99,7 +100,7 @@ def test_blocks_are_kept_only_where_they_fit(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_a_limit_below_one_block_is_refused() -> None:
     """Where not even one block fits, the error names what it takes."""
-    with pytest.raises(SettingsError, match=r"memory must be at least [\d,]+ bytes: .* got 10\. Raise the limit"):
+    with pytest.raises(SettingsError, match=r"memory must be at least [\d.]+ [KM]B for .* got 10 bytes\. Raise"):
         DawidSkene().fit(REPORTS, memory=10)
     assert WeightedMean().fit(REPORTS, memory=least(WeightedMean())).converged
 

@@ -287,3 +287,13 @@ def test_a_new_file_appears_whole_or_not_at_all(tmp_path: Path, monkeypatch: pyt
     assert b"first" == path.read_bytes()
     assert 0o600 == os.stat(path).st_mode & 0o777
     assert ["token.txt"] == os.listdir(tmp_path)
+
+
+@pytest.mark.parametrize("url", ["s3://bucket/found", "file:///tmp/found", "gs://bucket"])
+def test_a_url_is_no_folder(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Outputs are written on this machine: a URL is refused, with what to do instead, and makes no folder."""
+    monkeypatch.chdir(tmp_path)
+
+    with pytest.raises(SettingsError, match=r"outputs are written on this machine, and to no URL.*copy the files"):
+        write_files(Path(url), {"truths.csv": "task,truth"}, kind="estimate")
+    assert [] == os.listdir()

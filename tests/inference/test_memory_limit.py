@@ -36,23 +36,23 @@ Reports.blocks.__defaults__ = (1 << 17,)
 pool = pyarrow.system_memory_pool()
 pyarrow.set_memory_pool(pool)
 
-def run(folder, method, memory):
+def run(folder, method, memory, *more):
     gc.collect()
     tracemalloc.reset_peak()
     before = tracemalloc.get_traced_memory()[0] + pool.bytes_allocated()
     steps = [] if method == "majority-vote" else ["--max-steps", "2"]
-    sys.argv[1:] = ["infer", folder, "--method", method, "--memory", str(memory), "--format", "parquet", *steps]
+    sys.argv[1:] = ["infer", folder, "--method", method, "--memory", str(memory), "--format", "parquet", *steps, *more]
     try:
         start()
     except SystemExit as ended:
         return ended.code, tracemalloc.get_traced_memory()[1] + pool.max_memory() - before
 
 def least(folder, method):
-    said, sys.stderr = sys.stderr, open(folder + "/refusal", "w+")
-    code, _ = run(folder, method, 1)
-    sys.stderr.seek(0)
-    message, sys.stderr = sys.stderr.read(), said
-    return int(re.search(r"must be at least ([0-9,]+) bytes", message)[1].replace(",", ""))
+    said, sys.stdout = sys.stdout, open(folder + "/refusal", "w+")
+    run(folder, method, 1, "--json")
+    sys.stdout.seek(0)
+    document, sys.stdout = json.load(sys.stdout), said
+    return document["error"]["details"]["least"]
 
 asked = json.loads(sys.argv[1])
 run(asked[0][0], "dawid-skene", 10**9)  # loads what there is to load

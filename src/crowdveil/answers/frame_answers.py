@@ -29,7 +29,7 @@ OTHER_NAMES = {
 """Arguments of Python for options of the command line that have another name."""
 KEYWORDS = (
     *("method", "with_workers", "channel", "assignment", "gold", "public_gold", "truths", "prior", "history"),
-    *("start_from", "progress", "engine", "memory", "weight"),
+    *("start_from", "progress", "engine", "memory", "checkpoint", "weight"),
 )
 """Arguments of `infer` and `aggregate` beside those of reading."""
 ROLES = ("task", "worker", "label", "value")

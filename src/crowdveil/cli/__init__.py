@@ -35,6 +35,7 @@ from crowdveil.cli.results.rank import rank
 from crowdveil.cli.results.report import report
 from crowdveil.cli.results.review_workers import review
 from crowdveil.cli.results.share import share
+from crowdveil.cli.temporary_errors import is_temporary
 from crowdveil.cli.verb import VerbGroup
 from crowdveil.em.kernels.jit import MIN_BYTES_TO_START, free_address_space
 from crowdveil.errors import (
@@ -64,6 +65,8 @@ FOUND_FALSE = (ClaimError, CertificateError, CampaignError, ReportsError)
 """Errors of a check that has found a false claim, an invalid file, or reports that do not belong to it."""
 INTERRUPTED = 130
 """Exit code after Ctrl-C, as in a shell."""
+TRY_AGAIN = 75
+"""Exit code of a failure that may be gone later (EX_TEMPFAIL of sysexits.h): network, lock, or full disk."""
 ARGUMENTS_KEY = "crowdveil.arguments"
 """Key of the arguments in the click context."""
 HELP_SETTINGS = {"help_option_names": ["-h", "--help"], "show_default": True}
@@ -84,6 +87,12 @@ class OpenCheck(click.ClickException):
     """Error of a check that leaves its question open."""
 
     exit_code = NOT_CHECKED
+
+
+class TemporaryFailure(click.ClickException):
+    """Error whose cause may be gone at another time."""
+
+    exit_code = TRY_AGAIN
 
 
 class Verbs(VerbGroup):
@@ -137,7 +146,8 @@ class Verbs(VerbGroup):
             self._show_json(refusal, words)
             # A file that cannot be read says nothing of its claim.
             is_open = checks and (not isinstance(refusal, FOUND_FALSE) or isinstance(refusal.__cause__, OSError))
-            raise (OpenCheck if is_open else click.ClickException)(printable(error_line(refusal))) from error
+            later = TemporaryFailure if not checks and is_temporary(refusal) else click.ClickException
+            raise (OpenCheck if is_open else later)(printable(error_line(refusal))) from error
 
     def _show_json(self, error: Exception, words: Sequence[str]) -> None:
         if has_json_flag(words):
@@ -163,8 +173,8 @@ def main() -> None:
 
     Epsilon is the privacy loss of one worker's answer to one task (a cell). By default it also hides whether someone
     answered (participation protected). Exit codes: 0 done; 1 the request cannot be met, or a claim is refuted; 2 wrong
-    usage; 3 a check (verify, audit, statement) could not run. With --json, every command prints one JSON object, also
-    for an error.
+    usage; 3 a check (verify, audit, statement) could not run; 75 try again: network, lock, or full disk; 130
+    interrupted. With --json, every command prints one JSON object, also for an error.
     """
 
 

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 import click
 
 from crowdveil.channels.rounding import format_bound
-from crowdveil.cli.display import checked_stdout, print_written, progress_bar, warning_rows
+from crowdveil.cli.display import checked_stdout, print_written, warning_rows
 from crowdveil.cli.options import FOLDER, SEED, NonemptyPath
+from crowdveil.cli.progress import progress_bar
 from crowdveil.cli.verb import Verb, wants_json
 
 WIDE = 70
@@ -50,7 +51,7 @@ def demo(data: Path | None, out: Path, seed: int) -> None:
     replaced = outputs.check_replaced_files()
     crowds = demo_crowds(_data_set_loader(data))
     with progress_bar("perturbing and inferring") as bar:
-        done = run_demo(crowds, seed=seed, progress=None if bar is None else lambda n, of, _: bar(n, of))
+        done = run_demo(crowds, seed=seed, progress=lambda n, of, _: bar(n, of))
     write_outputs(outputs, done.texts(page))
     if not wants_json():
         _print_table(done)

@@ -1,7 +1,7 @@
 """Output of commands: a table that fits any terminal, or one JSON document for results and errors alike.
 
 The page `docs/reference/json-output.md` and the schema `docs/reference/schemas/crowdveil-json-1.json` describe the JSON
-documents. Progress is shown on a terminal only.
+documents.
 """
 
 from __future__ import annotations
@@ -9,16 +9,17 @@ from __future__ import annotations
 import json
 import math
 import shlex
-import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from crowdveil.channels.rounding import format_bound, format_delta
 from crowdveil.cli.named_options import running_command
-from crowdveil.cli.verb import wants_json
+from crowdveil.cli.progress import LOG_FORMAT
+from crowdveil.cli.temporary_errors import is_temporary
+from crowdveil.cli.verb import wants_json, wants_json_log
 from crowdveil.display.counts import number_of
 from crowdveil.errors import CrowdveilError, SettingsError
 
@@ -29,15 +30,13 @@ if TYPE_CHECKING:
 
     from crowdveil.privacy.shuffling import ShuffledGuarantees
 
-Bar = Callable[[float, float | None], None]
-"""Progress function, called with the work done and the total work; None if the total is unknown."""
 FORMAT = "crowdveil-json/1"
 FLAG = "--json"
 BOUND_NAMES = {"exact": "the composed loss distribution", "advanced": "advanced composition"}
 """Names of the bounds on composed losses that hold at a delta above 0."""
 FILE_HINT = "Check the name of the file and its folder, and your right to read or write there."
 """Hint of an error of the file system."""
-ERROR_MEMBERS = ("rule", "value", "hint")
+ERROR_MEMBERS = ("rule", "value", "hint", "temporary")
 """Attributes of an error with their own JSON members; the others are its `details`."""
 
 
@@ -112,8 +111,9 @@ def row_of_replaced_files(replaced: Sequence[object]) -> list[tuple[str, str]]:
 
 
 def print_warning(text: str) -> None:
-    """Print a warning on stderr."""
-    click.echo(f"Warning: {printable(text)}", err=True)
+    """Print a warning on stderr; as JSON where the progress is."""
+    line = {"format": LOG_FORMAT, "warning": text} if wants_json_log() else None
+    click.echo(f"Warning: {printable(text)}" if line is None else json.dumps(line), err=True)
 
 
 def number_with_six_digits(value: float) -> str:
@@ -205,27 +205,6 @@ def _cells_and_rounds(row: Mapping[str, Any]) -> str:
     return of + (f", {row['rounds']:,} rounds" if row["rounds"] > 1 else "")
 
 
-@contextmanager
-def progress_bar(text: str, unit: Literal["steps", "bytes"] = "steps") -> Iterator[Bar | None]:
-    """Context with a progress bar on stderr; None if stderr is not a terminal."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeElapsedColumn
-
-    amount = DownloadColumn() if unit == "bytes" else TextColumn("{task.fields[steps]}")
-    columns = (TextColumn("{task.description}"), BarColumn(), amount, TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        bar = progress.add_task(text, total=None, visible=False, steps="")
-
-        def show(done: float, total: float | None) -> None:
-            steps = f"{done:,.0f}" if total is None else f"{done:,.0f} of {total:,.0f}"
-            progress.update(bar, completed=done, total=total, visible=True, steps=steps)
-
-        yield show
-
-
 def document_of_running_command(data: Mapping[str, Any]) -> dict[str, Any]:
     """Return the document of the running command.
 
@@ -250,7 +229,8 @@ def error_document(error: Exception, group: click.Group, words: Sequence[str]) -
         words: arguments of the group.
     """
     name = " ".join(running_command(group, words)[0]) or None
-    return {"format": FORMAT, "command": name, "status": "error", "error": _error_members(error)}
+    members = {**_error_members(error), "temporary": is_temporary(error)}
+    return {"format": FORMAT, "command": name, "status": "error", "error": members}
 
 
 def error_line(error: Exception) -> str:

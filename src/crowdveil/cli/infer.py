@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from crowdveil.cli.data.sources import SOURCE_TEXT, column_options, open_sources, sources_argument
-from crowdveil.cli.display import (
-    Bar,
-    print_result,
-    print_warning,
-    print_written,
-    progress_bar,
-    row_of_replaced_files,
-    warning_rows,
-)
+from crowdveil.cli.display import print_result, print_warning, print_written, row_of_replaced_files, warning_rows
 from crowdveil.cli.infer_display import (
     decisions_data,
     inference_as_json_data,
@@ -46,14 +39,17 @@ from crowdveil.cli.options import (
     resources_of,
     stated_options,
 )
+from crowdveil.cli.progress import Bar, progress_bar
 from crowdveil.cli.results.reports_argument import REPORTS, asked_options, certificate_option, truths_option
 from crowdveil.cli.verb import Verb
+from crowdveil.errors import CrowdveilError
 from crowdveil.registry import METHOD_NAMES
 
 if TYPE_CHECKING:
     from crowdveil.answers.evidence import Evidence
     from crowdveil.answers.read_options import Kind
     from crowdveil.answers.sources.answer_source import AnswerSource
+    from crowdveil.em.saved_fit import SavedFit
     from crowdveil.files.atomic_write import Outputs
     from crowdveil.inference.given import KnownTruths
     from crowdveil.inference.infer import Inference
@@ -70,6 +66,8 @@ NOT_OF_SUMS = (
     *("asked_tasks", "asked_workers", "public_gold", "weight"),
 )
 """Options that do not go with sums."""
+SECONDS_BETWEEN_SAVES = 60.0
+"""Time between two writings of a fit that is saved."""
 DETAILS = f"""REPORTS: {SOURCE_TEXT}. They may also be compressed, a folder of encoded blocks, or the sums.json of
 matrix-factorization. Methods: {", ".join(METHOD_NAMES)}."""
 
@@ -92,7 +90,9 @@ method_options = option_group(
 )
 saved_fit_options = option_group(
     click.option("--start-from", type=FILE_PATH, help="Resume this saved fit."),
-    click.option("--save-fit", type=FILE_PATH, help="Save the fit, to resume it with more reports."),
+    click.option(
+        "--save-fit", type=FILE_PATH, help="Save the fit, to resume it: with more reports, or if it is interrupted."
+    ),
     heading="Saved fits",
 )
 channel_options = option_group(
@@ -237,6 +237,7 @@ def infer(asked: InferOptions) -> None:
     With --truths (such as grades from the scores of judges), a separate fit runs in memory. It cannot be combined with
     methods, priors, histories, saved fits, --memory or --engine.
     """
+    from crowdveil.answers.sources.reading_memory import refuse_reading_beyond_memory
     from crowdveil.campaign.files.campaign_reports import collections_of_questions
     from crowdveil.inference.infer import infer as infer_truths
     from crowdveil.storage.crowd import is_sums_file
@@ -250,14 +251,15 @@ def infer(asked: InferOptions) -> None:
         _infer_collected_questions(collected, asked)
         return
     with open_sources(sources, asked.reports.layout) as source:
+        refuse_reading_beyond_memory(source, asked.resources.memory)
         with progress_bar("reading", unit="bytes") as bar:
             questions = source.by_question(progress=bar)
         if questions:
             _infer_questions(questions, asked)
             return
         ready = _read_evidence_and_check_files(source, asked)
-        with progress_bar("inferring") as bar:
-            inference = infer_truths(ready.evidence, **ready.infer_arguments(bar))
+        with progress_bar("inferring") as bar, _fit_saved_if_interrupted(asked.save_fit) as checkpoint:
+            inference = infer_truths(ready.evidence, **ready.infer_arguments(bar), checkpoint=checkpoint)
         _score_write_and_print_inference(inference, ready.files, asked, ready.score, announced=ready.announced)
 
 
@@ -289,8 +291,8 @@ class _PreparedInference:
     score: KnownTruths | None
     announced: str | None
 
-    def infer_arguments(self, bar: Bar | None) -> dict[str, Any]:
-        """Return the keyword arguments of the library's `infer`, with steps counted on a bar if it is shown."""
+    def infer_arguments(self, bar: Bar) -> dict[str, Any]:
+        """Return the keyword arguments of the library's `infer`, with steps counted on a bar."""
         from crowdveil.answers.ingest.column_readers import load_prior
         from crowdveil.storage.given_files import read_history, read_known_truths, read_saved_fit
 
@@ -304,8 +306,44 @@ class _PreparedInference:
             "prior": None if asked.prior is None else load_prior(asked.prior),
             "history": None if asked.history is None else read_history(asked.history),
             "start_from": None if asked.start_from is None else read_saved_fit(asked.start_from),
-            "progress": None if bar is None else _progress_over_fits(bar, steps),
+            "progress": _progress_over_fits(bar, steps),
         }
+
+
+@contextmanager
+def _fit_saved_if_interrupted(path: Path | None) -> Iterator[Callable[[SavedFit], None] | None]:
+    """Yield a function that keeps the fit after a step, and saves it every minute; None without a file.
+
+    If the fit is interrupted, or fails, that of the last whole step is saved.
+    """
+    if path is None:
+        yield None
+        return
+    kept: list[SavedFit] = []
+    saved = monotonic()
+
+    def keep(fit: SavedFit) -> None:
+        nonlocal saved
+        kept[:] = [fit]
+        if monotonic() - saved >= SECONDS_BETWEEN_SAVES:
+            _save_fit(path, fit)
+            saved = monotonic()
+
+    try:
+        yield keep
+    except BaseException:
+        if kept:
+            with suppress(OSError, CrowdveilError):  # the cause of the end is the error to print
+                _save_fit(path, kept[0])
+                print_warning(f"{path} has the fit so far: go on with --start-from {shlex.quote(str(path))}.")
+        raise
+
+
+def _save_fit(path: Path, fit: SavedFit) -> None:
+    from crowdveil.files.atomic_write import write_outputs
+    from crowdveil.storage.given_files import saved_fit_outputs
+
+    write_outputs(saved_fit_outputs(path), {path.name: fit.to_bytes()})
 
 
 def _kind_of_truths(evidence: Evidence, estimator: AnyEstimator) -> Kind:
@@ -326,10 +364,10 @@ def _progress_over_fits(bar: Bar, steps: int | None) -> Callable[[int, float], N
     """
     before = last = 0
 
-    def show(number: int, _: float) -> None:
+    def show(number: int, change: float) -> None:
         nonlocal before, last
         before, last = before + (last if number <= last else 0), number
-        bar(before + number, None if steps is None else before + steps)
+        bar(before + number, None if steps is None else before + steps, change)
 
     return show
 
@@ -515,10 +553,8 @@ def _score_decide_and_write(
     inference: Inference, outputs: Outputs, asked: InferOptions, score: KnownTruths | None
 ) -> Inference:
     """Write the truths, and return the inference with its score; what is written does not depend on the score."""
-    from crowdveil.files.atomic_write import write_outputs
     from crowdveil.inference.scores.score import with_decisions, with_gold_score
     from crowdveil.storage.estimate_files import outdated_output_notes, write_estimate
-    from crowdveil.storage.given_files import saved_fit_outputs
 
     costs = _costs(inference, asked)
     decide: dict[str, Any] = {"abstain_below": asked.abstain_below}
@@ -528,8 +564,7 @@ def _score_decide_and_write(
     if asked.decides_truths:
         written, shown = with_decisions(inference, **decide), with_decisions(shown, **decide, known=score)
     if asked.save_fit is not None:
-        fit = replace(inference.saved_fit(), inputs=inference.inputs)
-        write_outputs(saved_fit_outputs(asked.save_fit), {asked.save_fit.name: fit.to_bytes()})
+        _save_fit(asked.save_fit, replace(inference.saved_fit(), inputs=inference.inputs))
     digest = inference.evidence.sha256
     outdated = outdated_output_notes(outputs.folder, digest)
     with progress_bar("writing") as bar:

@@ -15,6 +15,7 @@ import click
 from click.core import ParameterSource
 
 from crowdveil.cli.verb import HEADING
+from crowdveil.files.filesystem import scheme_of
 from crowdveil.registry import DESIGNED_MECHANISMS, ENGINE_NAMES, MECHANISM_ENTRIES, MECHANISM_NAMES, mechanisms_with
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ class Shown(click.ParamType):  # type: ignore[type-arg]  # no generic in older v
 
 
 class NonemptyPath(Shown, click.Path):
-    """Path on the command line. Empty text, such as an unset shell variable, is refused."""
+    """Path on the command line. Empty text, such as an unset shell variable, and URLs are refused."""
 
     def __init__(self, metavar: str, **settings: Any) -> None:
         super().__init__(path_type=pathlib.Path, **settings)
@@ -54,6 +55,8 @@ class NonemptyPath(Shown, click.Path):
         """Return the path, or end with wrong usage."""
         if not os.fspath(value):
             self.fail("A path must not be empty: was a shell variable not set?", param, ctx)
+        if scheme_of(os.fspath(value)):
+            self.fail(f"{value!r} is a URL: give a path of this machine, and copy files from or to a URL.", param, ctx)
         return super().convert(value, param, ctx)
 
 
@@ -424,7 +427,7 @@ resource_options = option_group(
     click.option(
         "--memory",
         type=Parsed("SIZE", parse_bytes),
-        help="Limit on the memory that the fit adds, such as 2GB; reading is not counted. [default: no limit]",
+        help="Limit on the memory that reading, or the fit, adds, such as 2GB. [default: no limit]",
     ),
     click.option(
         "--engine",

@@ -11,14 +11,7 @@ import click
 
 from crowdveil.channels.rounding import format_bound
 from crowdveil.cli.data.sources import SOURCE_TEXT, column_options, layout_of, open_sources, sources_argument
-from crowdveil.cli.display import (
-    account_rows,
-    composition_rows,
-    print_written,
-    progress_bar,
-    warning_rows,
-    worker_loss,
-)
+from crowdveil.cli.display import account_rows, composition_rows, print_written, warning_rows, worker_loss
 from crowdveil.cli.options import (
     DELTA,
     FILE_PATH,
@@ -36,6 +29,7 @@ from crowdveil.cli.options import (
     replace_option,
     stated_options,
 )
+from crowdveil.cli.progress import progress_bar
 from crowdveil.cli.verb import Verb
 from crowdveil.display.counts import crowd_text
 

@@ -17,7 +17,6 @@ from crowdveil.cli.display import (
     json_text,
     print_result,
     printable,
-    progress_bar,
     row_of_replaced_files,
 )
 from crowdveil.cli.options import (
@@ -33,6 +32,7 @@ from crowdveil.cli.options import (
     participation_option,
     stated_options,
 )
+from crowdveil.cli.progress import progress_bar
 from crowdveil.cli.ranking_plan import RankingPlanOptions, print_ranking_plan, ranking_options, ranking_plan_options
 from crowdveil.cli.share_plan import (
     SharePlanOptions,
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from crowdveil.campaign.settings.settings_file import CampaignSettings
     from crowdveil.channels.alphabet import Alphabet
     from crowdveil.channels.guarantee import Participation
-    from crowdveil.cli.display import Bar
+    from crowdveil.cli.progress import Bar
     from crowdveil.design.mechanism_from_settings import Expectation
     from crowdveil.files.atomic_write import Outputs
     from crowdveil.planning import Pilot, Plan, PlannedCampaign

@@ -15,12 +15,18 @@ OTHER = "Options"
 """Heading of the options without one."""
 HEADING = "crowdveil_heading"
 """Attribute of an option: the heading under which --help-all lists it."""
-_JSON = "crowdveil.json"
+_JSON, _JSON_LOG = "crowdveil.json", "crowdveil.json-log"
 
 
 def wants_json() -> bool:
     """Return whether the running command prints JSON."""
     return bool(click.get_current_context().meta[_JSON])
+
+
+def wants_json_log() -> bool:
+    """Return whether the running command, if there is one, tells its progress as JSON."""
+    context = click.get_current_context(silent=True)
+    return context is not None and bool(context.meta.get(_JSON_LOG))
 
 
 class Verb(click.Command):
@@ -49,7 +55,10 @@ class Verb(click.Command):
         super().__init__(**settings)
         self.help, _, more = (part.strip() for part in inspect.cleandoc(self.help or "").partition("\f"))
         self.full_text = "\n\n".join(filter(None, (self.help, details, more)))
-        self.params.append(_json_option())
+        self.params += [
+            _kept_flag("--json", _JSON, "Print one JSON object instead of the table; nothing else on stdout."),
+            _kept_flag("--log-json", _JSON_LOG, "Tell the progress on stderr as JSON: one object a line."),
+        ]
         self.example, self.main_options = example, frozenset(main_options)
         self.values = values or {}
 
@@ -113,12 +122,14 @@ class Verb(click.Command):
                 formatter.write_dl(records)
 
 
-def _json_option() -> click.Option:
-    def keep(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
-        ctx.meta[_JSON] = wanted
+def _kept_flag(flag: str, key: str, text: str) -> click.Option:
+    """Return a flag that is kept in the context under a key."""
 
-    text = "Print one JSON object instead of the table; nothing else on stdout."
-    return click.Option(["--json", "as_json"], is_flag=True, expose_value=False, callback=keep, help=text)
+    def keep(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
+        ctx.meta[key] = wanted
+
+    names = [flag, f"as_{flag.strip('-').replace('-', '_')}"]
+    return click.Option(names, is_flag=True, expose_value=False, callback=keep, help=text)
 
 
 class VerbGroup(click.Group):

@@ -16,6 +16,15 @@ def repeated_pairs_text(count: int, noun: str) -> str:
     return f"{number_of(count, noun)} {verb_of(count, 'repeats', 'repeat')} a (task, worker) pair"
 
 
+def size_text(size: int) -> str:
+    """Return bytes in the largest decimal unit below them, rounded up: "12 bytes", "51.3 MB", "2 GB"."""
+    power = min(4, (len(str(max(1, size))) - 1) // 3)
+    if power == 0:
+        return number_of(size, "byte")
+    tenths = -(-size * 10 // 1000**power)
+    return f"{tenths / 10:,.10g} {('KB', 'MB', 'GB', 'TB')[power - 1]}"
+
+
 def crowd_text(workers: int, tasks: int) -> str:
     """Return "5 workers on 12 tasks"."""
     return f"{number_of(workers, 'worker')} on {number_of(tasks, 'task')}"

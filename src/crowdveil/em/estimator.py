@@ -23,7 +23,7 @@ from crowdveil.em.estimate import Estimate
 from crowdveil.em.fit_state import FitState
 from crowdveil.em.gold import align_gold
 from crowdveil.em.loop import run_em
-from crowdveil.em.model import FitInput, FitResult, Model, P, Progress, S, Summary
+from crowdveil.em.model import Checkpoint, FitInput, FitResult, Model, P, Progress, S, Summary
 from crowdveil.em.observation_model import observation_model
 from crowdveil.em.saddle_points import restart_from_saddle
 from crowdveil.em.worker_history import EarlierAnswers, as_history
@@ -166,6 +166,7 @@ class Estimator(KnownArguments, Model[P, S], metaclass=EstimatorType):
         progress: Progress | bool | None = None,
         engine: Engine | None = None,
         memory: int | None = None,
+        checkpoint: Checkpoint | None = None,
     ) -> Estimate:
         """Return truths and workers by this model alone, without the copies, dependence and gold of `crowdveil.infer`.
 
@@ -182,6 +183,7 @@ class Estimator(KnownArguments, Model[P, S], metaclass=EstimatorType):
             engine: executor of the E-step, see `crowdveil.em.engines`; None for threads of this process.
             memory: limit in bytes on the memory that the fit adds to the process; None for none. Data above it are
                 computed again in each step, or stored in a temporary file. Results do not depend on it.
+            checkpoint: called after every step with its learned parameters, the `warm_start` of a fit that goes on.
 
         Raises:
             SettingsError: the estimator cannot use an input, `max_steps` is 0, or a block does not fit into the memory.
@@ -193,20 +195,21 @@ class Estimator(KnownArguments, Model[P, S], metaclass=EstimatorType):
             with ProgressDisplay(self.name, self.known_steps if warm_start is None else None) as display:
                 shown = display if progress else None
                 given: Any = {"engine": engine, "memory": memory, "warm_start": warm_start, "progress": shown}
-                given |= {"prior": prior, "history": history}
+                given |= {"prior": prior, "history": history, "checkpoint": checkpoint}
                 return self.fit(reports, channel=channel, assignment=assignment, gold=gold, **given)
         if not isinstance(reports, Reports):
             reports = Reports.from_frame(reports, kind=self.capabilities.kind)
         data = validated_input(self, reports, channel, assignment, gold, prior, history)
         model = self.simplify(data.summary)
+        running: Any = {"progress": progress, "engine": engine, "memory": memory, "checkpoint": checkpoint}
         if warm_start is not None and warm_start.by_worker:
             _refuse_if_history_with_state(history)
             initial = _resumed_parameters(model, model.initialize(data.summary), warm_start, reports)
             # Gold may be new, which the counts of reports do not show.
             model = model if data.gold.number_of_known_truths else model.model_for_resumed_fit(data.summary, warm_start)
-            result = run_em(model, initial, data, progress=progress, engine=engine, memory=memory)
+            result = run_em(model, initial, data, **running)
             return replace(to_estimate(result, data), original=reports.original)
-        result = _likeliest_fit(model, data, progress=progress, engine=engine, memory=memory)
+        result = _likeliest_fit(model, data, **running)
         return replace(to_estimate(result, data), original=reports.original)
 
     def fit_predict(self, reports: Reports | Any, **inputs: Any) -> Any:
@@ -278,7 +281,6 @@ def to_estimate(result: FitResult[Any, Any], data: FitInput) -> Estimate:
         if tasks.task_parameters is None
         else dict(zip(model.task_parameters, tasks.task_parameters.T, strict=True))
     )
-    state = model.to_state(result.parameters)
     return Estimate(
         method=model.name,
         alphabet=data.summary.alphabet,
@@ -298,11 +300,8 @@ def to_estimate(result: FitResult[Any, Any], data: FitInput) -> Estimate:
         high=high,
         probabilistic=model.capabilities.probabilistic,
         task_parameters=own,
-        state=FitState(
-            model.name,
-            data.reports.workers,
-            {name: array for name, array in state.items() if model.state_fields[name].by_worker},
-            {name: array for name, array in state.items() if not model.state_fields[name].by_worker},
+        state=FitState.of_arrays(
+            model.name, model.state_fields, data.reports.workers, model.to_state(result.parameters)
         ),
     )
 

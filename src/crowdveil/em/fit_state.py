@@ -38,6 +38,18 @@ class FitState:
     by_worker: Mapping[str, NDArray[np.float64]]
     shared: Mapping[str, NDArray[np.float64]]
 
+    @classmethod
+    def of_arrays(
+        cls,
+        method: str,
+        fields: Mapping[str, StateField],
+        workers: Identifiers,
+        arrays: Mapping[str, NDArray[np.float64]],
+    ) -> Self:
+        """Return the state with arrays by name, divided as their fields declare."""
+        by_worker = {name: array for name, array in arrays.items() if fields[name].by_worker}
+        return cls(method, workers, by_worker, {name: arrays[name] for name in arrays if name not in by_worker})
+
     def aligned_to_workers(self, workers: Identifiers) -> Self:
         """Return the state with rows in the order of other worker names, nan for workers who are not in it."""
         row = {str(name): place for place, name in enumerate(self.workers.tolist())}

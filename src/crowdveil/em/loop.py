@@ -11,9 +11,10 @@ from crowdveil.channels.channel import Channel
 from crowdveil.em.acceleration import REMAINING_CHANGE, Acceleration
 from crowdveil.em.engines.executor import Blocks, Engine, FitTask, Step, Threads
 from crowdveil.em.estimate import StopReason
+from crowdveil.em.fit_state import FitState
 from crowdveil.em.kernels.dispatch import reports_per_reproducible_block
 from crowdveil.em.memory import MemoryNeeds
-from crowdveil.em.model import FitInput, FitResult, Model, P, Progress, S, merge
+from crowdveil.em.model import Checkpoint, FitInput, FitResult, Model, P, Progress, S, merge
 
 COLUMNS_OF_NUMBERS = 3
 """Numbers stored for a task whose truth is a number: the truth and both ends of its interval."""
@@ -27,6 +28,7 @@ def run_em(
     progress: Progress | None = None,
     engine: Engine | None = None,
     memory: int | None = None,
+    checkpoint: Checkpoint | None = None,
     intervals: bool = True,
 ) -> FitResult[P, S]:
     """Run EM from initial parameters until a reason to stop, see `Estimate.stopped`.
@@ -35,7 +37,7 @@ def run_em(
         model: the model.
         initial: its initial parameters.
         data: reports, counts and known truths.
-        progress, engine, memory: as in `Estimator.fit`.
+        progress, engine, memory, checkpoint: as in `Estimator.fit`.
         intervals: whether the worker table has credible intervals.
 
     Raises:
@@ -55,6 +57,7 @@ def run_em(
             if acceleration.last_extrapolation_lost(log_likelihoods):
                 parameters = acceleration.undo_refused_step(log_likelihoods)
                 continue
+            _keep_state(checkpoint, model, data, parameters, number)
             if (stopped := _stop_reason(model, data, number, change, acceleration.remaining)) is None:
                 parameters = acceleration.next_or_extrapolated_parameters(
                     number, step.precomputed_parameters, model.m_step(statistics, parameters), change
@@ -74,15 +77,28 @@ def run_em(
             steps=number,
             stopped=stopped,
         )
-        if (reported := model.last_e_step_parameters(parameters)) is not None:
-            deque(executor.map(Step(model, number + 1, reported)), maxlen=0)
-            result = replace(result, tasks=executor.collect_last_step())
+        result = _with_reported_e_step(model, executor, result)
         return _with_credible_intervals(model, executor, result) if intervals else result
+
+
+def _keep_state(checkpoint: Checkpoint | None, model: Model[P, S], data: FitInput, parameters: P, number: int) -> None:
+    """Call `checkpoint`, if there is one, with the parameters of a step; not before any are learned."""
+    arrays = None if checkpoint is None else model.interrupted_state(parameters, number)
+    if checkpoint is not None and arrays:
+        checkpoint(FitState.of_arrays(model.name, model.state_fields, data.reports.workers, arrays))
 
 
 def _larger_model_parameters(model: Model[P, S], number: int, statistics: S, parameters: P) -> P | None:
     """Return parameters of a larger model from which EM goes on; None after the last step, and without any."""
     return model.larger_model_parameters(statistics, parameters) if number < model.max_steps else None
+
+
+def _with_reported_e_step(model: Model[P, S], executor: Any, result: FitResult[P, S]) -> FitResult[P, S]:
+    """Return the result with the posterior of one more E-step, if the model asks for it."""
+    if (reported := model.last_e_step_parameters(result.parameters)) is None:
+        return result
+    deque(executor.map(Step(model, result.steps + 1, reported)), maxlen=0)
+    return replace(result, tasks=executor.collect_last_step())
 
 
 def _with_credible_intervals(model: Model[P, S], executor: Any, result: FitResult[P, S]) -> FitResult[P, S]:

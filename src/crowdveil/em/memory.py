@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdveil.display.counts import size_text
 from crowdveil.em.model import EStep, MemoryUse
 from crowdveil.errors import SettingsError
 
@@ -117,9 +118,11 @@ class TooLittleMemory(SettingsError):
     def __init__(self, least: int, memory: int) -> None:
         self.least = least
         super().__init__(
-            f"memory must be at least {least:,} bytes: one block of these reports and the parameters of all workers",
+            f"memory must be at least {size_text(least)} for one block of these reports and the parameters of all "
+            f"workers, got {size_text(memory)}",
             value=memory,
             hint="Raise the limit.",
+            value_in_rule=True,
         )
 
 

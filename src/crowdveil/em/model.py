@@ -31,6 +31,8 @@ Coordinates = tuple[NDArray[np.float64], ...]
 """Unbounded coordinates of parameters: logarithms of distributions, log-odds of probabilities."""
 Progress = Callable[[int, float], None]
 """Called after every step with its number and the largest change of a posterior."""
+Checkpoint = Callable[[FitState], None]
+"""Called after every step with the learned parameters, from which an interrupted fit goes on."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -298,6 +300,10 @@ class Model(ABC, Generic[P, S]):
             return {}
         arrays = ((name, getattr(parameters, name, None)) for name in self.state_fields)
         return {name: array for name, array in arrays if array is not None}
+
+    def interrupted_state(self, parameters: P, number: int) -> Mapping[str, NDArray[np.float64]]:
+        """Return the arrays of `to_state` after a step that need not be the last; `number` is that of the step."""
+        return self.to_state(parameters)
 
     def from_state(self, initial: P, state: FitState) -> P:
         """Return initial parameters with the learned arrays of a state, whose rows are aligned with the workers.

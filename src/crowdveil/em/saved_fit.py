@@ -95,8 +95,22 @@ class SavedFit:
     ) -> Self:
         """Return the saved fit of an estimate; arguments are those of the fit that made it."""
         assert estimate.state is not None
+        return cls.of_state(estimator, reports, estimate.state, channel=channel, assignment=assignment, prior=prior)
+
+    @classmethod
+    def of_state(
+        cls,
+        estimator: Estimator[Any, Any],
+        reports: Reports,
+        state: FitState,
+        *,
+        channel: Channel | ChannelTable | None = None,
+        assignment: Assignment | None = None,
+        prior: Mapping[str, float] | Prior | None = None,
+    ) -> Self:
+        """Return the saved fit of learned parameters; arguments are those of the fit that learned them."""
         identity = _properties_saved_fit_must_share(estimator, reports, channel, assignment, prior)
-        return cls(version=version("crowdveil"), identity=identity, tasks=estimate.tasks, state=estimate.state)
+        return cls(version=version("crowdveil"), identity=identity, tasks=reports.tasks, state=state)
 
     def state_for(
         self,

@@ -120,6 +120,7 @@ class HierarchicalDawidSkene(ConfusionEstimator):
         "independent": StateField("probability"),
         "reports": StateField("real", by_worker=False),
         "own_prior": StateField("real", by_worker=False),
+        "steps_left": StateField("real", by_worker=False),
     }
     stops_early: ClassVar[bool] = True
     ranges: ClassVar[Mapping[str, str]] = {
@@ -349,6 +350,11 @@ class HierarchicalDawidSkene(ConfusionEstimator):
             matrices["independent"] = parameters.independence.probability
         return {**matrices, "reports": np.array([float(parameters.summary.per_worker.sum())]), "own_prior": prior}
 
+    def interrupted_state(self, parameters: CrowdParameters, number: int) -> Mapping[str, NDArray[np.float64]]:
+        """Return the learned arrays with the number of steps that are left, since the fit stops early."""
+        learned = self.to_state(parameters)
+        return learned and {**learned, "steps_left": np.array([float(self.max_steps - number)])}
+
     def from_state(self, initial: CrowdParameters, state: FitState) -> CrowdParameters:
         """Return the parameters of the state, with its own prior; new workers keep the initial ones.
 
@@ -365,9 +371,10 @@ class HierarchicalDawidSkene(ConfusionEstimator):
         return replace(learned, independence=replace(independence, probability=probability, share=share))
 
     def model_for_resumed_fit(self, summary: Summary, state: FitState) -> Self:
-        """Return the model with as many steps as the share of new reports asks for, at least one."""
+        """Return the model with as many steps as the share of new reports asks for, and those left; at least one."""
         new = 1 - min(1.0, float(state.shared["reports"][0]) / max(1, int(summary.per_worker.sum())))
-        return replace(self, max_steps=min(self.max_steps, 1 + ceil(new * self.max_steps)))
+        left = int(state.shared["steps_left"][0]) if "steps_left" in state.shared else 0
+        return replace(self, max_steps=min(self.max_steps, 1 + max(left, ceil(new * self.max_steps))))
 
 
 def expected_class_shares(frequencies: NDArray[np.float64]) -> NDArray[np.float64]:

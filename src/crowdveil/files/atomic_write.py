@@ -15,7 +15,12 @@ from pathlib import Path
 from typing import BinaryIO
 
 from crowdveil.errors import SettingsError
-from crowdveil.files.filesystem import folder_lock, remove_abandoned_temporary_folders, temporary_folder
+from crowdveil.files.filesystem import (
+    folder_lock,
+    is_url_as_path,
+    remove_abandoned_temporary_folders,
+    temporary_folder,
+)
 from crowdveil.files.output_record import RECORD_FILE, OutputEntry, file_name_fault, read_record, record_text
 from crowdveil.hints import advice, command_advice
 
@@ -71,10 +76,14 @@ class Outputs:
             inputs: files that must not be replaced, such as inputs of the command; None is ignored.
 
         Raises:
-            SettingsError: an invalid or reserved name; an existing file that is a folder, an input, of another kind,
-                not recorded or changed since; existing files despite `must_be_new`; or no permission to write.
+            SettingsError: an invalid or reserved name; a URL in place of the folder; an existing file that is a folder,
+                an input, of another kind, not recorded or changed since; existing files despite `must_be_new`; or no
+                permission to write.
         """
         self._refuse_invalid_names()
+        if is_url_as_path(self.folder):
+            hint = "Write to a path, and copy the files from there."
+            raise SettingsError("outputs are written on this machine, and to no URL", value=str(self.folder), hint=hint)
         with folder_errors(self.folder):
             refuse_unwritable(self.folder)
             if self.private:

@@ -5,6 +5,7 @@ is removed by the next process that creates a temporary folder there. A process 
 the lock makes another one. On systems without flock nothing is removed.
 """
 
+import errno
 import os
 import re
 import stat
@@ -26,8 +27,22 @@ if sys.platform != "win32":
 PREFIX = ".crowdveil-"
 _TEMPORARY = re.compile(re.escape(PREFIX) + "[a-z0-9_]{8}")
 """Names of temporary folders; others with the prefix are never removed."""
+_URL = re.compile("([a-z][a-z0-9+.-]+)://", re.IGNORECASE)
+_SCHEME_FOLDER = re.compile("[a-z][a-z0-9+.-]+:", re.IGNORECASE)
+"""First folder of a URL that became a path."""
 NON_BLOCKING = getattr(os, "O_NONBLOCK", 0)
 """Flag with which opening a named pipe does not wait."""
+
+
+def scheme_of(source: str) -> str:
+    """Return the scheme of a URL, in lower case; empty for a path."""
+    found = _URL.match(source)
+    return found[1].lower() if found else ""
+
+
+def is_url_as_path(path: Path) -> bool:
+    """Return whether a path is what `pathlib` makes of a URL, such as s3:/bucket/found."""
+    return bool(path.parts) and _SCHEME_FOLDER.fullmatch(path.parts[0]) is not None
 
 
 def open_regular(path: str | PathLike[str]) -> BufferedReader:
@@ -163,3 +178,15 @@ def folder_lock(folder: Path, *, wait: bool = True) -> Iterator[bool]:
         yield held
     finally:
         os.close(descriptor)
+
+
+def is_locked_by_other(path: str | PathLike[str]) -> bool:
+    """Return whether another process has locked a file against reading, as databases do while they write."""
+    if sys.platform == "win32":
+        return False
+    with suppress(OSError), open_regular(path) as stream:
+        try:
+            fcntl.lockf(stream, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except OSError as error:
+            return error.errno in (errno.EAGAIN, errno.EACCES)
+    return False

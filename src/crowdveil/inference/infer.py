@@ -5,7 +5,7 @@ counted once and dependent answers discounted (`plain_fit`); combined with other
 panel, whose truths have labels of their own (`panel`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -29,7 +29,8 @@ from crowdveil.display.counts import crowd_text, number_of, verb_of
 from crowdveil.em.engines.executor import Engine
 from crowdveil.em.estimate import Estimate, Rows, WorkerTable
 from crowdveil.em.estimator import Estimator
-from crowdveil.em.model import Progress
+from crowdveil.em.fit_state import FitState
+from crowdveil.em.model import Checkpoint, Progress
 from crowdveil.em.saved_fit import SavedFit
 from crowdveil.em.worker_history import MAX_ANSWERS
 from crowdveil.errors import ReportsError, SettingsError
@@ -173,13 +174,8 @@ class Inference:
         if self.history_note is not None:
             raise SettingsError(HISTORY_OR_FIT, value="a history", hint=ONE_OF_BOTH)
         refuse_saved_confidences(self.evidence)
-        return SavedFit.of_estimate(
-            self.estimator,
-            self.evidence.reports,
-            self.estimate,
-            **_channel_of(self.estimator, self.evidence),
-            prior=self.prior,
-        )
+        assert self.estimate.state is not None
+        return _saved_fit(self.estimator, self.evidence, self.prior, self.estimate.state)
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,6 +189,7 @@ class _Given:
     engine: Engine | None
     memory: int | None
     progress: Progress | bool | None
+    checkpoint: Callable[[SavedFit], None] | None
 
     @property
     def inputs(self) -> tuple[Input, ...]:
@@ -216,6 +213,7 @@ def infer(
     engine: Engine | None = None,
     memory: int | None = None,
     progress: Progress | bool | None = None,
+    checkpoint: Callable[[SavedFit], None] | None = None,
     weight: str | None = None,
     **options: Unpack[ColumnKeywords],
 ) -> Inference:
@@ -233,6 +231,7 @@ def infer(
         history: earlier result, its estimate, or a frame with the quality of the workers.
         start_from: saved fit of some of the reports, which is resumed.
         engine, memory, progress: as in `Estimator.fit`.
+        checkpoint: called after every step with a saved fit, with which `start_from` goes on after an interruption.
         weight: column of the confidence of answers, used if it is shown to inform (`answer_confidence`).
         options: task, worker, label, value (names of columns), alphabet and the others of `Reports.from_frame`.
 
@@ -249,18 +248,14 @@ def infer(
     evidence = _as_evidence(answers, method, channel, assignment, options, truths, weight)
     known, public = as_known_truths(gold, public=public_gold), as_prior(prior)
     earlier = as_worker_history(history.estimate if isinstance(history, Inference) else history)
-    given = _Given(known, public, earlier, as_start(start_from), engine, memory, progress)
+    given = _Given(known, public, earlier, as_start(start_from), engine, memory, progress, checkpoint)
     require_plain_answers(evidence, history=earlier, start_from=start_from)
     with errors_naming_gold_source(known):
         if evidence.sums is not None:
             return _infer_from_sums(evidence, evidence.sums, method, given)
         if evidence.truths:
             return _infer_panel(evidence, method, given)
-        estimator = estimator_of_choice(method, evidence)
-        gold = None if known is None else _gold_of_reports(known, evidence)
-        arguments = _arguments_of_fit(estimator, evidence, gold, given)
-        found = fit_with_informing_confidence(fit(estimator, evidence, arguments), evidence, arguments)
-        return _inference_of_fit(evidence, found, gold, given)
+        return _infer_from_reports(evidence, method, given)
 
 
 def _as_evidence(
@@ -280,6 +275,16 @@ def _as_evidence(
             rule = "evidence has its channel, assignment, truths, confidences and options of reading"
             raise SettingsError(rule, value=value, hint="Leave them out, or give the answers.")
     return answers
+
+
+def _infer_from_reports(evidence: Evidence, method: MethodChoice | Method, given: _Given) -> Inference:
+    """Return truths in the labels of the reports, or numbers."""
+    estimator = estimator_of_choice(method, evidence)
+    gold = None if given.gold is None else _gold_of_reports(given.gold, evidence)
+    arguments = _arguments_of_fit(estimator, evidence, gold, given)
+    fitted = fit(estimator, evidence, arguments, _checkpoint_of_fit(estimator, evidence, given))
+    found = fit_with_informing_confidence(fitted, evidence, arguments)
+    return _inference_of_fit(evidence, found, gold, given)
 
 
 def _arguments_of_fit(
@@ -332,10 +337,38 @@ def _channel_of(estimator: Estimator[Any, Any], evidence: Evidence) -> dict[str,
     }
 
 
+def _saved_fit(estimator: AnyEstimator, evidence: Evidence, prior: Prior | None, state: FitState) -> SavedFit:
+    """Return learned parameters with what a fit that starts from them must share."""
+    return SavedFit.of_state(estimator, evidence.reports, state, **_channel_of(estimator, evidence), prior=prior)
+
+
+def _checkpoint_of_fit(estimator: AnyEstimator, evidence: Evidence, given: _Given) -> Checkpoint | None:
+    """Return what `Estimator.fit` calls after every step, so that a saved fit with its inputs is given on; or None.
+
+    Raises:
+        SettingsError: a history or confidences were given, with which no fit is saved.
+    """
+    if (checkpoint := given.checkpoint) is None:
+        return None
+    if given.history is not None:
+        raise SettingsError(HISTORY_OR_FIT, value=given.history.source, hint=ONE_OF_BOTH)
+    refuse_saved_confidences(evidence)
+    first: list[SavedFit] = []
+
+    def keep(state: FitState) -> None:
+        if not first:
+            made = _saved_fit(estimator, evidence, given.prior, state)
+            first.append(replace(made, inputs=(*evidence.every_input, *given.inputs)))
+        checkpoint(replace(first[0], state=state))
+
+    return keep
+
+
 def _infer_panel(evidence: Evidence, method: MethodChoice | Method, given: _Given) -> Inference:
     """Return truths with labels of their own."""
     chosen = method if method not in (None, Method()) else None
-    for value in (chosen, given.prior, given.history, given.start, given.engine, given.memory):
+    resources = (given.engine, given.memory, given.checkpoint)
+    for value in (chosen, given.prior, given.history, given.start, *resources):
         if value is not None:
             rule = "method, prior, history, saved fits, engine and memory cannot be combined with truths"
             raise SettingsError(rule, value=value, hint="Leave it out, or leave truths out.")
@@ -368,7 +401,8 @@ def _infer_from_sums(
     from crowdveil.estimators.factorization_mean import FactorizationMean
 
     refuse_method_of_sums(method)
-    for value in (given.gold, given.prior, given.history, given.start, given.engine, given.memory):
+    resources = (given.engine, given.memory, given.checkpoint)
+    for value in (given.gold, given.prior, given.history, given.start, *resources):
         if value is not None:
             rule = "sums are inferred without gold, prior, history, saved fits, engine and memory"
             raise SettingsError(rule, value=value, hint="Leave it out.")

@@ -10,6 +10,7 @@ from crowdveil.em.estimate import Estimate, winners
 from crowdveil.em.estimator import Estimator
 from crowdveil.em.kernels.dispatch import encoded_block_for_kernels, use_compiled
 from crowdveil.em.kernels.numpy_backend import row_maxima
+from crowdveil.em.model import Checkpoint
 from crowdveil.estimators.hierarchical_dawid_skene import HierarchicalDawidSkene
 from crowdveil.hints import command_advice
 from crowdveil.inference.dependence import Dependence, measure_dependence
@@ -59,14 +60,19 @@ class Fit:
         return self.estimate.workers.copied is not None
 
 
-def fit(estimator: Estimator[Any, Any], evidence: Evidence, inputs: dict[str, Any]) -> Fit:
-    """Return the fit of an estimator to reports; `inputs` are the other arguments of `Estimator.fit`, errors too."""
-    estimate = estimator.fit(evidence.reports, **inputs)
+def fit(
+    estimator: Estimator[Any, Any], evidence: Evidence, inputs: dict[str, Any], checkpoint: Checkpoint | None = None
+) -> Fit:
+    """Return the fit of an estimator to reports; `inputs` are the other arguments of `Estimator.fit`, errors too.
+
+    `checkpoint` has the states of this estimator, and of no other that gold combines.
+    """
+    estimate = estimator.fit(evidence.reports, **inputs, checkpoint=checkpoint)
     dependence, steps = dependence_beyond_fitted_model(estimator, evidence, estimate), 0
     careful = with_larger_correlation(estimator, dependence)
     if careful != estimator:
         estimator, steps = careful, estimate.steps
-        estimate = careful.fit(evidence.reports, **inputs)
+        estimate = careful.fit(evidence.reports, **inputs, checkpoint=checkpoint)
     done = Fit(estimator=estimator, estimate=estimate, dependence=dependence, steps_before=steps)
     found = estimate_stacked_with_gold(estimator, evidence.reports, inputs, estimate)
     if found is not None:

@@ -10,7 +10,7 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 
-from crowdveil import Categories, Estimate, OneCoin, Reports
+from crowdveil import Categories, Estimate, OneCoin, Reports, Scale
 from crowdveil.em.engines.executor import Engine
 from crowdveil.errors import ReportsError
 from tests.estimators.dense import random_reports
@@ -26,6 +26,24 @@ def stored() -> Reports:
     """Return the reports as opened from a folder."""
     REPORTS.save(FOLDER.name)
     return Reports.open(FOLDER.name)
+
+
+@cache
+def crowd(kind: str) -> Reports:
+    """Return twenty thousand answers, labels or numbers; three of ten workers mostly give the first label.
+
+    Sums over so many workers show the order in which compiled code adds.
+    """
+    draw, tasks, workers, labels = np.random.default_rng(1), 2000, 300, 4
+    task, worker = np.divmod(np.unique(draw.integers(tasks * workers, size=20_000)), workers)
+    right = draw.random(len(task)) < draw.beta(6, 3, size=workers)[worker]
+    label = np.where(right, draw.integers(labels, size=tasks)[task], draw.integers(labels, size=len(task)))
+    constant = (draw.random(workers) < 0.3)[worker] & (draw.random(len(task)) < 0.9)
+    label = np.where(constant, 0, label)
+    if kind == "categorical":
+        alphabet = Categories(("a", "b", "c", "d"), ordered=True)
+        return Reports.from_arrays(task, worker, np.array(alphabet.names)[label], alphabet=alphabet)
+    return Reports.from_arrays(task, worker, label + draw.integers(0, 3, size=len(task)), alphabet=Scale(0, 5))
 
 
 def in_blocks(size: int = 20) -> Any:

@@ -1,5 +1,6 @@
 """Engine `dask` on a local cluster: the same bits as threads, also after workers die."""
 
+import dataclasses
 import os
 import signal
 import time
@@ -11,23 +12,27 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crowdveil import DawidSkene, Gaussian, HierarchicalDawidSkene, OneCoin, Reports, Scale, infer, seeded
+from crowdveil import DawidSkene, Gaussian, HierarchicalDawidSkene, OneCoin, Reports, infer
 from crowdveil.em.engines import Dask, dask
 from crowdveil.errors import EngineError, SettingsError
 from crowdveil.registry import ESTIMATOR_ENTRIES
-from crowdveil.simulate import categorical_crowd, numeric_crowd
-from tests.em.engines.crowds import GOLD, LABELS, REPORTS, assert_damage_is_refused, assert_same, in_blocks, stored
+from tests.em.engines.crowds import GOLD, REPORTS, assert_damage_is_refused, assert_same, crowd, in_blocks, stored
 from tests.estimators.test_bad_minorities import near_copies, repeaters
 
 distributed = pytest.importorskip("distributed", reason="Dask is not installed (crowdveil[dask])")
 distributed_config = import_module("dask").config.set
+KILLED = ("hierarchical-dawid-skene", "ebcc", "gaussian", "student-t")
+"""Methods of which a worker of the cluster dies; of all others a process loses what it kept, see `test_worker`."""
 
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
-    """Two workers with nannies, which restart them when they die."""
-    with dask._local_cluster(distributed, 2) as made:
-        yield made
+    """Two workers with nannies, which restart them when they die; large crowds are fitted by compiled code there."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CROWDVEIL_KERNELS", "compiled")
+        with dask._local_cluster(distributed, 2) as made:
+            patch.undo()
+            yield made
 
 
 @pytest.mark.slow
@@ -44,15 +49,10 @@ def test_dask_gives_the_same_bits(estimator: Any, cluster: Any) -> None:
 @pytest.fixture(scope="module")
 def blocks(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Reports]:
     """Return answers of each kind as opened from a folder of encoded blocks."""
-    shape: Any = {"workers": 9, "tasks": 60, "sparsity": 0.5}
-    crowds = {
-        "categorical": categorical_crowd(labels=LABELS, source=seeded(4), **shape),
-        "numeric": numeric_crowd(scale=Scale(0, 10), source=seeded(4), **shape),
-    }
     found = {}
-    for kind, crowd in crowds.items():
+    for kind in ("categorical", "numeric"):
         folder = tmp_path_factory.mktemp(kind)
-        crowd.answers.save(folder)
+        crowd(kind).save(folder)
         found[kind] = Reports.open(folder)
     return found
 
@@ -60,17 +60,31 @@ def blocks(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Reports]:
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("method", ESTIMATOR_ENTRIES)
-def test_every_method_has_the_same_truths_on_dask(method: str, cluster: Any, blocks: dict[str, Reports]) -> None:
-    """For every method, `infer` gives the truths on Dask that it gives in this process, in the same blocks."""
+def test_every_method_has_the_same_bits_on_dask(
+    method: str, cluster: Any, blocks: dict[str, Reports], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For every method, `infer` gives the bits on Dask that it gives in this process; a worker of some is killed."""
+    monkeypatch.setenv("CROWDVEIL_KERNELS", "compiled")
     reports = blocks[ESTIMATOR_ENTRIES[method].capabilities.kind]
+    doomed = [nanny.pid for nanny in cluster.workers.values() if nanny.pid and method in KILLED][:1]
 
-    with in_blocks():
+    def kill(step: int, _: float) -> None:
+        if step == 2 and doomed:
+            os.kill(doomed.pop(), signal.SIGKILL)
+
+    with in_blocks(500):
         here = infer(reports, method)
-        there = infer(reports, method, engine=Dask(address=cluster.scheduler_address))
+        there = infer(
+            reports, method, engine=Dask(address=cluster.scheduler_address), progress=kill if doomed else None
+        )
 
+    assert not doomed
     assert here.estimate.truth.tolist() == there.estimate.truth.tolist()
     assert here.notes == there.notes
     np.testing.assert_array_equal(here.estimate.posterior, there.estimate.posterior)
+    for field in dataclasses.fields(here.estimate.workers):
+        name = field.name
+        np.testing.assert_array_equal(getattr(here.estimate.workers, name), getattr(there.estimate.workers, name))
 
 
 @pytest.mark.slow
@@ -83,6 +97,27 @@ def test_weights_of_workers_have_the_same_bits(reports: Reports, tmp_path: Path,
     found = HierarchicalDawidSkene().fit(kept, engine=Dask(address=cluster.scheduler_address))
 
     np.testing.assert_array_equal(found.posterior, HierarchicalDawidSkene().fit(kept).posterior)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("given", ["gold", "history"])
+def test_what_is_known_has_the_same_bits(given: str, cluster: Any) -> None:
+    """Gold that combines methods, and the history of workers, lead to the same bits on the cluster."""
+    truth = OneCoin().fit(REPORTS).truth.tolist()
+    known: Any = {"gold": dict(zip(REPORTS.tasks.tolist()[:30], truth[:30], strict=True)), "history": infer(REPORTS)}
+    with in_blocks():
+        here = infer(stored(), **{given: known[given]})
+        there = infer(stored(), **{given: known[given]}, engine=Dask(address=cluster.scheduler_address))
+
+    assert (here.gold_line, here.history_note) == (there.gold_line, there.history_note)
+    assert (here.gold_line is None) == (given == "history")
+    np.testing.assert_array_equal(here.estimate.posterior, there.estimate.posterior)
+
+
+def test_panels_are_refused_on_dask_by_name() -> None:
+    """Truths with labels of their own are fitted in this process, and another engine is refused."""
+    with pytest.raises(SettingsError, match=r"engine .*cannot be combined with truths"):
+        infer(REPORTS, truths=["no", "yes"], engine=Dask(address="tcp://127.0.0.1:9"))
 
 
 @pytest.mark.slow
@@ -164,13 +199,20 @@ def test_a_lost_scheduler_ends_the_fit(cluster: Any, monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("address", ["tcp://127.0.0.1:9", "nonsense://"])
-def test_an_unreachable_scheduler_is_named(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An address without a scheduler is refused with a remedy."""
+def test_an_unreachable_scheduler_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An address without a scheduler is refused with a remedy; there may be one later."""
     monkeypatch.setattr("crowdveil.em.engines.dask.CONNECT_SECONDS", 1.0)
 
-    with pytest.raises(EngineError, match=r"No Dask scheduler answers at .*Start one"):
-        OneCoin().fit(stored(), engine=Dask(address=address))
+    with pytest.raises(EngineError, match=r"No Dask scheduler answers at .*Start one") as refused:
+        OneCoin().fit(stored(), engine=Dask(address="tcp://127.0.0.1:9"))
+    assert refused.value.temporary
+
+
+@pytest.mark.parametrize("address", ["", "nonsense://", "127.0.0.1:8786", "http://h:8786", "tcp://h", "tcp://h:x"])
+def test_what_is_no_address_is_refused_at_once(address: str) -> None:
+    """The form of an address is checked before anything is read or awaited."""
+    with pytest.raises(SettingsError, match="must be one such as tcp://HOST:8786"):
+        Dask(address=address)
 
 
 def test_workers_are_counted() -> None:

@@ -448,7 +448,7 @@ def _decompressed(plain: Any, codec: str) -> Any:
 
 
 class _Buffered(io.BufferedReader):
-    """Buffered stream of the content of a compressed file, `fileobj`."""
+    """Buffered stream of the unpacked or decoded content of a file, `fileobj`, which has the position."""
 
     def __init__(self, raw: Any, fileobj: Any) -> None:
         super().__init__(raw)
@@ -474,7 +474,8 @@ def open_as_utf8(path: Path, encoding: str | None = None) -> Iterator[Any]:
             yield opened
             return
         try:
-            yield pa.transcoding_input_stream(pa.PythonFile(opened, "r"), source, ENCODINGS[0])
+            decoded = pa.transcoding_input_stream(pa.PythonFile(opened, "r"), source, ENCODINGS[0])
+            yield _Buffered(cast(Any, decoded), getattr(opened, "fileobj", opened))
         except UnicodeDecodeError as error:
             raise ReportsError(
                 f"the file must be text in {source}",

@@ -53,14 +53,13 @@ from crowdveil.answers.sources.location import (
     is_block_folder,
     local_files,
     refuse_files_beside_companions,
-    scheme_of,
 )
 from crowdveil.answers.spreadsheets.parts import workbook_form
 from crowdveil.answers.spreadsheets.sheets import SUFFIXES as WORKBOOKS
 from crowdveil.answers.spreadsheets.sheets import file_and_sheet, read_sheet
 from crowdveil.display.counts import number_of
 from crowdveil.errors import ReportsError
-from crowdveil.files.filesystem import temporary_folder
+from crowdveil.files.filesystem import scheme_of, temporary_folder
 from crowdveil.hints import advice
 
 NUMBERED = "workers were named by an address or a time, and now have numbers."

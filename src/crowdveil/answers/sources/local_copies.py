@@ -16,8 +16,8 @@ from typing import Any, BinaryIO
 from pyarrow import fs
 
 from crowdveil.answers.ingest.csv_files import Progress
-from crowdveil.answers.sources.location import scheme_of
 from crowdveil.errors import ReportsError
+from crowdveil.files.filesystem import is_locked_by_other, scheme_of
 
 PART_BYTES = 1 << 20
 NATIVE = frozenset({"s3", "s3a", "gs", "gcs", "hdfs", "viewfs", "file"})
@@ -39,11 +39,13 @@ def copy_duckdb_table(database: str, table: str, folder: Path) -> Path:
     """Copy a table or view of a DuckDB file, its schema before a point if it has one, as Parquet; return its path.
 
     Raises:
-        ReportsError: DuckDB is missing, or the database or table cannot be read.
+        ReportsError: DuckDB is missing, or the database or table cannot be read; `temporary` if another process has
+            locked the database.
     """
     path = folder / "table.parquet"
     name = ".".join('"{}"'.format(part.replace('"', '""')) for part in table.split("."))
     with (
+        _temporary_if_locked(database),
         _errors_as_report_errors(
             f"{database}?{table}", "this database", "duckdb", "database and its table", DATABASE_HINT
         ),
@@ -90,6 +92,16 @@ def _errors_as_report_errors(source: str, what: str, extra: str, thing: str, hin
             examples=str(error).partition("\n")[0][:200],
             hint=hint,
         ) from error
+
+
+@contextmanager
+def _temporary_if_locked(database: str) -> Iterator[None]:
+    """Mark an error as temporary if another process has locked the database, which DuckDB tells by text only."""
+    try:
+        yield
+    except ReportsError as error:
+        error.temporary = is_locked_by_other(database)
+        raise
 
 
 def _open_file_system(url: str) -> tuple[Any, str]:

@@ -18,11 +18,11 @@ from crowdveil.answers.ingest.labels import LabelMap
 from crowdveil.answers.spreadsheets.sheets import SUFFIXES as WORKBOOKS
 from crowdveil.arguments import require_choice
 from crowdveil.errors import ReportsError, SettingsError
+from crowdveil.files.filesystem import scheme_of
 
 STDIN, DATASET = "-", "dataset:"
 TABLE = re.compile(r"(?P<database>.+\.(?:duckdb|ddb))(?:\?(?P<table>.+))?", re.IGNORECASE)
 """DuckDB file, and the table after the question mark."""
-URL = re.compile(r"([a-z][a-z0-9+.-]+)://", re.IGNORECASE)
 WIDE = "wide"
 """Tool of wide tables."""
 COMPANIONS = ("certificate.json", "crowd.json", "assignment.csv")
@@ -98,12 +98,6 @@ class Layout:
     def delimiters(self) -> tuple[str, ...]:
         """Delimiters that text files may have."""
         return tuple(DELIMITERS) if self.delimiter is None else (self.delimiter,)
-
-
-def scheme_of(source: str) -> str:
-    """Return the scheme of a URL, in lower case; empty for a path."""
-    found = URL.match(source)
-    return found[1].lower() if found else ""
 
 
 def database_and_table(source: str) -> tuple[str, str] | None:

@@ -302,7 +302,7 @@ def _vacuum_sqlite_and_truncate_log(connection: Connection) -> bool:
 
 
 def _rewrite_failed_error(reason: str) -> SettingsError:
-    return SettingsError(
+    failed = SettingsError(
         "the files of the database must be rewritten: until then they show deleted data, or the order of arrival",
         value=FAILURES.get(reason, reason),
         hint=(
@@ -310,6 +310,8 @@ def _rewrite_failed_error(reason: str) -> SettingsError:
             "disk space, and run the command again. A running service tries again by itself."
         ),
     )
+    failed.temporary = True
+    return failed
 
 
 def failure_kind(error: SQLAlchemyError) -> str:

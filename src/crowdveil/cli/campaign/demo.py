@@ -10,8 +10,9 @@ import click
 
 from crowdveil.channels.rounding import format_bound
 from crowdveil.cli.campaign.serve import require_service_packages
-from crowdveil.cli.display import print_result, progress_bar, row_of_replaced_files
+from crowdveil.cli.display import print_result, row_of_replaced_files
 from crowdveil.cli.options import FOLDER_PATH, SEED
+from crowdveil.cli.progress import progress_bar
 from crowdveil.cli.verb import Verb, wants_json
 
 SIMULATED = "The answers are simulated; service, devices and inference are the real ones."
@@ -38,7 +39,7 @@ def demo(out: Path, seed: int) -> None:
     outputs = demo_outputs(out)
     replaced = [str(path) for part in outputs for path in part.check_replaced_files()]
     with progress_bar("collecting reports") as bar:
-        shown = run_campaign_demo(out, seed=seed, progress=None if bar is None else lambda done, of: bar(done, of))
+        shown = run_campaign_demo(out, seed=seed, progress=bar)
     inferred, unprotected, constant = shown.wrong
     campaign = shown.campaign
     data = {

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from crowdveil.channels.rounding import format_three_decimals
-from crowdveil.cli.display import next_row, print_result, progress_bar
+from crowdveil.cli.display import next_row, print_result
 from crowdveil.cli.options import FILE_PATH, FOLDER_PATH
+from crowdveil.cli.progress import progress_bar
 from crowdveil.cli.verb import Verb
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from crowdveil.cli.data.sources import column_options, open_sources, sources_argument
-from crowdveil.cli.display import print_result, progress_bar, row_of_replaced_files
+from crowdveil.cli.display import print_result, row_of_replaced_files
 from crowdveil.cli.options import (
     FOLDER_PATH,
     accept_edited_option,
@@ -18,6 +18,7 @@ from crowdveil.cli.options import (
     merge_labels_option,
     replace_option,
 )
+from crowdveil.cli.progress import progress_bar
 from crowdveil.cli.results.reports_argument import REPORTS, asked_options
 from crowdveil.cli.verb import Verb
 from crowdveil.display.counts import crowd_text

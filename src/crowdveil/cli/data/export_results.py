@@ -7,8 +7,9 @@ from pathlib import Path
 
 import click
 
-from crowdveil.cli.display import print_written, progress_bar
+from crowdveil.cli.display import print_written
 from crowdveil.cli.options import FILE_PATH, FOLDER
+from crowdveil.cli.progress import progress_bar
 from crowdveil.cli.verb import Verb
 
 

@@ -9,8 +9,9 @@ import click
 
 from crowdveil.answers.importers.registry import TOOLS
 from crowdveil.cli.data.sources import column_options, layout_of, open_sources, sources_argument
-from crowdveil.cli.display import print_written, progress_bar, warning_rows
+from crowdveil.cli.display import print_written, warning_rows
 from crowdveil.cli.options import FILE_PATH, NameChoice
+from crowdveil.cli.progress import progress_bar
 from crowdveil.cli.verb import Verb
 from crowdveil.display.counts import crowd_text
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from crowdveil.cli.display import progress_bar
 from crowdveil.cli.options import Command, Parsed, option_group, parse_words
+from crowdveil.cli.progress import progress_bar
 
 if TYPE_CHECKING:
     from crowdveil.answers.ingest.choices import NothingTicked

@@ -15,7 +15,7 @@ from crowdveil.cli.data.sources import (
     open_sources,
     sources_argument,
 )
-from crowdveil.cli.display import print_written, progress_bar, warning_rows
+from crowdveil.cli.display import print_written, warning_rows
 from crowdveil.cli.options import (
     CHECKED_COUNT,
     COUNT,
@@ -28,6 +28,7 @@ from crowdveil.cli.options import (
     option_group,
     replace_option,
 )
+from crowdveil.cli.progress import progress_bar
 from crowdveil.cli.verb import Verb
 from crowdveil.display.counts import number_of
 

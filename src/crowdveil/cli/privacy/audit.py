@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from crowdveil.channels.rounding import format_bound, format_delta, format_lower
-from crowdveil.cli.display import print_result, progress_bar
+from crowdveil.cli.display import print_result
 from crowdveil.cli.options import (
     COUNT,
     DELTA,
@@ -30,6 +30,7 @@ from crowdveil.cli.options import (
     stated_options,
 )
 from crowdveil.cli.privacy.claim_file import campaign_or_certificate_file
+from crowdveil.cli.progress import progress_bar
 from crowdveil.cli.verb import Verb
 from crowdveil.display.counts import number_of
 from crowdveil.registry import MECHANISM_NAMES
@@ -140,7 +141,7 @@ def audit(asked: AuditOptions) -> None:
     if (asked.target is None) == (not asked.command_lines):
         raise click.UsageError("Give a TARGET or --command.")
     with progress_bar("drawing") as bar:
-        progress = None if bar is None else lambda done, total: bar(done, total)
+        progress = bar
         if asked.target is None:
             result = _audit_commands(asked, progress)
         elif asked.target in MECHANISM_NAMES:

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crowdveil.cli.data.sources import open_sources
-from crowdveil.cli.display import print_written, progress_bar, truncated_json_rows, warning_rows
+from crowdveil.cli.display import print_written, truncated_json_rows, warning_rows
+from crowdveil.cli.progress import progress_bar
 
 if TYPE_CHECKING:
     from crowdveil.storage.recorded_reading_options import NamedReports

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from crowdveil.cli.data.sources import open_sources, sources_argument
-from crowdveil.cli.display import print_written, progress_bar, truncated_json_rows, warning_rows
+from crowdveil.cli.display import print_written, truncated_json_rows, warning_rows
 from crowdveil.cli.options import FILE_PATH, FOLDER_PATH, NameChoice, option_group
+from crowdveil.cli.progress import progress_bar
 from crowdveil.cli.results.reports_argument import certificate_option
 from crowdveil.cli.verb import Verb
 from crowdveil.display.counts import number_of

@@ -18,7 +18,7 @@ from crowdveil.cli.data.sources import (
     open_sources,
     sources_argument,
 )
-from crowdveil.cli.display import Bar, print_written, progress_bar, warning_rows
+from crowdveil.cli.display import print_written, warning_rows
 from crowdveil.cli.options import (
     FILE_PATH,
     WORDS,
@@ -31,6 +31,7 @@ from crowdveil.cli.options import (
     option_group,
     stated_options,
 )
+from crowdveil.cli.progress import Bar, progress_bar
 
 if TYPE_CHECKING:
     from crowdveil.answers.evidence import Evidence

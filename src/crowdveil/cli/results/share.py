@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from crowdveil.cli.display import progress_bar, truncate_items
+from crowdveil.cli.display import truncate_items
 from crowdveil.cli.options import FILE_PATH, WORDS, option_group
+from crowdveil.cli.progress import progress_bar
 from crowdveil.cli.results.reports_argument import REPORTS, asked_options, open_reports, reports_options
 from crowdveil.cli.verb import Verb
 from crowdveil.display.counts import number_of

@@ -1,6 +1,7 @@
 """Dask executor: blocks in a folder are processed by the workers of a Dask cluster, local or remote."""
 
 import logging
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -32,6 +33,7 @@ DASK_SETTINGS = {"distributed.admin.large-graph-warning-threshold": "1TB"}
 """Dask setting that turns off the warning about large parameters."""
 POLL_SECONDS, WORKER_WAIT_SECONDS = 5.0, 60.0
 """Wait for a result before the cluster is checked, and for a worker if there is none."""
+ADDRESS = re.compile(r"(?:tcp|tls|ws|wss|ucx)://[^\s/]+:\d{1,5}|inproc://\S+")
 CONNECT_SECONDS = 10.0
 """Time limit for the scheduler to answer."""
 
@@ -46,7 +48,7 @@ class Dask:
         workers: processes of a local cluster; None for `CROWDVEIL_THREADS`, or one per free core.
 
     Raises:
-        SettingsError: fewer than one worker, or `workers` together with `address`.
+        SettingsError: fewer than one worker, `workers` together with `address`, or text that is no address.
     """
 
     name: ClassVar[str] = "dask"
@@ -56,6 +58,11 @@ class Dask:
     def __post_init__(self) -> None:
         if self.workers is not None and (self.workers < 1 or self.address is not None):
             raise SettingsError("workers must be at least 1, and is not used with an address", value=self.workers)
+        if self.address is not None and ADDRESS.fullmatch(self.address) is None:
+            hint = "Give what the scheduler prints at its start: protocol, host and port."
+            raise SettingsError(
+                "the address of a Dask scheduler must be one such as tcp://HOST:8786", value=self.address, hint=hint
+            )
 
     @contextmanager
     def open(self, work: FitTask[Any, Any]) -> Iterator[ActiveExecutor[Any, Any]]:
@@ -140,6 +147,7 @@ def _connect_to_scheduler(distributed: Any, cluster: Any) -> Any:
         raise EngineError(
             f"No Dask scheduler answers at {cluster!r}: {error}",
             hint="Start one (dask scheduler), or omit the address.",
+            temporary=True,
         ) from error
 
 
@@ -159,6 +167,7 @@ def _dask_errors() -> Iterator[None]:
         raise EngineError(
             f"The Dask cluster failed: {error}",
             hint="Check that the scheduler runs; workers that die may be short of memory: set a limit.",
+            temporary=True,
         ) from error
 
 
