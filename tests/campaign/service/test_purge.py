@@ -187,7 +187,7 @@ def test_a_deletion_does_not_wait_for_a_locked_row(sql_server: SqlServer, tmp_pa
 
 
 def test_the_command_says_what_is_left_and_can_be_repeated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The exit code is 1 while another connection reads, and 0 for the repeat, which prints the number of reports."""
+    """The exit code is 75 while another connection reads, and 0 for the repeat, which prints the number of reports."""
     monkeypatch.setattr(schema, "LOCK_SECONDS", 0.1)
     url = f"sqlite:///{tmp_path / 'reports.sqlite'}"
     store = Store.open(url)
@@ -198,7 +198,7 @@ def test_the_command_says_what_is_left_and_can_be_repeated(tmp_path: Path, monke
         refused = CliRunner().invoke(main, words)
     repeated = CliRunner().invoke(main, words)
 
-    assert 1 == refused.exit_code
+    assert 75 == refused.exit_code
     assert "until then they show deleted data" in refused.stderr
     assert "run the command again" in refused.stderr
     assert (0, True) == (repeated.exit_code, f"all: {SLOTS}" in repeated.stdout)

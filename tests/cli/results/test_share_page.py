@@ -63,7 +63,7 @@ def test_page_and_table_are_written_together(run: Run, survey: None, monkeypatch
 
     with monkeypatch.context() as patched:
         patched.setattr("crowdveil.storage.tables.write_table", full)
-        run(*words, "--title", "Exams", code=1)
+        run(*words, "--title", "Exams", code=75)
     assert before == [Path(name).read_bytes() for name in ("shares.csv", "shares.html")]
     run(*words, "--title", "Exams")
     assert "Exams" in Path("shares.html").read_text("utf-8")
