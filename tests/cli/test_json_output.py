@@ -21,8 +21,8 @@ from crowdveil.campaign.service.server import ServerSettings
 from crowdveil.campaign.service.store import Store
 from crowdveil.cli import main
 from crowdveil.cli.display import FILE_HINT, has_json_flag, json_text
-from crowdveil.comparison.compare import Row
 from crowdveil.comparison.demo import Demo
+from crowdveil.comparison.trials import Row
 from crowdveil.errors import (
     CertificateError,
     CrowdveilError,

@@ -21,8 +21,8 @@ WIDE = 70
 
 if TYPE_CHECKING:
     from crowdveil.answers.datasets import Dataset
-    from crowdveil.comparison.compare import Row
     from crowdveil.comparison.demo import Demo
+    from crowdveil.comparison.trials import Row
 
 
 @click.command(

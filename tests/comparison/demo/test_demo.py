@@ -12,7 +12,6 @@ import pytest
 from crowdveil.answers.datasets import load
 from crowdveil.answers.reports import Reports
 from crowdveil.channels.alphabet import Categories, Scale
-from crowdveil.comparison.compare import Trial, compare_with_unprotected, run_trial
 from crowdveil.comparison.demo import Demo, run_demo
 from crowdveil.comparison.demo.crowds_and_trials import (
     POINTS_PER_STEP,
@@ -32,6 +31,7 @@ from crowdveil.comparison.demo.page import (
     exact_epsilon_text,
     page_html,
 )
+from crowdveil.comparison.trials import Trial, compare_with_unprotected, run_trial
 from crowdveil.errors import SettingsError
 from crowdveil.estimators import DawidSkene, Gaussian
 from crowdveil.inference.scores.metrics import score

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
 
-from crowdveil.comparison.compare import Row, Trial, compare_with_unprotected, run_trial
 from crowdveil.comparison.demo.crowds_and_trials import DemoCrowd, trials_of_demo_crowd
 from crowdveil.comparison.demo.page import page_html
+from crowdveil.comparison.trials import Row, Trial, compare_with_unprotected, run_trial
 
 PAGE_FILE = "demo.html"
 ROWS_FILE = "demo.json"

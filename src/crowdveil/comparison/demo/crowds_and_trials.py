@@ -10,7 +10,7 @@ from scipy.special import ndtr
 from crowdveil.answers.datasets import Dataset
 from crowdveil.answers.reports import Reports
 from crowdveil.channels.alphabet import Alphabet, Categories, Scale
-from crowdveil.comparison.compare import GoldCrowd, Trial
+from crowdveil.comparison.trials import GoldCrowd, Trial
 from crowdveil.design.channel_design import design_channel, normal_worker_model
 from crowdveil.errors import SettingsError
 from crowdveil.estimators import (

@@ -8,8 +8,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from crowdveil.channels.rounding import format_bound
-from crowdveil.comparison.compare import Row, sampling_error_sentence
 from crowdveil.comparison.demo.crowds_and_trials import DemoCrowd
+from crowdveil.comparison.trials import Row, sampling_error_sentence
 from crowdveil.display.html import Html
 from crowdveil.display.svg_pictures import line_chart
 from crowdveil.mechanisms import RandomizedResponse
