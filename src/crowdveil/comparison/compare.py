@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Protocol, Unpack
 
 import pyarrow as pa
@@ -17,17 +18,21 @@ from crowdveil.channels.alphabet import Scale, abbreviate_names
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.guarantee import Participation
 from crowdveil.channels.rounding import format_bound
+from crowdveil.comparison.latex import latex_tables
 from crowdveil.comparison.pictures import error_cards, error_plot
 from crowdveil.comparison.trials import (
     GoldCrowd,
+    NotRun,
     Row,
     Trial,
     compare_with_unprotected,
+    pairs_not_run,
     run_trial,
     sampling_error_sentence,
+    sentences_not_run,
 )
 from crowdveil.design.mechanism_from_settings import MechanismSettings, build_mechanism
-from crowdveil.display.html import notebook_card, table
+from crowdveil.display.html import notebook_card, paragraph, table
 from crowdveil.display.progress import ProgressDisplay
 from crowdveil.em.estimator import Estimator
 from crowdveil.em.gold import as_gold
@@ -74,14 +79,31 @@ class Comparison(ArrowRows):
 
     Attributes:
         rows: unprotected answers first, then every mechanism in the given order, each with every method.
+        not_run: mechanisms and methods without a row, with the reasons.
     """
 
     rows: tuple[Row, ...]
+    not_run: tuple[NotRun, ...] = ()
 
     def to_arrow(self) -> pa.Table:
-        """Return the rows as an Arrow table, with the columns of `Row` without the crowd."""
-        columns = [{name: value for name, value in asdict(row).items() if name != "crowd"} for row in self.rows]
-        return pa.Table.from_pylist(columns)
+        """Return the rows as an Arrow table, with the columns of `Row` without the crowd.
+
+        Its last column `not_run` is empty, or the reason why a pair was not run: such a row has no error.
+        """
+        names = [field.name for field in fields(Row) if field.name != "crowd"]
+        rows = [{name: getattr(row, name) for name in names} | {"not_run": ""} for row in self.rows]
+        for pair in self.not_run:
+            given = {"mechanism": pair.mechanism, "requested": pair.requested, "method": pair.method}
+            rows.append(dict.fromkeys(names) | given | {"not_run": pair.reason})
+        return pa.Table.from_pylist(rows)
+
+    def to_latex(self) -> str:
+        """Return LaTeX tables that fit on a page, with captions; they need the package booktabs.
+
+        Lines are methods, columns requested epsilons, and each mechanism has a part, with its exact epsilons. Further
+        epsilons and mechanisms are in further tables.
+        """
+        return latex_tables(self.rows, self.not_run, _error_axis(self.rows[0]))
 
     def __repr__(self) -> str:
         """Return the number of rows, and the mechanisms."""
@@ -93,13 +115,15 @@ class Comparison(ArrowRows):
         cells = [_HEADER, *map(_row_texts, self.rows)]
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
         text = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in cells]
-        return "\n".join([*self._facts(), "", *text])
+        notes = sentences_not_run(self.not_run)
+        return "\n".join([*self._facts(), "", *text, *(["", *notes] if notes else [])])
 
     def _repr_html_(self) -> str:
         """Return the rows for a notebook, and errors against epsilon."""
         shown = table(_HEADER, [_row_texts(row) for row in self.rows], most=MAX_ROWS)
         pictures = error_cards(self.rows, _error_axis(self.rows[0]))
-        return notebook_card("Comparison of mechanisms", self._facts(), shown, *pictures)
+        notes = map(paragraph, sentences_not_run(self.not_run))
+        return notebook_card("Comparison of mechanisms", self._facts(), shown, *notes, *pictures)
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw errors with the constant and the unprotected answers, and return the axes.
@@ -139,7 +163,8 @@ def compare(
     """Return the errors of truths inferred from simulated reports of each mechanism, and of unprotected answers.
 
     Simulation only: the reports follow from `seed` and carry no privacy. Differences within two standard errors of the
-    number of gold tasks mean nothing; other seeds show the spread.
+    number of gold tasks mean nothing; other seeds show the spread. A method that cannot read the reports of a mechanism
+    is not run with it; the result names both and the reason.
 
     Args:
         mechanisms: mechanisms as they are; or names or functions of epsilon, which are built at every epsilon.
@@ -154,7 +179,8 @@ def compare(
         options: for a frame, names of columns and options of reading, as in `aggregate`.
 
     Raises:
-        SettingsError: no mechanism, one that refuses the answers, an unknown name, or a crowd without gold.
+        SettingsError: no mechanism, one that refuses the answers, an unknown name, a repeated method, or a crowd
+            without gold.
         ReportsError: answers without labels or scale, or no gold task among the tasks.
 
     >>> import crowdveil as cv
@@ -178,7 +204,8 @@ def compare(
             rows += run_trial(trial)
             if progress:
                 display(number, 0.0)
-    return Comparison(rows=compare_with_unprotected(rows))
+    not_run = tuple(pair for trial in trials for pair in pairs_not_run(trial))
+    return Comparison(rows=compare_with_unprotected(rows), not_run=not_run)
 
 
 def _answers_and_gold(crowd: Any, gold: Any, options: ColumnKeywords) -> tuple[Reports, Mapping[Any, Any]]:
@@ -244,6 +271,10 @@ def _estimators(methods: Sequence[str | AnyEstimator], answers: Reports) -> tupl
         require_instance("a method", one, (str, Estimator), what="a name or an estimator", hint=hint)
     found = [one if not isinstance(one, str) else choose_estimator(Method(name=one), evidence) for one in methods]
     found = found or [choose_estimator(Method(), evidence)]
+    repeated = [name for name, count in Counter(one.name for one in found).items() if count > 1]
+    if repeated:
+        hint = "Compare other settings of a method in a call of their own."
+        raise SettingsError("each method is given once", value=", ".join(repeated), hint=hint)
     mean = [] if not isinstance(alphabet, Scale) or MEAN.name in {one.name for one in found} else [MEAN]
     return (*found, *mean)
 

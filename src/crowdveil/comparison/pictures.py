@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from crowdveil.comparison.trials import UNPROTECTED, Row
+from crowdveil.comparison.trials import UNPROTECTED, Row, name_mechanisms
 from crowdveil.display.html import Html, paragraph
 from crowdveil.display.svg_pictures import line_chart
 from crowdveil.em.plots import INK, axes_or_new, legend_below, panels
@@ -57,21 +57,11 @@ def error_plot(ax: Axes | None, rows: Sequence[Row], axis: str) -> Axes:
 
 
 def points_by_line(rows: Iterable[Row]) -> dict[tuple[str, str], list[tuple[float, float]]]:
-    """Return the points (exact epsilon, error) of each mechanism and method.
-
-    A mechanism has its participation after its name if there are two. A further one of the same name and requested
-    epsilon has its number there.
-    """
-    private = [row for row in rows if row.requested is not None]
-    kinds = Counter(name for name, _ in {(row.mechanism, row.participation) for row in private})
-    seen, found = Counter[object](), dict[tuple[str, str], list[tuple[float, float]]]()
-    for row in private:
+    """Return the points (exact epsilon, error) of each mechanism and method."""
+    found = dict[tuple[str, str], list[tuple[float, float]]]()
+    for mechanism, row in name_mechanisms(rows):
         assert row.exact is not None
-        mechanism = f"{row.mechanism}, {row.participation}" if kinds[row.mechanism] > 1 else row.mechanism
-        seen[mechanism, row.method, row.requested] += 1
-        number = seen[mechanism, row.method, row.requested]
-        name = mechanism if number == 1 else f"{mechanism} ({number})"
-        found.setdefault((name, row.estimator), []).append((row.exact, row.error))
+        found.setdefault((mechanism, row.estimator), []).append((row.exact, row.error))
     return found
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from crowdveil.answers.reports import Reports
@@ -21,6 +22,7 @@ from crowdveil.simulate.perturbation import dense_reports
 
 CHANNEL_SUFFIX = " + channel"
 """Suffix of a method with the channel in its likelihood."""
+Methods = tuple[Estimator[Any, Any], ...]
 UNPROTECTED = "unprotected"
 """In place of the name of a mechanism: unperturbed answers."""
 
@@ -94,6 +96,22 @@ class Row:
         return self.method.removesuffix(CHANNEL_SUFFIX) if self.channel_used else self.method
 
 
+@dataclass(frozen=True, kw_only=True)
+class NotRun:
+    """Mechanism and method of which a comparison has no row.
+
+    Attributes:
+        crowd, mechanism, requested, method: as in `Row`; the method without `CHANNEL_SUFFIX`.
+        reason: why it was not run.
+    """
+
+    crowd: str
+    mechanism: str
+    requested: float
+    method: str
+    reason: str
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Trial:
     """Crowd with a mechanism, and the methods that infer its truths.
@@ -104,13 +122,20 @@ class Trial:
         seed: of the devices.
         plain: methods that read reports as answers.
         models: methods that read them through the channel, if there is one.
+        left_out: reason for each method that is not run though it can be, by name.
     """
 
     crowd: GoldCrowd
     mechanism: Mechanism | None
     seed: int
-    plain: tuple[Estimator[Any, Any], ...]
-    models: tuple[Estimator[Any, Any], ...]
+    plain: Methods
+    models: Methods
+    left_out: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def methods(self) -> Methods:
+        """All methods; one that reads channels is listed once."""
+        return (*self.models, *(one for one in self.plain if one.name not in {other.name for other in self.models}))
 
     @property
     def title(self) -> str:
@@ -158,20 +183,61 @@ def _mean_of_sums(answers: Reports, mechanism: MatrixFactorization, seed: int) -
 
 
 def _estimates(reports: Reports, trial: Trial) -> dict[str, Estimate]:
-    """Return the estimate of every applicable method, without and with the channel in the likelihood.
-
-    Blocks of labels are not read without the channel.
-    """
+    """Return the estimate of every method that is run, without and with the channel in the likelihood."""
+    plain, models = _methods_that_run(trial)
     channel = None if trial.mechanism is None else trial.mechanism.channel()
-    blocks = channel is not None and channel.report_alphabet != channel.alphabet
-    plain = () if blocks else trial.plain
-    if channel is None and reports.alphabet is not None:
-        plain = (*plain, *(method for method in trial.models if method.name not in {one.name for one in plain}))
     found = {method.name: method.fit(reports) for method in plain}
-    if channel is None or reports.alphabet is None:
-        return found
-    readers = [method for method in trial.models if method.capabilities.reads_label_blocks or not blocks]
-    return found | {method.name + CHANNEL_SUFFIX: method.fit(reports, channel=channel) for method in readers}
+    return found | {method.name + CHANNEL_SUFFIX: method.fit(reports, channel=channel) for method in models}
+
+
+def _methods_that_run(trial: Trial) -> tuple[Methods, Methods]:
+    """Return the methods that read reports as answers, and those that read them through the channel."""
+    left = {pair.method for pair in pairs_not_run(trial)}
+    plain, models = (tuple(one for one in methods if one.name not in left) for methods in (trial.plain, trial.models))
+    if trial.mechanism is not None and trial.mechanism.channel() is not None:
+        return () if _sends_other_symbols(trial.mechanism) else plain, models
+    return (*plain, *(one for one in models if one.name not in {other.name for other in plain})), ()
+
+
+def pairs_not_run(trial: Trial) -> list[NotRun]:
+    """Return the methods that a trial does not run, with the reasons; the mean of sums replaces all of them."""
+    mechanism = trial.mechanism
+    if mechanism is None:
+        return []
+    reasons = {one.name: trial.left_out[one.name] for one in trial.methods if one.name in trial.left_out}
+    for method in trial.methods:
+        reason = _reason_not_run(mechanism, method, through=method in trial.models)
+        reasons |= {method.name: reason} if reason else {}
+    return [
+        NotRun(
+            crowd=trial.crowd.name,
+            mechanism=mechanism.name,
+            requested=mechanism.epsilon,
+            method=method,
+            reason=reason,
+        )
+        for method, reason in reasons.items()
+    ]
+
+
+def _reason_not_run(mechanism: Mechanism, method: Estimator[Any, Any], *, through: bool) -> str:
+    """Return why a method cannot read the reports of a mechanism, with the channel or without; empty if it can."""
+    can = method.capabilities
+    if mechanism.sends == "sum":
+        return f"only sums of reports are sent, which {FactorizationMean.name} reads"
+    if mechanism.sends == "numbers" and (can.kind == "categorical" or can.needs_alphabet):
+        return "reports are real numbers, and it needs labels or a scale"
+    if not _sends_other_symbols(mechanism):
+        return ""
+    if not through:
+        return "reports are sets or intervals, and it reads reports as answers"
+    return "" if can.reads_label_blocks else "reports are sets or intervals, which it does not read"
+
+
+def _sends_other_symbols(mechanism: Mechanism) -> bool:
+    """Return whether reports are other symbols than answers, such as sets of labels."""
+    channel = mechanism.channel()
+    return channel is not None and channel.report_alphabet != channel.alphabet
 
 
 def _scored_row(trial: Trial, method: str, estimate: Estimate, reports: int) -> Row:
@@ -221,3 +287,28 @@ def sampling_error_sentence(row: Row) -> str:
         return ""
     two_errors = 2 * math.sqrt(row.constant_error * (1 - row.constant_error) / max(row.scored, 1))
     return f" With {row.scored:,} gold tasks, differences below about {two_errors:.2f} are within two standard errors."
+
+
+def name_mechanisms(rows: Iterable[Row]) -> list[tuple[str, Row]]:
+    """Return the rows other than unprotected ones, each after a name of its mechanism that tells it from others.
+
+    A mechanism has its participation after its name if there are two. A further one of the same name and requested
+    epsilon has its number there.
+    """
+    private = [row for row in rows if row.requested is not None]
+    kinds = Counter(name for name, _ in {(row.mechanism, row.participation) for row in private})
+    seen, found = Counter[object](), list[tuple[str, Row]]()
+    for row in private:
+        mechanism = f"{row.mechanism}, {row.participation}" if kinds[row.mechanism] > 1 else row.mechanism
+        seen[mechanism, row.method, row.requested] += 1
+        number = seen[mechanism, row.method, row.requested]
+        found.append((mechanism if number == 1 else f"{mechanism} ({number})", row))
+    return found
+
+
+def sentences_not_run(pairs: Iterable[NotRun]) -> list[str]:
+    """Return a sentence for each method and reason, with its mechanisms."""
+    found = dict[tuple[str, str], dict[str, None]]()
+    for pair in pairs:
+        found.setdefault((pair.method, pair.reason), {})[pair.mechanism] = None
+    return [f"Not run: {method} with {', '.join(names)}: {reason}." for (method, reason), names in found.items()]
