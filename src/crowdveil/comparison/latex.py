@@ -68,7 +68,11 @@ def _parts_by_mechanism(rows: Sequence[Row], not_run: Sequence[NotRun]) -> list[
             mechanism=name,
             exact={row.requested: row.exact for row in mine if row.requested is not None and row.exact is not None},
             errors={(row.estimator, row.requested): row for row in mine if row.requested is not None},
-            missing=frozenset((one.method, one.requested) for one in not_run if one.mechanism == mine[0].mechanism),
+            missing=frozenset(
+                (one.method, one.requested)
+                for one in not_run
+                if one.mechanism == mine[0].mechanism and one.requested is not None
+            ),
         )
         for name, mine in found.items()
     ]

@@ -101,13 +101,14 @@ class NotRun:
     """Mechanism and method of which a comparison has no row.
 
     Attributes:
-        crowd, mechanism, requested, method: as in `Row`; the method without `CHANNEL_SUFFIX`.
+        crowd, mechanism, requested, method: as in `Row`; the method without `CHANNEL_SUFFIX`. Or "every ...", which has
+            no requested epsilon.
         reason: why it was not run.
     """
 
     crowd: str
     mechanism: str
-    requested: float
+    requested: float | None
     method: str
     reason: str
 
@@ -307,8 +308,11 @@ def name_mechanisms(rows: Iterable[Row]) -> list[tuple[str, Row]]:
 
 
 def sentences_not_run(pairs: Iterable[NotRun]) -> list[str]:
-    """Return a sentence for each method and reason, with its mechanisms."""
-    found = dict[tuple[str, str], dict[str, None]]()
+    """Return a sentence for each reason and mechanisms, with the methods."""
+    mechanisms = dict[tuple[str, str], dict[str, None]]()
     for pair in pairs:
-        found.setdefault((pair.method, pair.reason), {})[pair.mechanism] = None
-    return [f"Not run: {method} with {', '.join(names)}: {reason}." for (method, reason), names in found.items()]
+        mechanisms.setdefault((pair.method, pair.reason), {})[pair.mechanism] = None
+    methods = dict[tuple[str, str], list[str]]()
+    for (method, reason), names in mechanisms.items():
+        methods.setdefault((", ".join(names), reason), []).append(method)
+    return [f"Not run: {', '.join(found)} with {names}: {reason}." for (names, reason), found in methods.items()]
