@@ -52,7 +52,7 @@ MAX_STEPS: Mapping[str, int] = {
     **{"one-coin": 200, "dawid-skene": 200, "ordinal-dawid-skene": 200},
 }
 """Steps of methods that would take long, with the tolerance of the demo; others have their default settings."""
-FASTER = 3
+FASTER = 2
 """How many times faster a slow method is at least with these settings."""
 EVERY = "every mechanism"
 NO_ORDER = "the labels have no order"
