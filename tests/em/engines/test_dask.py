@@ -114,6 +114,21 @@ def test_what_is_known_has_the_same_bits(given: str, cluster: Any) -> None:
     np.testing.assert_array_equal(here.estimate.posterior, there.estimate.posterior)
 
 
+@pytest.mark.slow
+def test_copies_have_the_same_bits(cluster: Any, tmp_path: Path) -> None:
+    """`infer` counts near-copies on the cluster as in this process: notes, effective workers and confidences."""
+    near_copies().save(tmp_path / "answers")
+    kept = Reports.open(tmp_path / "answers")
+
+    here = infer(kept)
+    there = infer(kept, engine=Dask(address=cluster.scheduler_address))
+
+    assert here.notes == there.notes
+    assert here.confidence_note == there.confidence_note
+    np.testing.assert_array_equal(here.estimate.posterior, there.estimate.posterior)
+    np.testing.assert_array_equal(here.estimate.confidence, there.estimate.confidence)
+
+
 def test_panels_are_refused_on_dask_by_name() -> None:
     """Truths with labels of their own are fitted in this process, and another engine is refused."""
     with pytest.raises(SettingsError, match=r"engine .*cannot be combined with truths"):
