@@ -68,7 +68,7 @@ def copy_remote_files(url: str, folder: Path, companions: Sequence[str], progres
         ReportsError: an unknown scheme, a missing package, no such file, or no permission.
     """
     hint = f"Check the URL, and the credentials of this machine. {DATABASE_HINT}"
-    with _errors_as_report_errors(_url_without_credentials(url), f"{scheme_of(url)}://", "remote", "remote file", hint):
+    with _errors_as_report_errors(url_without_credentials(url), f"{scheme_of(url)}://", "remote", "remote file", hint):
         return _copy_files_matching_path(*_open_file_system(url), folder, companions, progress)
 
 
@@ -162,7 +162,7 @@ def _copy_stream_with_progress(stream: Any, copy: BinaryIO, size: int, progress:
             progress(done, max(size, done))
 
 
-def _url_without_credentials(url: str) -> str:
+def url_without_credentials(url: str) -> str:
     """Return a URL without user, password and query, for messages."""
     scheme, _, rest = url.partition("://")
     host, slash, path = rest.partition("?")[0].partition("/")
