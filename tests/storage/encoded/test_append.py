@@ -2,6 +2,8 @@
 
 import json
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
@@ -247,6 +249,32 @@ def test_an_interrupted_append_leaves_the_old_blocks_or_the_new(
         MANIFEST_FILE,
         *(path.name for path in open_files(blocks)),
     }
+
+
+KILLED = """
+import os, sys
+from pathlib import Path
+from crowdveil.answers.sources.answer_source import local_source
+from crowdveil.storage.encoded.append import append
+
+replace, calls = os.replace, iter(range(int(sys.argv[1])))
+os.replace = lambda *paths: replace(*paths) if next(calls, None) is not None else os._exit(9)
+append(local_source(Path("tuesday.csv")), Path("blocks"))
+"""
+"""An append that ends without any clean-up before a renaming, as a killed process does."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [0, 1, 4, 6, 7])
+def test_a_killed_append_is_cleaned_up_by_the_next(blocks: Path, tmp_path: Path, number: int) -> None:
+    """Whatever a killed process left is no part of the blocks, and is gone after the next append."""
+    table(tmp_path / "tuesday.csv", TUESDAY)
+    killed = subprocess.run([sys.executable, "-c", KILLED, str(number)], cwd=tmp_path, check=False)
+
+    assert 9 == killed.returncode
+    assert sorted(MONDAY + TUESDAY if number > 6 else MONDAY) == sorted(cells(Reports.open(blocks)))
+    add(table(tmp_path / "again.csv", [("z", "u", "no")]), blocks)
+    assert {RECORD_FILE, MANIFEST_FILE, *(path.name for path in open_files(blocks))} == {*os.listdir(blocks)}
 
 
 def open_files(folder: Path) -> list[Path]:

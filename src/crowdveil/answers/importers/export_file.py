@@ -4,7 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -20,6 +20,7 @@ from crowdveil.answers.ingest.column_readers import (
     ROWS_SHOWN,
     Accepted,
     ColumnNames,
+    Match,
     delimiter_and_roles,
     match_columns,
     read_csv_by_role,
@@ -37,6 +38,7 @@ from crowdveil.answers.ingest.csv_files import (
     text_source,
 )
 from crowdveil.answers.ingest.json_tables import records_of_table
+from crowdveil.answers.sources.folder_keys import Keys, constant_column, refuse_other_values
 from crowdveil.errors import ReportsError
 from crowdveil.hints import advice
 
@@ -99,6 +101,7 @@ class ExportFile:
         delimiters: delimiters that a text file may have.
         transposed: whether a wide table has one row for each worker, and one column for each task.
         sheet: sheet of a workbook; None for the only one.
+        keys: values by the keys of its folders, which are columns unless the file has them.
     """
 
     path: Path
@@ -109,6 +112,7 @@ class ExportFile:
     delimiters: tuple[str, ...] = tuple(DELIMITERS)
     transposed: bool = False
     sheet: str | None = None
+    keys: Keys = field(default_factory=dict, hash=False)
 
     @property
     def sheet_path(self) -> Path:
@@ -148,16 +152,21 @@ class ExportFile:
 
         `by_header`: whether a refusal must not depend on the rows. Errors as `delimiter_and_roles`.
         """
+        match = self.match_with_keys(self.names.resolve_columns)
         if self.form != "text":
-            return COMMA, self.names.resolve_columns(self.columns, self.name)
+            return COMMA, match(self.columns, self.name)
         return delimiter_and_roles(
             self.sheet_path,
-            self.names.resolve_columns,
+            match,
             self.delimiters[0] if len(self.delimiters) == 1 else None,
             self.encoding,
             by_header=by_header,
             headers=self.sniffed.headers,
         )
+
+    def match_with_keys(self, match: Match) -> Match:
+        """Return the function of the columns of the file that finds roles in its keys, too."""
+        return lambda found, source: match([*found, *(key for key in self.keys if key not in found)], source)
 
     def table_by_role(self, progress: Progress | None) -> tuple[dict[str, str], pa.Table]:
         """Return the column of each role, and the table of these columns, named by role."""
@@ -170,6 +179,17 @@ class ExportFile:
         Raises:
             ReportsError: the file is damaged, or a cell of JSON is a list or object in another role than "value".
         """
+        keys = {key: value for key, value in self.keys.items() if key not in self.columns}
+        table = self._table_of_columns({role: name for role, name in roles.items() if name not in keys}, progress)
+        if shared := {key: key for key in self.keys if key not in keys}:
+            refuse_other_values(self._table_of_columns(shared), self.keys, self.row_source)
+        for role, name in roles.items():
+            if name in keys:
+                table = table.append_column(role, constant_column(keys[name], len(table)))
+        return table.select(list(roles)) if keys else table
+
+    def _table_of_columns(self, roles: Mapping[str, str], progress: Progress | None = None) -> pa.Table:
+        """Return columns of the file itself, as `table_of_roles`."""
         wanted = list(roles.values())
         table: Any
         if self.form == "text":

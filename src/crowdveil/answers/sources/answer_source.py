@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from os.path import commonpath
 from pathlib import Path
 from tempfile import gettempdir
 from typing import Any
@@ -39,6 +40,7 @@ from crowdveil.answers.ingest.csv_files import Progress, refuse_encoding_of_utf8
 from crowdveil.answers.ingest.labels import columns_as_stated, map_labels, refuse_unstated_numbers
 from crowdveil.answers.ingest.questions import answers_to, split_by_question
 from crowdveil.answers.ingest.row_sources import source_of_files, source_of_kept_rows
+from crowdveil.answers.sources.folder_keys import folder_above, folder_keys, notes_on_keys
 from crowdveil.answers.sources.local_copies import (
     copy_duckdb_query,
     copy_duckdb_table,
@@ -229,7 +231,7 @@ class AnswerSource:
             columns, notes = self._columns_with_numbers_unchanged(progress)
             if not self.private:
                 columns, more = columns_as_stated(columns, self.layout.choices, self.layout.label_map)
-                notes += self._notes_on_sheets() + more
+                notes += self._notes_on_sheets() + self._notes_on_folder_keys() + more
             elif self.layout.label_map:
                 columns = replace(columns, value=map_labels(columns.value, self.layout.label_map)[0])
         if self.layout.decimal == ",":
@@ -245,6 +247,12 @@ class AnswerSource:
         columns = [file.delimiter_and_column_roles()[1].values() if plain else () for file in sheets]
         notes = [read_sheet(file.sheet_path).notes(names) for file, names in zip(sheets, columns, strict=True)]
         return tuple(note for one in notes for note in one)
+
+    def _notes_on_folder_keys(self) -> tuple[str, ...]:
+        """Return a sentence on the keys of folders that are not read."""
+        plain, files = self.importer is None, [file for file in self.files if file.keys]
+        columns = [file.delimiter_and_column_roles()[1].values() if plain else () for file in files]
+        return notes_on_keys((file.keys, names) for file, names in zip(files, columns, strict=True))
 
     def _columns_with_numbers_unchanged(self, progress: Progress | None) -> tuple[ReportColumns, tuple[str, ...]]:
         """Return columns and notes as `read` does, with numbers as the source has them."""
@@ -313,11 +321,11 @@ class AnswerSource:
     @property
     def _has_question_column(self) -> bool:
         files = (one for file in self.files for one in file.by_each_delimiter)
-        return any(normal_name(name) == QUESTION for file in files for name in file.columns)
+        return any(normal_name(name) == QUESTION for file in files for name in [*file.columns, *file.keys])
 
     def _read_plain_columns(self, progress: Progress | None) -> ReportColumns:
         names = self.layout.names
-        if self.is_single_file:
+        if self.is_single_file and not self.files[0].keys:
             file = self.files[0]
             if file.form == "text":
                 stated = self.layout.delimiter, progress, self.layout.encoding
@@ -466,6 +474,8 @@ def open_source(
             for file in _files_of_name(source, layout, temporary / str(number), progress)
         ]
         refuse_files_beside_companions([file.path for file in files])
+        above = Path(commonpath([file.path.absolute().parent for file in files]))
+        files = [replace(file, keys=folder_keys(file.path.absolute(), above) | dict(file.keys)) for file in files]
         yield AnswerSource(files[0].path, tuple(files), layout=layout)
 
 
@@ -529,10 +539,12 @@ def local_source(path: Path, layout: Layout | None = None, copied: str | None = 
         return AnswerSource(path, layout=layout, copied=copied)
     found = local_files(str(path))
     names = [str(file) if copied is None else _user_facing_name_of_copy(file, path, copied) for file in found]
+    above = folder_above(str(path))
     stated: Any = {"encoding": layout.encoding, "names": layout.names, "delimiters": layout.delimiters}
     stated["transposed"] = layout.transpose
     files = tuple(
-        _with_sheet(ExportFile(file, name, **stated), layout) for file, name in zip(found, names, strict=True)
+        _with_sheet(ExportFile(file, name, keys=folder_keys(file, above), **stated), layout)
+        for file, name in zip(found, names, strict=True)
     )
     if layout.sheet is not None and not any(file.sheet for file in files):
         raise ReportsError(
