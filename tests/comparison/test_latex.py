@@ -54,7 +54,7 @@ def test_a_caption_explains_the_table() -> None:
         ["mace", "0.100", r"0.200$^\ast$"],
         ["wawa", "0.100", "--"],
     ] == lines(table)
-    caption = re.search(r"\\caption\{(.*)\}", table)[1]
+    caption = re.search(r"\\caption\{(.*)\}\\medskip", table)[1]
     for part in (
         *("Share of wrong truths on 80 gold tasks", r"best constant no\_1: 0.4", "epsilon per cell"),
         *("participation protected", "Simulation", r"-- Not run: wawa with two-layer: a reason of 100 \%."),

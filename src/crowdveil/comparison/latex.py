@@ -97,7 +97,7 @@ def _table(parts: Sequence[_Part], epsilons: Sequence[float], plain: Mapping[str
     lines = [
         r"\begin{table}",
         r"\centering\small\setlength{\tabcolsep}{4pt}",
-        f"\\caption{{{caption}}}",
+        f"\\caption{{{caption}}}\\medskip",
         f"\\begin{{tabular}}{{l{'r' * (len(epsilons) + 1)}}}",
         r"\toprule",
         _line(head),
