@@ -139,5 +139,6 @@ def test_cards_say_which_lines_are_left_out() -> None:
     shown = Comparison(rows=made_rows(12, 2, (1.0, 2.0)))._repr_html_()
 
     assert 2 == shown.count("<svg")
+    assert 1 == shown.count(">Share of wrong truths, randomized-response</p>")
     assert "Not in a picture: 16 of 24 lines" in shown
     assert "Not in a picture" not in Comparison(rows=made_rows(3, 2, (1.0, 2.0)))._repr_html_()

@@ -189,6 +189,6 @@ def error_cards(rows: Sequence[Row], axis: str) -> list[Html]:
     parts, left = list[Html](), len(cells)
     for title, lines in pictures.items():
         best = sorted(lines.items(), key=lambda line: sum(error for _, error in line[1]))[:MAX_LINES]
-        parts.append(line_chart(title, "exact epsilon per cell", best, limits))
+        parts += [paragraph(title), line_chart(title, "exact epsilon per cell", best, limits)]
         left -= len(best)
     return [*parts, paragraph(f"Not in a picture: {left} of {len(cells)} lines; plot() draws all.")] if left else parts
