@@ -44,7 +44,7 @@ def error_plot(ax: Axes | None, rows: Sequence[Row], axis: str) -> Axes:
     """
     cells = points_by_line(rows)
     plain = {row.estimator: row.unprotected for row in rows}
-    requested = {row.requested for row in rows if row.requested is not None}
+    requested = {row.epsilon for row in rows if row.epsilon is not None}
     if len(requested) > 1:
         return _errors_by_epsilon(ax, cells, plain, rows[0].constant_error, axis)
     found = {}
