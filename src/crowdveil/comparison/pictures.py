@@ -134,11 +134,14 @@ def _line_styles(mechanisms: Sequence[str], methods: Sequence[str]) -> dict[str,
         }
         return colors | marks
     varying, single = (methods, mechanisms) if len(methods) > 1 else (mechanisms, methods)
-    both = {
-        name: {"color": COLORS[place % len(COLORS)], "marker": MARKERS[place % len(MARKERS)]}
-        for place, name in enumerate(varying)
-    }
+    both = {name: _mark(place) for place, name in enumerate(varying)}
     return {name: dict[str, Any]() for name in single} | both
+
+
+def _mark(place: int) -> dict[str, Any]:
+    """Return color and marker of a method; from the thirteenth on, colors have other markers."""
+    turn, color = divmod(place, len(COLORS))
+    return {"color": COLORS[color], "marker": MARKERS[(color + turn) % len(MARKERS)]}
 
 
 def _errors_at_one_epsilon(
@@ -158,8 +161,7 @@ def _errors_at_one_epsilon(
     for place, name in enumerate(series):
         shift = (place - (len(series) - 1) / 2) * step
         points = [(marks[row, name], at + shift) for at, row in enumerate(rows) if (row, name) in marks]
-        color = COLORS[place % len(COLORS)]
-        ax.plot(*zip(*points, strict=True), ls="", marker=MARKERS[place % len(MARKERS)], ms=6, color=color, label=name)
+        ax.plot(*zip(*points, strict=True), ls="", ms=6, label=name, **_mark(place))
     ax.axvline(constant, color=INK, ls="--", lw=1.2, label=CONSTANT, zorder=1.5)
     ax.set_yticks(range(len(rows)), rows)
     ax.set_ylim(len(rows) - 0.5, -0.5)
