@@ -243,15 +243,15 @@ def started(*words: object, stdout: int) -> subprocess.CompletedProcess[str]:
 @pytest.mark.slow
 @pytest.mark.parametrize("words", [(), ("--json",)])
 def test_a_full_disk_under_stdout_is_one_line(words: tuple[str, ...], folder: Path) -> None:
-    """Where the result cannot be printed, stderr says so in one line and that files are in place; exit code 1."""
+    """Where the result cannot be printed, stderr says so in one line and that files are in place; exit code 75."""
     with open(FULL, "w") as full:
         done = started("infer", "labels.csv", *words, "--out", "found", stdout=full.fileno())
         helped = started("infer", "--help", *words, stdout=full.fileno())
 
-    assert (1, 1) == (done.returncode, len(done.stderr.splitlines()))
+    assert (75, 1) == (done.returncode, len(done.stderr.splitlines()))
     assert "No space left on device. The command has written its files" in done.stderr
     assert {"truths.csv", "workers.csv"} == written("found")
-    assert (1, 1) == (helped.returncode, len(helped.stderr.splitlines()))
+    assert (75, 1) == (helped.returncode, len(helped.stderr.splitlines()))
 
 
 @pytest.mark.parametrize("path", path_options(main), ids=" ".join)

@@ -161,7 +161,7 @@ def test_a_pair_that_is_not_run_is_named() -> None:
     names = ("quantized-response", "matrix-factorization", "laplace")
     asked = {(mechanism, method) for mechanism in names for method in ("gaussian", "weighted-mean")}
     assert asked == (rows | set(missing)) - {("matrix-factorization", "factorization-mean")}
-    sentence = "Not run: weighted-mean with quantized-response: reports are sets or intervals, and it reads reports as"
+    sentence = "Not run: weighted-mean with quantized-response: reports are sets or intervals, and would be read"
     for shown in (str(found), found._repr_html_(), found.to_latex()):
         assert sentence in shown
     frame = found.to_pandas()

@@ -54,7 +54,7 @@ def test_a_caption_explains_the_table() -> None:
         ["mace", "0.100", r"0.200$^\ast$"],
         ["wawa", "0.100", "--"],
     ] == lines(table)
-    caption = re.search(r"\\caption\{(.*)\}", table)[1]
+    caption = re.search(r"\\caption\{(.*)\}\\medskip", table)[1]
     for part in (
         *("Share of wrong truths on 80 gold tasks", r"best constant no\_1: 0.4", "epsilon per cell"),
         *("participation protected", "Simulation", r"-- Not run: wawa with two-layer: a reason of 100 \%."),
@@ -68,3 +68,15 @@ def test_special_characters_are_escaped() -> None:
     assert r"a\_b \& \textbackslash{}\{c\} \#1 \$ \textasciitilde{}\textasciicircum{}" == latex_text(
         "a_b & \\{c} #1 $ ~^"
     )
+
+
+def test_one_request_has_one_column() -> None:
+    """Epsilons that mechanisms round are in the column of the request; a pair run at another one names its own."""
+    rows = [made_row(UNPROTECTED, None, "mace", 0.1), made_row("two-layer", 1 - 1e-9, "mace", 0.2)]
+    rows += [made_row("laplace", epsilon, "mace", 0.3) for epsilon in (1.0, 2.0)]
+    missing = NotRun(crowd="crowd", mechanism="two-layer", requested=2.0, method="mace", reason="no reason")
+    text = Comparison(rows=tuple(rows), not_run=(missing,)).to_latex()
+
+    assert [r"requested $\varepsilon$", "unprotected", "1", "2"] == lines(text)[0]
+    assert ["mace", "0.100", "0.200", "--"] in lines(text)
+    assert "Not run: mace with two-layer at epsilon 2: no reason." in text

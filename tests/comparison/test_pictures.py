@@ -139,5 +139,17 @@ def test_cards_say_which_lines_are_left_out() -> None:
     shown = Comparison(rows=made_rows(12, 2, (1.0, 2.0)))._repr_html_()
 
     assert 2 == shown.count("<svg")
+    assert 1 == shown.count(">Share of wrong truths, randomized-response</p>")
     assert "Not in a picture: 16 of 24 lines" in shown
     assert "Not in a picture" not in Comparison(rows=made_rows(3, 2, (1.0, 2.0)))._repr_html_()
+
+
+def test_many_methods_have_their_own_marks() -> None:
+    """Of thirty methods, no two have the same color and marker."""
+    names = [f"method-{number}" for number in range(30)]
+    rows = [made_row(UNPROTECTED, None, name, 0.1) for name in names]
+    rows += [made_row("laplace", epsilon, name, 0.3 / epsilon) for epsilon in (1.0, 2.0) for name in names]
+    lines = [line for line in error_plot(None, rows, "error").lines if line.get_marker() != "None"]
+
+    assert 30 == len({(line.get_color(), line.get_marker()) for line in lines})
+    pyplot.close("all")

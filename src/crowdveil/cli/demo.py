@@ -92,7 +92,7 @@ def _print_table(done: Demo) -> None:
                 figures = (row.error, row.constant_error, row.unprotected, row.correlation)
                 table.add_row(f"  {row.method}", *(f"{figure:.3f}" for figure in figures))
         console.print(table)
-        for sentence in sentences_not_run(pair for pair in done.not_run if pair.crowd == crowd.name):
+        for sentence in sentences_not_run([pair for pair in done.not_run if pair.crowd == crowd.name], rows):
             console.print(sentence, markup=False)
 
 

@@ -115,14 +115,14 @@ class Comparison(ArrowRows):
         cells = [_HEADER, *map(_row_texts, self.rows)]
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
         text = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in cells]
-        notes = sentences_not_run(self.not_run)
+        notes = sentences_not_run(self.not_run, self.rows)
         return "\n".join([*self._facts(), "", *text, *(["", *notes] if notes else [])])
 
     def _repr_html_(self) -> str:
         """Return the rows for a notebook, and errors against epsilon."""
         shown = table(_HEADER, [_row_texts(row) for row in self.rows], most=MAX_ROWS)
         pictures = error_cards(self.rows, _error_axis(self.rows[0]))
-        notes = map(paragraph, sentences_not_run(self.not_run))
+        notes = map(paragraph, sentences_not_run(self.not_run, self.rows))
         return notebook_card("Comparison of mechanisms", self._facts(), shown, *notes, *pictures)
 
     def plot(self, ax: Axes | None = None) -> Axes:

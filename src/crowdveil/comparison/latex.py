@@ -6,7 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from crowdveil.channels.rounding import format_bound
-from crowdveil.comparison.trials import NotRun, Row, name_mechanisms, sampling_error_sentence, sentences_not_run
+from crowdveil.comparison.trials import (
+    NotRun,
+    Row,
+    name_mechanisms,
+    rounded_epsilon,
+    sampling_error_sentence,
+    sentences_not_run,
+)
 
 MAX_EPSILONS, MAX_LINES = 5, 40
 """Columns of epsilons, and lines, of a table that fits on a page."""
@@ -66,12 +73,12 @@ def _parts_by_mechanism(rows: Sequence[Row], not_run: Sequence[NotRun]) -> list[
     return [
         _Part(
             mechanism=name,
-            exact={row.requested: row.exact for row in mine if row.requested is not None and row.exact is not None},
-            errors={(row.estimator, row.requested): row for row in mine if row.requested is not None},
+            exact={row.epsilon: row.exact for row in mine if row.epsilon is not None and row.exact is not None},
+            errors={(row.estimator, row.epsilon): row for row in mine if row.epsilon is not None},
             missing=frozenset(
-                (one.method, one.requested)
+                (one.method, epsilon)
                 for one in not_run
-                if one.mechanism == mine[0].mechanism and one.requested is not None
+                if one.mechanism == mine[0].mechanism and (epsilon := rounded_epsilon(one.requested)) is not None
             ),
         )
         for name, mine in found.items()
@@ -97,7 +104,7 @@ def _table(parts: Sequence[_Part], epsilons: Sequence[float], plain: Mapping[str
     lines = [
         r"\begin{table}",
         r"\centering\small\setlength{\tabcolsep}{4pt}",
-        f"\\caption{{{caption}}}",
+        f"\\caption{{{caption}}}\\medskip",
         f"\\begin{{tabular}}{{l{'r' * (len(epsilons) + 1)}}}",
         r"\toprule",
         _line(head),
@@ -143,7 +150,7 @@ def _caption(rows: Sequence[Row], not_run: Sequence[NotRun], axis: str) -> str:
         named = [*methods] if through or not mechanisms else ["every method"]
         named += [f"every method after {', '.join(mechanisms)}"] if through and mechanisms else []
         sentences.append(f"Reports are read as answers by {', '.join(named)}.")
-    sentences += [f"{NOT_RUN} {sentence}" for sentence in sentences_not_run(not_run)]
+    sentences += [f"{NOT_RUN} {sentence}" for sentence in sentences_not_run(not_run, rows)]
     marked = [] if all(row.converged for row in private) else [f"{NOT_CONVERGED} Not converged."]
     return " ".join([latex_text(" ".join(sentences)), *marked])
 

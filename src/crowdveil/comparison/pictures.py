@@ -44,7 +44,7 @@ def error_plot(ax: Axes | None, rows: Sequence[Row], axis: str) -> Axes:
     """
     cells = points_by_line(rows)
     plain = {row.estimator: row.unprotected for row in rows}
-    requested = {row.requested for row in rows if row.requested is not None}
+    requested = {row.epsilon for row in rows if row.epsilon is not None}
     if len(requested) > 1:
         return _errors_by_epsilon(ax, cells, plain, rows[0].constant_error, axis)
     found = {}
@@ -134,11 +134,14 @@ def _line_styles(mechanisms: Sequence[str], methods: Sequence[str]) -> dict[str,
         }
         return colors | marks
     varying, single = (methods, mechanisms) if len(methods) > 1 else (mechanisms, methods)
-    both = {
-        name: {"color": COLORS[place % len(COLORS)], "marker": MARKERS[place % len(MARKERS)]}
-        for place, name in enumerate(varying)
-    }
+    both = {name: _mark(place) for place, name in enumerate(varying)}
     return {name: dict[str, Any]() for name in single} | both
+
+
+def _mark(place: int) -> dict[str, Any]:
+    """Return color and marker of a method; from the thirteenth on, colors have other markers."""
+    turn, color = divmod(place, len(COLORS))
+    return {"color": COLORS[color], "marker": MARKERS[(color + turn) % len(MARKERS)]}
 
 
 def _errors_at_one_epsilon(
@@ -158,8 +161,7 @@ def _errors_at_one_epsilon(
     for place, name in enumerate(series):
         shift = (place - (len(series) - 1) / 2) * step
         points = [(marks[row, name], at + shift) for at, row in enumerate(rows) if (row, name) in marks]
-        color = COLORS[place % len(COLORS)]
-        ax.plot(*zip(*points, strict=True), ls="", marker=MARKERS[place % len(MARKERS)], ms=6, color=color, label=name)
+        ax.plot(*zip(*points, strict=True), ls="", ms=6, label=name, **_mark(place))
     ax.axvline(constant, color=INK, ls="--", lw=1.2, label=CONSTANT, zorder=1.5)
     ax.set_yticks(range(len(rows)), rows)
     ax.set_ylim(len(rows) - 0.5, -0.5)
@@ -189,6 +191,6 @@ def error_cards(rows: Sequence[Row], axis: str) -> list[Html]:
     parts, left = list[Html](), len(cells)
     for title, lines in pictures.items():
         best = sorted(lines.items(), key=lambda line: sum(error for _, error in line[1]))[:MAX_LINES]
-        parts.append(line_chart(title, "exact epsilon per cell", best, limits))
+        parts += [paragraph(title), line_chart(title, "exact epsilon per cell", best, limits)]
         left -= len(best)
     return [*parts, paragraph(f"Not in a picture: {left} of {len(cells)} lines; plot() draws all.")] if left else parts

@@ -27,6 +27,11 @@ UNPROTECTED = "unprotected"
 """In place of the name of a mechanism: unperturbed answers."""
 
 
+def rounded_epsilon(requested: float | None) -> float | None:
+    """Return an epsilon to six digits; None for None."""
+    return None if requested is None else float(f"{requested:.6g}")
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class GoldCrowd:
     """Answers of a crowd with known truths.
@@ -89,6 +94,11 @@ class Row:
     reports: int
     steps: int
     converged: bool
+
+    @property
+    def epsilon(self) -> float | None:
+        """Requested epsilon to six digits: mechanisms with one request have the same, whatever they round."""
+        return rounded_epsilon(self.requested)
 
     @property
     def estimator(self) -> str:
@@ -225,14 +235,14 @@ def _reason_not_run(mechanism: Mechanism, method: Estimator[Any, Any], *, throug
     """Return why a method cannot read the reports of a mechanism, with the channel or without; empty if it can."""
     can = method.capabilities
     if mechanism.sends == "sum":
-        return f"only sums of reports are sent, which {FactorizationMean.name} reads"
+        return f"reports are summed, and {FactorizationMean.name} reads the sums"
     if mechanism.sends == "numbers" and (can.kind == "categorical" or can.needs_alphabet):
-        return "reports are real numbers, and it needs labels or a scale"
+        return "reports are real numbers, and labels or a scale are needed"
     if not _sends_other_symbols(mechanism):
         return ""
     if not through:
-        return "reports are sets or intervals, and it reads reports as answers"
-    return "" if can.reads_label_blocks else "reports are sets or intervals, which it does not read"
+        return "reports are sets or intervals, and would be read as answers"
+    return "" if can.reads_label_blocks else "reports are sets or intervals, and not read as such"
 
 
 def _sends_other_symbols(mechanism: Mechanism) -> bool:
@@ -301,18 +311,25 @@ def name_mechanisms(rows: Iterable[Row]) -> list[tuple[str, Row]]:
     seen, found = Counter[object](), list[tuple[str, Row]]()
     for row in private:
         mechanism = f"{row.mechanism}, {row.participation}" if kinds[row.mechanism] > 1 else row.mechanism
-        seen[mechanism, row.method, row.requested] += 1
-        number = seen[mechanism, row.method, row.requested]
+        seen[mechanism, row.method, row.epsilon] += 1
+        number = seen[mechanism, row.method, row.epsilon]
         found.append((mechanism if number == 1 else f"{mechanism} ({number})", row))
     return found
 
 
-def sentences_not_run(pairs: Iterable[NotRun]) -> list[str]:
-    """Return a sentence for each reason and mechanisms, with the methods."""
-    mechanisms = dict[tuple[str, str], dict[str, None]]()
+def sentences_not_run(pairs: Iterable[NotRun], rows: Iterable[Row]) -> list[str]:
+    """Return a sentence for each reason and mechanisms, with the methods.
+
+    The epsilons are named if a row has the same mechanism and method at another one.
+    """
+    run = {(row.crowd, row.mechanism, row.estimator) for row in rows}
+    mechanisms = dict[tuple[str, str], dict[str, list[str]]]()
     for pair in pairs:
-        mechanisms.setdefault((pair.method, pair.reason), {})[pair.mechanism] = None
+        epsilons = mechanisms.setdefault((pair.method, pair.reason), {}).setdefault(pair.mechanism, [])
+        if (pair.crowd, pair.mechanism, pair.method) in run:
+            epsilons.append(f"{pair.requested:g}")
     methods = dict[tuple[str, str], list[str]]()
-    for (method, reason), names in mechanisms.items():
-        methods.setdefault((", ".join(names), reason), []).append(method)
+    for (method, reason), found in mechanisms.items():
+        named = (name + (f" at epsilon {' and '.join(some)}" if some else "") for name, some in found.items())
+        methods.setdefault((", ".join(named), reason), []).append(method)
     return [f"Not run: {', '.join(found)} with {names}: {reason}." for (names, reason), found in methods.items()]

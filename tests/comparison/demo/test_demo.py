@@ -67,7 +67,7 @@ def test_what_is_not_run_is_named(demo: Demo) -> None:
             assert methods == {name for name in methods if {(mechanism, name)} & (shown | set(missing))}
         assert all(missing.values())
     assert len(demo.not_run) == len(data["not_run"]) > 0
-    assert "Not run: gaussian with laplace: a device sends a report for every cell" in page
+    assert "Not run: gaussian with laplace: a report for every cell" in page
 
 
 class Coin(RandomizedResponse):  # type: ignore[misc]

@@ -49,7 +49,7 @@ def page_html(crowds: Sequence[DemoCrowd], rows: Sequence[Row], seed: int, not_r
         style=Markup(style_sheet()),
         chapters=[
             _page_values_of_crowd(crowd, [row for row in rows if row.crowd == crowd.name])
-            | {"not_run": sentences_not_run(pair for pair in not_run if pair.crowd == crowd.name)}
+            | {"not_run": sentences_not_run([pair for pair in not_run if pair.crowd == crowd.name], rows)}
             for crowd in crowds
         ],
     )

@@ -56,9 +56,9 @@ FASTER = 2
 """How many times faster a slow method is at least with these settings."""
 EVERY = "every mechanism"
 NO_ORDER = "the labels have no order"
-SLOW = "it takes more than ten seconds on so many reports"
-SHORTER = "to keep the demo short, it is run on unprotected answers and randomized response only"
-MANY_REPORTS = "a device sends a report for every cell, on which it would take most of the run time"
+SLOW = "more than ten seconds for so many reports"
+SHORTER = "to keep the demo short, only for unprotected answers and randomized response"
+MANY_REPORTS = "a report for every cell would take most of the run time"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
