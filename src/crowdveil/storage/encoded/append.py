@@ -22,7 +22,6 @@ from crowdveil.answers.sources.answer_source import AnswerSource
 from crowdveil.answers.store_manifest import (
     DATA_FILES,
     MANIFEST_FILE,
-    EncodedFile,
     History,
     Manifest,
     data_file,
@@ -37,6 +36,7 @@ from crowdveil.files.filesystem import folder_lock, temporary_folder
 from crowdveil.files.output_record import read_record
 from crowdveil.hints import advice, command_advice, one_of
 from crowdveil.storage.crowd import ASSIGNMENT_FILE, CERTIFICATE_FILE, CROWD_FILE, report_directory
+from crowdveil.storage.encoded.input_checks import check_new_inputs
 from crowdveil.storage.encoded.inputs import encoded_files
 from crowdveil.storage.encoded.merge import MergedRows, merge_names, rows_in_merged_codes
 from crowdveil.storage.evidence import NO_OPTIONS, EvidenceOptions, read_evidence
@@ -87,7 +87,9 @@ def append(
         raise ReportsError("answers are appended to a folder of encoded blocks", source=str(folder), hint=hint)
     with folder_errors(folder), _only_append(folder):
         manifest = read_manifest(folder / MANIFEST_FILE)
-        inputs = _new_inputs(source, folder, manifest)
+        _refuse_other_than_plain_files(source, folder)
+        inputs = encoded_files(source, folder)
+        notes = check_new_inputs(source, folder, manifest.history, inputs)
         old, duplicates = Reports.open(folder), _policy_across(reading, manifest)
         used = _reading_of_blocks(reading, old.alphabet)
         evidence = _evidence_of_plain_answers(source, folder, used, progress)
@@ -107,7 +109,7 @@ def append(
     return Appended(
         reports=reports,
         added={"reports": len(reports) - len(old), "tasks": tasks.added, "workers": workers.added},
-        notes=evidence.notes + ((note,) if rows.repeated else ()),
+        notes=evidence.notes + notes + ((note,) if rows.repeated else ()),
         files=outputs.paths,
     )
 
@@ -128,8 +130,8 @@ def _only_append(folder: Path) -> Iterator[None]:
         yield
 
 
-def _new_inputs(source: AnswerSource, folder: Path, manifest: Manifest) -> tuple[EncodedFile, ...]:
-    """Return the files of a source; refuse what is no file of plain answers, and files that the blocks hold."""
+def _refuse_other_than_plain_files(source: AnswerSource, folder: Path) -> None:
+    """Refuse a source without files, and a collection on either side."""
     if not source.files:
         hint = "Give files; encode blocks and data sets by themselves."
         raise ReportsError("only files of answers can be appended", source=source.name, hint=hint)
@@ -143,17 +145,6 @@ def _new_inputs(source: AnswerSource, folder: Path, manifest: Manifest) -> tuple
                     source=str(place / name),
                     hint="Encode and infer each collection by itself.",
                 )
-    held, inputs = {one.sha256: one.name for one in manifest.history.inputs}, encoded_files(source, folder)
-    for one, file in zip(inputs, source.files, strict=True):
-        if one.sha256 in held:
-            raise ReportsError(
-                "a file is encoded once",
-                source=file.name,
-                examples=f"the blocks in {folder} hold its content, as {held[one.sha256]}",
-                hint="Leave it out: its answers are there.",
-            )
-        held[one.sha256] = one.name
-    return inputs
 
 
 def _policy_across(reading: EvidenceOptions, manifest: Manifest) -> Duplicates:
