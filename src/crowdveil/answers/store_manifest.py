@@ -102,7 +102,7 @@ class EncodedFile:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """How often files were appended to blocks, and all files that were encoded, in their order."""
+    """Number of the last append, which is in the names of the columns, and all files that were encoded, in order."""
 
     appends: int = 0
     inputs: tuple[EncodedFile, ...] = ()

@@ -27,6 +27,7 @@ from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.files.filesystem import folder_lock
 from crowdveil.files.output_record import RECORD_FILE
 from crowdveil.standalone.checks import digest
+from crowdveil.storage.encoded import append as append_module
 from crowdveil.storage.encoded.append import Appended, append
 from crowdveil.storage.encoded.merge import merge_names
 from crowdveil.storage.encoding import encode
@@ -283,6 +284,42 @@ def open_files(folder: Path) -> list[Path]:
     number = rows.index.path.stem.partition("-")[2]
     names = [f"{stem}-{number}.arrow" if number else f"{stem}.arrow" for stem in ("tasks", "workers")]
     return [rows.index.path, rows.workers.path, rows.values.path, *(folder / name for name in names)]
+
+
+@pytest.mark.parametrize("stop", [None, 4])
+def test_files_that_others_wrote_stay(
+    blocks: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stop: int | None
+) -> None:
+    """A file of a user that has the name of a column is neither replaced nor removed, also if an append fails."""
+    mine = blocks / "worker-1.i32"
+    mine.write_text("mine")
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", os.replace if stop is None else stop_at(stop, os.replace))
+        with nullcontext() if stop is None else pytest.raises(Stopped):
+            add(table(tmp_path / "tuesday.csv", TUESDAY), blocks)
+    if stop is not None:
+        (blocks / "value-2.bin").write_text("mine")  # which the failed append had recorded
+        add(tmp_path / "tuesday.csv", blocks)
+
+    assert sorted(MONDAY + TUESDAY) == sorted(cells(Reports.open(blocks)))
+    assert "mine" == mine.read_text()
+    assert stop is None or "mine" == (blocks / "value-2.bin").read_text()
+
+
+def test_a_name_that_is_taken_meanwhile_ends_the_append(
+    blocks: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file that appears under the name of a column while an append writes is kept, and the blocks stay."""
+    monkeypatch.setattr(append_module, "_free_number", lambda folder, appends: appends + 1)
+    mine = blocks / "worker-1.i32"
+    mine.write_text("mine")
+    before = contents(blocks)
+    with pytest.raises(SettingsError, match="File exists"):
+        add(table(tmp_path / "tuesday.csv", TUESDAY), blocks)
+
+    assert before.keys() == contents(blocks).keys()
+    assert "mine" == mine.read_text()
+    assert sorted(MONDAY) == sorted(cells(Reports.open(blocks)))
 
 
 def test_a_full_disk_leaves_the_blocks_as_they_were(

@@ -4,10 +4,12 @@ The columns are written anew beside the old ones, and the new manifest, which na
 renaming: an append that is interrupted leaves the folder as it was. One append runs at a time.
 """
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -33,7 +35,7 @@ from crowdveil.display.counts import repeated_pairs_text
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.files.atomic_write import Outputs, folder_errors, publish_by_last, refuse_unwritable
 from crowdveil.files.filesystem import folder_lock, temporary_folder
-from crowdveil.files.output_record import read_record
+from crowdveil.files.output_record import OutputEntry, read_record
 from crowdveil.hints import advice, command_advice, one_of
 from crowdveil.storage.crowd import ASSIGNMENT_FILE, CERTIFICATE_FILE, CROWD_FILE, report_directory
 from crowdveil.storage.encoded.input_checks import check_new_inputs
@@ -96,9 +98,9 @@ def append(
         tasks = merge_names(old.tasks, evidence.reports.tasks)
         workers = merge_names(old.workers, evidence.reports.workers)
         rows = MergedRows(old, rows_in_merged_codes(evidence.reports, tasks, workers), duplicates)
-        outputs = _outputs(folder, manifest.history.appends + 1)
+        history = History(_free_number(folder, manifest.history.appends), manifest.history.inputs + inputs)
+        outputs = _outputs(folder, history.appends)
         with temporary_folder(folder) as temporary:
-            history = History(manifest.history.appends + 1, manifest.history.inputs + inputs)
             write_encoded(temporary, rows.chunks(), tasks.names, workers.names, used.alphabet, history)
             if rows.repeated and duplicates == "error":
                 pairs = [(str(tasks.names[task]), str(workers.names[worker])) for task, worker in rows.examples]
@@ -220,6 +222,14 @@ def _first_row(columns: ReportColumns, task: str, worker: str) -> list[int]:
     return [int(row) + 1 for row in np.flatnonzero(of_task & of_worker)[:1]]
 
 
+def _free_number(folder: Path, appends: int) -> int:
+    """Return the next number after this one of which no file of columns has the name; none is replaced."""
+    numbers = count(appends + 1)
+    return next(
+        one for one in numbers if not any(os.path.lexists(folder / data_file(name, one)) for name in DATA_FILES)
+    )
+
+
 def _outputs(folder: Path, appends: int) -> Outputs:
     """Return the files of the blocks, of the kind that the record of the folder states."""
     kinds = [entry.kind for entry in read_record(folder) if entry.name == MANIFEST_FILE]
@@ -228,6 +238,12 @@ def _outputs(folder: Path, appends: int) -> Outputs:
 
 
 def _replaced_files(folder: Path, manifest: Manifest, kind: str) -> list[str]:
-    """Return the names of earlier columns, and of those that an interrupted append left."""
-    left = [entry.name for entry in read_record(folder) if entry.kind == kind and is_data_file(entry.name)]
-    return [*map(manifest.file_name, DATA_FILES), *left]
+    """Return the names of earlier columns, and of those that an interrupted append left and nobody changed since."""
+    present = [*map(manifest.file_name, DATA_FILES)]
+    left = [entry for entry in read_record(folder) if entry.kind == kind and is_data_file(entry.name)]
+    own = {entry.name for entry in left if entry.name not in present and _is_own_file(entry, folder / entry.name)}
+    return [*present, *own]
+
+
+def _is_own_file(entry: OutputEntry, path: Path) -> bool:
+    return path.is_file() and not path.is_symlink() and entry.is_file_unchanged(path)
