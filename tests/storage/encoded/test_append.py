@@ -23,7 +23,7 @@ from crowdveil.answers.reports import Reports
 from crowdveil.answers.sources.answer_source import local_source
 from crowdveil.answers.store_manifest import MANIFEST_FILE, read_manifest
 from crowdveil.channels.alphabet import Categories, Scale
-from crowdveil.errors import ReportsError, SettingsError
+from crowdveil.errors import CertificateError, ReportsError, SettingsError
 from crowdveil.files.filesystem import folder_lock
 from crowdveil.files.output_record import RECORD_FILE
 from crowdveil.standalone.checks import digest
@@ -202,6 +202,24 @@ def test_reports_of_a_collection_are_never_mixed(blocks: Path, tmp_path: Path) -
     (blocks / "crowd.json").write_text("{}")
     with pytest.raises(ReportsError, match=r"blocks/crowd\.json: only plain answers"):
         add(table(tmp_path / "tuesday.csv", TUESDAY), blocks)
+
+
+def test_links_to_reports_are_reports_of_their_collection(blocks: Path, tmp_path: Path) -> None:
+    """Through a link, or a link to one, reports are neither appended nor read as plain answers."""
+    for folder in ("sent", "links"):
+        (tmp_path / folder).mkdir()
+    table(tmp_path / "sent" / "reports.csv", TUESDAY)
+    (tmp_path / "sent" / "certificate.json").write_text("{}")
+    first, second = tmp_path / "links" / "1.csv", tmp_path / "links" / "2.csv"
+    first.symlink_to("../sent/reports.csv")
+    second.symlink_to("1.csv")
+    for link in (first, second):
+        with pytest.raises(ReportsError, match=r"certificate\.json: only plain answers can be appended"):
+            add(link, blocks)
+        with pytest.raises(CertificateError):
+            encode(link, tmp_path / "other")
+    with pytest.raises(ReportsError, match=r"with a certificate\.json are read one by one"):
+        add(tmp_path / "links", blocks)
 
 
 def test_only_files_are_appended_and_only_to_blocks(blocks: Path, tmp_path: Path) -> None:
