@@ -24,6 +24,7 @@ from crowdveil.answers.sources.answer_source import local_source
 from crowdveil.answers.store_manifest import MANIFEST_FILE, read_manifest
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.errors import CertificateError, ReportsError, SettingsError
+from crowdveil.files.atomic_write import write_files
 from crowdveil.files.filesystem import folder_lock
 from crowdveil.files.output_record import RECORD_FILE
 from crowdveil.standalone.checks import digest
@@ -202,6 +203,26 @@ def test_reports_of_a_collection_are_never_mixed(blocks: Path, tmp_path: Path) -
     (blocks / "crowd.json").write_text("{}")
     with pytest.raises(ReportsError, match=r"blocks/crowd\.json: only plain answers"):
         add(table(tmp_path / "tuesday.csv", TUESDAY), blocks)
+
+
+def test_a_collection_stays_one_without_its_other_files(tmp_path: Path) -> None:
+    """Where the record of a folder lists files of a collection, nothing is appended on either side without them."""
+    files = dict.fromkeys(("certificate.json", "crowd.json", "assignment.csv"), b"{}")
+    encode(table(tmp_path / "monday.csv", MONDAY), tmp_path / "plain")
+    tuesday = table(tmp_path / "tuesday.csv", TUESDAY)
+    for name in files:
+        folder = tmp_path / name
+        encode(tmp_path / "monday.csv", folder / "blocks")
+        (folder / "sent").mkdir()
+        sent = table(folder / "sent" / "reports.csv", TUESDAY)
+        for place, source, blocks in (
+            (folder / "blocks", tuesday, folder / "blocks"),
+            (folder / "sent", sent, tmp_path / "plain"),
+        ):
+            write_files(place, {name: files[name]}, kind="collection")
+            (place / name).unlink()
+            with pytest.raises(ReportsError, match=rf"{place.name}/{name}: only plain answers"):
+                add(source, blocks)
 
 
 def test_links_to_reports_are_reports_of_their_collection(blocks: Path, tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from crowdveil.answers.ingest.column_readers import ReportColumns
 from crowdveil.answers.ingest.csv_files import Progress
 from crowdveil.answers.reports import Reports
 from crowdveil.answers.sources.answer_source import AnswerSource
+from crowdveil.answers.sources.location import folders_of_links
 from crowdveil.answers.store_manifest import (
     DATA_FILES,
     MANIFEST_FILE,
@@ -37,7 +38,7 @@ from crowdveil.files.atomic_write import Outputs, folder_errors, publish_by_last
 from crowdveil.files.filesystem import folder_lock, temporary_folder
 from crowdveil.files.output_record import OutputEntry, read_record
 from crowdveil.hints import advice, command_advice, one_of
-from crowdveil.storage.crowd import ASSIGNMENT_FILE, CERTIFICATE_FILE, CROWD_FILE, report_directory
+from crowdveil.storage.crowd import ASSIGNMENT_FILE, CERTIFICATE_FILE, CROWD_FILE
 from crowdveil.storage.encoded.input_checks import check_new_inputs
 from crowdveil.storage.encoded.inputs import encoded_files
 from crowdveil.storage.encoded.merge import MergedRows, merge_names, rows_in_merged_codes
@@ -133,14 +134,15 @@ def _only_append(folder: Path) -> Iterator[None]:
 
 
 def _refuse_other_than_plain_files(source: AnswerSource, folder: Path) -> None:
-    """Refuse a source without files, and a collection on either side."""
+    """Refuse a source without files, and a collection on either side, also one whose other files were moved away."""
     if not source.files:
         hint = "Give files; encode blocks and data sets by themselves."
         raise ReportsError("only files of answers can be appended", source=source.name, hint=hint)
-    beside = [] if source.collection_path is None else [report_directory(source.collection_path)]
-    for place in (folder, *beside):
+    folders = [folder, *(one for file in source.files for one in folders_of_links(file.path))]
+    for place in dict.fromkeys(folders):
+        recorded = {entry.name for entry in read_record(place)}
         for name in (CERTIFICATE_FILE, CROWD_FILE, ASSIGNMENT_FILE):
-            if (place / name).is_file():
+            if name in recorded or (place / name).is_file():
                 raise ReportsError(
                     "only plain answers can be appended, and only to plain answers: reports of a collection have one "
                     "mechanism, one epsilon and one list of all who were asked",
