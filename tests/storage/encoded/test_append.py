@@ -136,6 +136,18 @@ def test_blocks_that_keep_repeats_keep_those_of_new_files(tmp_path: Path) -> Non
     assert 10 == len(add(tuesday, tmp_path / "blocks", options("all")).reports)
 
 
+@pytest.mark.parametrize(("duplicates", "notes"), [("first", 1), ("last", 2)])
+def test_replaced_answers_ask_for_a_fit_from_scratch(
+    blocks: Path, tmp_path: Path, duplicates: Duplicates, notes: int
+) -> None:
+    """New answers in place of old ones are no more reports, by which a saved fit would see them: a warning says so."""
+    path = table(tmp_path / "t.csv", [("b", "u", "yes"), ("d", "w", "yes"), ("z", "u", "no")])
+    found = add(path, blocks, options(duplicates)).notes
+
+    assert notes == len(found)
+    assert ("Infer from scratch: 2 old answers may have changed" in found[-1]) == (duplicates == "last")
+
+
 def test_a_new_label_is_refused_by_name_unless_it_is_stated_last(blocks: Path, tmp_path: Path) -> None:
     """The labels of the first files hold; others are named, and are added by stating them after the old ones."""
     path = table(tmp_path / "t.csv", [("a", "u", "maybe"), ("a", "v", "no")])

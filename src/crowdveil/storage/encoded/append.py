@@ -32,7 +32,7 @@ from crowdveil.answers.store_manifest import (
     read_manifest,
 )
 from crowdveil.channels.alphabet import Alphabet, Categories
-from crowdveil.display.counts import repeated_pairs_text
+from crowdveil.display.counts import number_of, repeated_pairs_text
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.files.atomic_write import Outputs, folder_errors, publish_by_last, refuse_unwritable
 from crowdveil.files.filesystem import folder_lock, temporary_folder
@@ -108,12 +108,23 @@ def append(
                 raise _repeated_error(source, rows.repeated, pairs)
             publish_by_last(outputs, temporary, _replaced_files(folder, manifest, outputs.kind))
         reports = Reports.open(folder)
-    note = f"{repeated_pairs_text(rows.repeated, 'new answer')} of the blocks: the {duplicates} of a pair counts."
     return Appended(
         reports=reports,
         added={"reports": len(reports) - len(old), "tasks": tasks.added, "workers": workers.added},
-        notes=evidence.notes + notes + ((note,) if rows.repeated else ()),
+        notes=evidence.notes + notes + (_notes_on_repeated_pairs(rows) if rows.repeated else ()),
         files=outputs.paths,
+    )
+
+
+def _notes_on_repeated_pairs(rows: MergedRows) -> tuple[str, ...]:
+    """Return a note on new answers to pairs of the blocks, and a warning if they replaced the old ones."""
+    note = f"{repeated_pairs_text(rows.repeated, 'new answer')} of the blocks: the {rows.duplicates} of a pair counts."
+    if rows.duplicates != "last":
+        return (note,)
+    return (
+        note,
+        f"Infer from scratch: {number_of(rows.repeated, 'old answer')} may have changed, and a fit that was saved "
+        "before would keep abilities that it learned from them.",
     )
 
 
