@@ -190,6 +190,22 @@ def test_numbers_and_texts_as_names_are_the_same_name(tmp_path: Path) -> None:
     assert [3, 7, 9] == add(tmp_path / "t.parquet", tmp_path / "whole").reports.tasks.tolist()
 
 
+def test_added_names_are_compared_with_old_ones(tmp_path: Path) -> None:
+    """A new name that is a spelling of an old one is added and named in a note, as within one file; others are not."""
+    path = table(tmp_path / "a.csv", [("caf\u00e9", "ann", "no"), ("tea", "bob", "yes")])
+    encode(path, tmp_path / "blocks")
+    rows = [("cafe\u0301", "Ann", "no"), ("cafe\u0301", "bob", "no"), ("milk", "eve", "yes")]
+    done = add(table(tmp_path / "b.csv", rows), tmp_path / "blocks")
+
+    assert {"reports": 3, "tasks": 2, "workers": 2} == done.added
+    assert (
+        "These are read as different tasks: 'caf\u00e9' (1 answer), 'cafe\u0301' (2 answers). "
+        "Use one spelling for each task.",
+        "These are read as different workers: 'ann' (1 answer), 'Ann' (1 answer). Use one spelling for each worker.",
+    ) == done.notes
+    assert () == add(table(tmp_path / "c.csv", [("water", "eve", "no")]), tmp_path / "blocks").notes
+
+
 def test_the_manifest_lists_every_file_and_takes_none_twice(blocks: Path, tmp_path: Path) -> None:
     """Name, size and digest of each file are recorded, the first ones included; the same content is refused."""
     tuesday = table(tmp_path / "tuesday.csv", TUESDAY)

@@ -103,9 +103,14 @@ def notes_on_similar_names(task: CodedColumn, worker: CodedColumn) -> tuple[str,
     """
     merged, notes = list[CodedColumn](), list[str]()
     for role, column in (("task", task), ("worker", worker)):
-        place = _place_of_first_similar_name(column.names)
-        merged.append(column if place is None else CodedColumn(column.names, np.append(place, MISSING)[column.codes]))
-        notes += () if place is None else [_note_on_similar_names(role, column, place)]
+        textual = column.names.dtype.kind in "OU"
+        place = places_of_similar_names(pa.array(column.names, pa.large_string())) if textual else None
+        if place is None:
+            merged.append(column)
+            continue
+        merged.append(CodedColumn(column.names, np.append(place, MISSING)[column.codes]))
+        counts = np.bincount(column.codes[column.codes != MISSING], minlength=len(place))
+        notes.append(note_on_similar_names(role, column.names, counts, place))
     if not notes:
         return ()
     changed = np.flatnonzero((merged[0].codes != task.codes) | (merged[1].codes != worker.codes))
@@ -125,29 +130,32 @@ def notes_on_similar_names(task: CodedColumn, worker: CodedColumn) -> tuple[str,
     return tuple(notes)
 
 
-def _place_of_first_similar_name(names: NDArray[Any]) -> NDArray[np.int32] | None:
-    """Return for each name the position of the first one with the same spelling; None if all differ."""
-    if names.dtype.kind not in "OU" or len(names) < 2:
-        return None
-    texts: Any = pa.array(names, pa.large_string())
-    plain: Any = texts
+def places_of_similar_names(texts: Any) -> NDArray[np.int32] | None:
+    """Return for each name of an Arrow array the position of the first with the same spelling; None if all differ."""
+    plain = texts
     if not pc.all(pc.string_is_ascii(texts)).as_py():
         plain = pc.utf8_normalize(pc.replace_substring_regex(texts, r"\p{Cf}", ""), "NFC")
     plain = pc.utf8_lower(pc.utf8_trim_whitespace(plain))
-    if plain.equals(texts) or pc.count_distinct(plain).as_py() == len(names):
+    if plain.equals(texts) or pc.count_distinct(plain).as_py() == len(texts):
         return None
     coded = plain.dictionary_encode().indices.to_numpy()
     _, first, place = np.unique(coded, return_index=True, return_inverse=True)
     return np.asarray(first[place], dtype=np.int32)
 
 
-def _note_on_similar_names(role: str, column: CodedColumn, place: NDArray[np.int32]) -> str:
-    """Return a note with the first groups of similar names, and their numbers of answers."""
-    counts = np.bincount(column.codes[column.codes != MISSING], minlength=len(place))
+def note_on_similar_names(role: str, names: Any, counts: NDArray[np.integer], place: NDArray[np.int32]) -> str:
+    """Return a note with the first groups of similar names, and their numbers of answers.
+
+    Args:
+        role: "task" or "worker".
+        names: all names, by position.
+        counts: their numbers of answers.
+        place: as `places_of_similar_names`.
+    """
     firsts = np.unique(place[np.flatnonzero(place != np.arange(len(place)))])
     groups = "; ".join(
         ", ".join(
-            f"{str(column.names[code])!r} ({number_of(int(counts[code]), 'answer')})"
+            f"{str(names[int(code)])!r} ({number_of(int(counts[code]), 'answer')})"
             for code in np.flatnonzero(place == first)[:NAMES_SHOWN]
         )
         for first in firsts[:NAMES_SHOWN]

@@ -41,7 +41,7 @@ from crowdveil.hints import advice, command_advice, one_of
 from crowdveil.storage.crowd import ASSIGNMENT_FILE, CERTIFICATE_FILE, CROWD_FILE
 from crowdveil.storage.encoded.input_checks import check_new_inputs
 from crowdveil.storage.encoded.inputs import encoded_files
-from crowdveil.storage.encoded.merge import MergedRows, merge_names, rows_in_merged_codes
+from crowdveil.storage.encoded.merge import MergedRows, merge_names, note_on_added_names, rows_in_merged_codes
 from crowdveil.storage.evidence import NO_OPTIONS, EvidenceOptions, read_evidence
 
 
@@ -108,6 +108,8 @@ def append(
                 raise _repeated_error(source, rows.repeated, pairs)
             publish_by_last(outputs, temporary, _replaced_files(folder, manifest, outputs.kind))
         reports = Reports.open(folder)
+    notes += note_on_added_names("task", tasks, lambda: reports.per_task)
+    notes += note_on_added_names("worker", workers, lambda: reports.per_worker)
     return Appended(
         reports=reports,
         added={"reports": len(reports) - len(old), "tasks": tasks.added, "workers": workers.added},
