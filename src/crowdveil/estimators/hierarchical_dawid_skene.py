@@ -34,7 +34,7 @@ from crowdveil.em.estimate import NORMAL_QUANTILE, WorkerTable
 from crowdveil.em.fit_state import FitState, StateField
 from crowdveil.em.gold import one_hot_gold
 from crowdveil.em.kernels.numpy_backend import Discount, row_maxima, row_sums, softmax
-from crowdveil.em.kernels.reductions import CHUNK_NUMBERS, floored_log, normalize_confusion
+from crowdveil.em.kernels.reductions import floored_log, normalize_confusion, row_chunks
 from crowdveil.em.model import EStep, FitInput, FitResult, GoldBlock, MemoryUse, Summary
 from crowdveil.estimators.confusion.compared_starts import start_with_largest_evidence
 from crowdveil.estimators.confusion.independent_workers import (
@@ -294,15 +294,14 @@ class HierarchicalDawidSkene(ConfusionEstimator):
             return step
         votes, pool = expected_votes_by_label(block, parameters), parameters.pool
         weighted = expected_answers_by_label(weighted_reports_by_symbol(block, parameters), pool)
-        posterior = blend_with_votes(
-            cap_unvoted_labels(step.posterior, votes),
-            weighted,
-            self.vote_share * (1 - pool.noise) ** 2,
-        )
-        if parameters.independence is not None:
-            answered = parameters.independence.answered_tasks
-            posterior *= answered / (answered + PSEUDO_TASKS)
-            posterior += PSEUDO_TASKS / (pool.labels * (answered + PSEUDO_TASKS))
+        share, posterior = self.vote_share * (1 - pool.noise) ** 2, step.posterior
+        for tasks in row_chunks(posterior):
+            capped = cap_unvoted_labels(posterior[tasks], votes[tasks])
+            posterior[tasks] = blend_with_votes(capped, weighted[tasks], share)
+            if parameters.independence is not None:
+                answered = parameters.independence.answered_tasks
+                posterior[tasks] *= answered / (answered + PSEUDO_TASKS)
+                posterior[tasks] += PSEUDO_TASKS / (pool.labels * (answered + PSEUDO_TASKS))
         return step._replace(posterior=one_hot_gold(posterior, block.gold), change=None)
 
     def credible_intervals(
@@ -557,14 +556,6 @@ def cap_unvoted_labels(posterior: NDArray[np.float64], votes: NDArray[np.float64
         posterior: indexed [task, label], rows sum to 1.
         votes: expected answers, indexed alike. From 0 to `CLEAR_VOTE` the bound rises from a half to 1, and then ends.
     """
-    capped = np.empty_like(posterior)
-    step = max(1, CHUNK_NUMBERS // posterior.shape[1])
-    for tasks in (slice(first, first + step) for first in range(0, len(posterior), step)):
-        capped[tasks] = _posterior_capped_by_votes(posterior[tasks], votes[tasks])
-    return capped
-
-
-def _posterior_capped_by_votes(posterior: NDArray[np.float64], votes: NDArray[np.float64]) -> NDArray[np.float64]:
     voted = np.minimum(votes / CLEAR_VOTE, 1.0)
     best = row_maxima(posterior * voted)[:, None]
     bound = np.where(voted < 1, (UNVOTED_SHARE + (1 - UNVOTED_SHARE) * voted) * best, np.inf)

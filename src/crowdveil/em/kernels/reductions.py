@@ -7,7 +7,7 @@ second, one thread, 10,000 workers with five and with two labels: `normalize_con
 Row-wise work goes in chunks that stay in a core's own cache, which is three times faster than whole columns.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial, reduce
 from itertools import pairwise
 from typing import NamedTuple
@@ -44,10 +44,15 @@ def map_row_chunks(
     function: Callable[[NDArray[np.float64]], NDArray[np.float64]], rows: NDArray[np.float64], out: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Fill `out` with function(rows), computed in chunks, and return it; the function must be row-wise."""
-    step = max(1, CHUNK_NUMBERS // max(rows[:1].size, 1))
-    for start in range(0, len(rows), step):
-        out[start : start + step] = function(rows[start : start + step])
+    for some in row_chunks(rows):
+        out[some] = function(rows[some])
     return out
+
+
+def row_chunks(rows: NDArray[np.float64]) -> Iterator[slice]:
+    """Yield ranges of rows whose numbers stay in a core's cache."""
+    step = max(1, CHUNK_NUMBERS // max(rows[:1].size, 1))
+    return (slice(start, start + step) for start in range(0, len(rows), step))
 
 
 def normalize_confusion(
