@@ -176,16 +176,17 @@ class HierarchicalDawidSkene(ConfusionEstimator):
         # Deconvolution takes long but for whole numbers of reports, of which there are few different ones.
         shares = vote_shares_or_prior(block, parameters.summary, pool, None if pool.noise else by_symbol)
         votes = expected_answers_by_label(by_symbol, pool)
-        scores = np.einsum("ty,zy->tz", votes, floored_log(parameters.confusion[0], TINY))
-        if parameters.balanced_start:
-            return softmax(scores)[0]
-        scores += floored_log(parameters.class_prior, TINY)
+        logs, prior = floored_log(parameters.confusion[0], TINY), floored_log(parameters.class_prior, TINY)
         frequencies = pool.label_shares if independence is None else independence.frequencies
         weight = float(frequencies.max()) * (1 - pool.noise) ** 2
-        mean = weight * softmax(scores)[0] + (1 - weight) * shares
-        silent = row_sums(votes) <= 0
-        mean[silent] = shares[silent]
-        return mean
+        for tasks in row_chunks(shares):
+            scores = np.einsum("ty,zy->tz", votes[tasks], logs)
+            if parameters.balanced_start:
+                shares[tasks] = softmax(scores)[0]
+                continue
+            mean = weight * softmax(scores + prior)[0] + (1 - weight) * shares[tasks]
+            shares[tasks] = np.where((row_sums(votes[tasks]) > 0)[:, None], mean, shares[tasks])
+        return shares
 
     def estimate_confusions(
         self, answers: NDArray[np.float64], dirichlet_prior: NDArray[np.float64], *, compiled: bool = False
@@ -265,7 +266,8 @@ class HierarchicalDawidSkene(ConfusionEstimator):
                 table = parameters.pool.model.table
                 answers, earlier, prior = reports, None, prior @ table
                 own = own_prior_of_reports(reports, independence.weights, parameters.summary)
-            independence = independence.updated(informed_evidence(answers, earlier, prior, own))
+            compiled = parameters.summary.uses_compiled_confusion_fit
+            independence = independence.updated(informed_evidence(answers, earlier, prior, own, compiled=compiled))
         return replace(independence, step=independence.step + 1)
 
     def estimate_class_prior(self, by_truth: NDArray[np.float64], parameters: CrowdParameters) -> NDArray[np.float64]:
