@@ -17,8 +17,6 @@ GROUPS_AT_ONCE = 8
 """Groups whose dictionaries are merged at once."""
 WIDE_RANGE = 2
 """Numbers for each row from which on a range of integers is wide."""
-MAX_RANGE = (1 << 31) - 2
-"""Largest range that is not wide."""
 
 
 def encode_batches(batches: Iterable[pa.RecordBatch], names: Sequence[str]) -> dict[str, CodedColumn]:
@@ -89,15 +87,14 @@ def _coded_by_range(column: Any) -> CodedColumn | None:
         return None
     numbers = column.to_numpy()
     low, high = int(numbers.min()), int(numbers.max())
-    if high - low > min(WIDE_RANGE * len(numbers), MAX_RANGE) or high > np.iinfo(np.int64).max:
+    if high - low > WIDE_RANGE * len(numbers) or high > np.iinfo(np.intp).max:
         return None
-    # Differences are right in few bits, whatever the bits that numbers lose.
-    place = numbers.astype(np.int32)
-    place -= np.int64(low).astype(np.int32)
+    place = np.subtract(numbers, low, dtype=np.intp, casting="unsafe")
     occurs = np.zeros(high - low + 1, dtype=bool)
     occurs[place] = True
     names = (np.flatnonzero(occurs) + low).astype(numbers.dtype)
-    return CodedColumn(names, place if occurs.all() else (np.cumsum(occurs, dtype=np.int32) - np.int32(1))[place])
+    rank = np.cumsum(occurs, dtype=np.int32) - np.int32(1)
+    return CodedColumn(names, place.astype(np.int32) if occurs.all() else rank.take(place))
 
 
 def _coded(column: Any) -> Any:

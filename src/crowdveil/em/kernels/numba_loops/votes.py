@@ -23,6 +23,9 @@ from crowdveil.em.kernels.numba_loops.special_functions import (
     write_posteriors,
 )
 
+ROWS_AHEAD = 32
+"""Reports between the one whose row is prefetched and the one that is added, where both are of one small block."""
+
 
 @cache
 def compiled_coin_e_step(static_labels: int) -> Any:
@@ -95,8 +98,8 @@ def add_other_vote_shares(pointers: Any, worker: Any, symbol: Any, weight: Any, 
 
     A report counts 0 where the weight of the others is at most `least`.
     """
-    symbols = sums.shape[1]
-    totals = np.zeros(symbols)
+    symbols, last = INDEX(sums.shape[1]), INDEX(len(worker) - 1)
+    totals, flat = np.zeros(symbols), sums.ravel()
     for task in range(len(pointers) - 1):
         first, stop, total = INDEX(pointers[task]), INDEX(pointers[task + 1]), 0.0
         totals[:] = 0.0
@@ -104,14 +107,16 @@ def add_other_vote_shares(pointers: Any, worker: Any, symbol: Any, weight: Any, 
             own = weight[INDEX(worker[report])]
             totals[INDEX(symbol[report])] += own
             total += own
+            ahead = min(report + INDEX(ROWS_AHEAD), last)
+            prefetch(flat, (INDEX(worker[ahead]) * symbols + INDEX(symbol[ahead])) * symbols)
         for report in range(first, stop if stop - first > 1 else first):
             own, sent = weight[INDEX(worker[report])], INDEX(symbol[report])
             if total - own <= least:
                 continue
-            share, row = 1 / (total - own), INDEX(worker[report]) * INDEX(symbols) + sent
+            share, row = 1 / (total - own), (INDEX(worker[report]) * symbols + sent) * symbols
             for k in range(symbols):
-                sums[row, k] += share * totals[k]
-            sums[row, sent] -= share * own
+                flat[row + k] += share * totals[k]
+            flat[row + sent] -= share * own
 
 
 @compile_with_numba()
