@@ -145,24 +145,37 @@ def set_gold_probabilities(start: Any, size: Any, positions: Any, gold: Any, lan
 
 
 @njit(nogil=True, fastmath=FAST, forceinline=True)
-def log_normalizer_sum(start: Any, size: Any, order: Any, gold: Any, maximum: Any, total: Any) -> float:
-    """Return the sum of log-normalizers over the batch's tasks that are not gold.
+def add_log_normalizers(
+    start: Any, size: Any, order: Any, gold: Any, maximum: Any, total: Any, logs: Any, products: Any
+) -> None:
+    """Add the log-normalizers of a batch's tasks that are not gold to logs + log(products), position by position.
 
     Args:
         start, size: first task of the batch, and number of its tasks.
         order: task at each position, relative to the batch's first.
         gold: known label of each task or -1; empty if none is known.
         maximum, total: from `softmax_batch`.
+        logs, products: sums and products so far, shapes (BATCH,).
     """
-    logarithm, product = 0.0, 1.0
-    for b in range(size):
-        if not len(gold) or gold[start + order[start + b]] < 0:
-            logarithm += maximum[b]
-            product *= total[b]
-        if b % MAX_FACTORS == MAX_FACTORS - 1:
-            logarithm += math.log(product)
-            product = 1.0
-    return logarithm + math.log(product)
+    for b in range(size if len(gold) else 0):
+        if gold[start + order[start + b]] >= 0:
+            maximum[b], total[b] = 0.0, 1.0
+    for b in range(INDEX(size)):
+        logs[b] += maximum[b]
+        products[b] *= total[b]
+    if start // BATCH % MAX_FACTORS == MAX_FACTORS - 1:
+        for b in range(BATCH):
+            logs[b] += log_of_positive_number(products[b])
+            products[b] = 1.0
+
+
+@njit(nogil=True, fastmath=FAST, forceinline=True)
+def log_normalizer_sum(logs: Any, products: Any) -> float:
+    """Return the sum of log-normalizers from `add_log_normalizers`."""
+    total = 0.0
+    for b in range(BATCH):
+        total += logs[b] + log_of_positive_number(products[b])
+    return total
 
 
 @njit(nogil=True, fastmath={"nsz"}, forceinline=True)

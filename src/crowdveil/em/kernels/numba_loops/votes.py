@@ -16,6 +16,7 @@ from crowdveil.em.kernels.numba_loops.layout import BATCH, INDEX, PREFETCH_DISTA
 from crowdveil.em.kernels.numba_loops.special_functions import (
     FAST,
     LANE_STRIDE,
+    add_log_normalizers,
     log_normalizer_sum,
     set_gold_probabilities,
     softmax_batch,
@@ -48,12 +49,8 @@ def compiled_coin_e_step(static_labels: int) -> Any:
             The sum of the logarithms of the normalizers, and the largest change of a posterior.
         """
         labels = static_labels if static_labels > 0 else len(initial)
-        lanes, maximum, total, inverse = (
-            np.zeros(labels * LANE_STRIDE),
-            np.empty(BATCH),
-            np.empty(BATCH),
-            np.empty(BATCH),
-        )
+        lanes, logs, products = np.zeros(labels * LANE_STRIDE), np.zeros(BATCH), np.ones(BATCH)
+        maximum, total, inverse = np.empty(BATCH), np.empty(BATCH), np.empty(BATCH)
         order, positions, lengths = layout
         likelihood, max_change, offset = 0.0, 0.0, INDEX(0)
         for start in range(0, len(order), BATCH):
@@ -64,13 +61,13 @@ def compiled_coin_e_step(static_labels: int) -> Any:
             if len(gold):
                 likelihood += sum_gold_scores(start, size, positions, gold, lanes)
             softmax_batch(lanes, labels, maximum, total, inverse)
-            likelihood += log_normalizer_sum(start, size, order, gold, maximum, total)
+            add_log_normalizers(start, size, order, gold, maximum, total, logs, products)
             if len(gold):
                 set_gold_probabilities(start, size, positions, gold, lanes, labels)
             max_change = max(max_change, write_posteriors(start, size, positions, lanes, posterior, labels))
             _add_posteriors_to_agreement(start, size, lengths, codes, offset, bits, lanes, interleaved)
             offset = after
-        return likelihood, max_change
+        return likelihood + log_normalizer_sum(logs, products), max_change
 
     return step
 
