@@ -58,6 +58,7 @@ WRONG = {
     f"{PLAN} --labels no,yes --budget 2 --epsilon 1": "--budget",
     f"{PLAN} --labels no,yes --budget 2 --assigned-per-task 3": "--budget",
     "nonsense": "No such command",
+    "infer labels.csv --truths a,b --engine dask --address tcp://a:1": "--address cannot be used with --truths",
     **{
         f"{command} {ENORMOUS}": "1000000000000"
         for command in (
@@ -96,6 +97,7 @@ REFUSED = {
     "infer labels.csv --certificate none.json": "none.json: the file must exist and be readable",
     "infer labels.csv --memory 100": "memory must be about",
     "infer labels.csv --engine threads --address tcp://10.0.0.1:8786": "the engine threads has no address",
+    "infer none.csv --engine dask --address nonsense": "must be one such as tcp://HOST:8786",
     "infer labels.csv --out numbers.csv": "'numbers.csv'",
     "infer labels.csv --prior other.csv": "and to no other",
     "infer labels.csv --prior other.csv --method weighted-vote": "no prior",

@@ -40,6 +40,7 @@ from crowdveil.answers.ingest.labels import columns_as_stated, map_labels, refus
 from crowdveil.answers.ingest.questions import answers_to, split_by_question
 from crowdveil.answers.ingest.row_sources import source_of_files, source_of_kept_rows
 from crowdveil.answers.sources.local_copies import (
+    copy_duckdb_query,
     copy_duckdb_table,
     copy_remote_files,
     copy_stdin,
@@ -47,6 +48,7 @@ from crowdveil.answers.sources.local_copies import (
 from crowdveil.answers.sources.location import (
     COMPANIONS,
     DATASET,
+    QUERY,
     STDIN,
     Layout,
     database_and_table,
@@ -492,7 +494,7 @@ def _source_of_name(source: str, layout: Layout, temporary: Path, progress: Prog
     if source == STDIN:
         path = copy_stdin(temporary, progress)
     elif table is not None:
-        path = copy_duckdb_table(*table, temporary)
+        path = (copy_duckdb_query if QUERY.match(table[1]) else copy_duckdb_table)(*table, temporary)
     else:
         path = copy_remote_files(source, temporary, COMPANIONS, progress)
     return _refuse_question_without_files(local_source(path, layout, source))
