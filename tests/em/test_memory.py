@@ -159,9 +159,9 @@ def assert_within_limits(
     monkeypatch.setattr(loop, "reports_per_reproducible_block", lambda reports, cells, compiled: 1 << 14)
     monkeypatch.setattr(loop, "BLOCK_REPORTS", 1 << 14)
     with in_blocks(1 << 14):
-        with pytest.raises(SettingsError) as refused:
+        with pytest.raises(TooLittleMemory) as refused:
             estimator.fit(Reports.open(crowd_folder).with_asked(LISTED), channel=channel, memory=0)
-        least = int("".join(filter(str.isdigit, refused.value.rule)))
+        least = refused.value.least
         estimator.fit(Reports.open(crowd_folder).with_asked(LISTED), channel=channel)  # loads what there is to load
         for threads, limit in ((1, least), (2, least), (2, 2 * least), (2, 3 * least)):
             monkeypatch.setenv("CROWDVEIL_THREADS", str(threads))

@@ -318,7 +318,7 @@ class HierarchicalDawidSkene(ConfusionEstimator):
         crowd's; behind noise ability and variance are those of Dawid-Skene.
         """
         parameters = result.parameters
-        sums = AnswerSums.zeros(parameters.summary.workers)
+        sums = AnswerSums.of_answers(parameters.summary.symbol_counts.sum(axis=1))
         counted = sums.counted(blocks, posterior, parameters)
         if not reports_are_answers(parameters):
             plain = DawidSkene(smoothing=self.smoothing, anchor_ability=self.anchor_ability)
@@ -457,9 +457,9 @@ class AnswerSums:
     confidence: NDArray[np.float64]
 
     @classmethod
-    def zeros(cls, workers: int) -> Self:
-        """Return sums over no report."""
-        return cls(*np.zeros((3, workers)))
+    def of_answers(cls, answers: NDArray[np.float64]) -> Self:
+        """Return the number of reports, with sums of posteriors over none so far."""
+        return cls(answers, *np.zeros((2, len(answers))))
 
     def counted(
         self, blocks: Iterable[GoldBlock], posterior: NDArray[np.float64], parameters: CrowdParameters
@@ -468,7 +468,6 @@ class AnswerSums:
         for block in blocks:
             own = posterior[block.block.first : block.block.stop]
             highest = np.broadcast_to(row_maxima(own)[:, None], (len(own), parameters.pool.model.listed_symbol_count))
-            self.answers[:] += block.coded.worker_counts
             self.confidence[:] += block.coded.agreement_sums(highest)
             if reports_are_answers(parameters):
                 self.right[:] += block.coded.agreement_sums(own)
