@@ -23,7 +23,8 @@ BITS_OF_ROOT_OF_HALF = 0x3FE6A09E667F3BCD
 MIN_EXPONENT = -708.0
 """Smaller arguments of the exponential count as this one, whose exponential is still a normal number."""
 UNCHECKED_DIVISION: Literal["numpy"] = "numpy"
-"""numba's error model without a check for division by zero, which would prevent SIMD code."""
+"""numba's error model without a check for division by zero, which would prevent SIMD code. Functions that divide name
+it: without it they have that of the function that calls them first in a process."""
 LANE_STRIDE = BATCH + 8
 """Distance between the scores of two labels: not a power of two, whose multiples conflict in the cache."""
 MAX_FACTORS = 32
@@ -56,7 +57,7 @@ def exp_of_nonpositive_number(x: Any) -> Any:
     return series * np.int64((np.int64(n) + np.int64(1023)) << np.int64(52)).view(np.float64)
 
 
-@njit(nogil=True, fastmath=FAST, forceinline=True)
+@njit(nogil=True, fastmath=FAST, forceinline=True, error_model=UNCHECKED_DIVISION)
 def log_of_positive_number(x: Any) -> Any:
     """Return ln x of a normal number x > 0, accurate to the last digit but one.
 
@@ -103,7 +104,7 @@ def fill_log_gammas(numbers: Any, found: Any) -> None:
         found[place] = leading + series - log_of_positive_number(skipped)
 
 
-@njit(nogil=True, fastmath=FAST, forceinline=True)
+@njit(nogil=True, fastmath=FAST, forceinline=True, error_model=UNCHECKED_DIVISION)
 def softmax_batch(lanes: Any, labels: Any, maximum: Any, total: Any, inverse: Any) -> None:
     """Replace scores by probabilities; fill the maximum, total and inverse total of each task, shapes (BATCH,)."""
     for b in range(BATCH):
