@@ -6,7 +6,6 @@ Sorting: rows are counted into their places by worker and then by task, which ta
 them as packed 64-bit numbers.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -16,6 +15,8 @@ from numpy.typing import NDArray
 
 DENSE_REPORTS_PER_TASK = 4
 """Mean reports per task from which a search for task changes is faster than counting task codes."""
+COUNTERS_PER_ROW, FEW_COUNTERS = 8, 1 << 20
+"""Numbers of tasks and workers for each row, beyond a number of any rows, up to which rows are sorted by counting."""
 
 
 def read_only(column: Any) -> NDArray[Any]:
@@ -116,13 +117,16 @@ def sort_canonically(
 def sort_by_counting(
     task: NDArray[np.int32], worker: NDArray[np.int32], value: NDArray[Any], sizes: tuple[int, int, int]
 ) -> SortedColumns | None:
-    """Return the columns sorted by counting; None if a pair of (task, worker) is repeated with numbers as values.
+    """Return the columns sorted by counting; None if a pair of (task, worker) is repeated with numbers as values, or
+    if there are so few rows that counters of all tasks and workers would take most of the memory.
 
     Args:
         task, worker: codes, shape (rows,).
         value: int16 codes or float64 numbers, shape (rows,).
         sizes: numbers of tasks, workers and labels; codes are below them.
     """
+    if sizes[0] + sizes[1] > COUNTERS_PER_ROW * len(task) + FEW_COUNTERS:
+        return None
     ordered = _counted_by_task_and_column(task, worker, value, sizes[:2])
     if not ordered.repeats or value.dtype.kind == "f":
         return None if ordered.repeats else ordered

@@ -1,5 +1,7 @@
 """Dictionaries and canonical order: what Python's own would be."""
 
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -122,7 +124,14 @@ def test_counted_rows_are_sorted_like_others(dtype, rows) -> None:
         assert [np.int32, np.int32, dtype] == [column.dtype for column in counted[:3]]
 
 
-INTEGERS = {
+def test_few_rows_on_many_tasks_are_left_to_the_general_sort() -> None:
+    """No counters are kept of tasks that are far more than the rows."""
+    task, worker, value = columns([(1, 1, 1), (0, 0, 0)])
+
+    assert sort_by_counting(task, worker, value, (2**31, 2, 2)) is None
+
+
+INTEGERS: dict[str, Any] = {
     "in a row": np.array([3, 1, 2, 1], np.int64),
     "with gaps": np.array([-4, 2, 0, 2, -4], np.int32),
     "a byte's range": np.array([*range(-128, 128)], np.int8),

@@ -16,7 +16,9 @@ HALF_LOG_TWO_PI = 0.9189385332046727
 
 
 def log_gamma(x: NDArray[np.float64], *, compiled: bool = False) -> NDArray[np.float64]:
-    """Return ln Gamma of positive numbers up to 1e30, to 12 digits of the largest term; `compiled` as in `use_compiled`.
+    """Return ln Gamma of positive numbers up to 1e30, to 12 digits of the largest term.
+
+    `compiled` is from `use_compiled`.
 
     >>> log_gamma(np.array([1.0, 5.0])).round(9).tolist() == [0.0, round(float(np.log(24)), 9)]
     True

@@ -4,7 +4,6 @@ Soft-max works on a batch of tasks, one task per SIMD lane: the score of label k
 k * LANE_STRIDE + b of a flat array.
 """
 
-import math
 from typing import Any, Literal
 
 import numpy as np
@@ -18,7 +17,7 @@ LOG2_E = 1.4426950408889634
 LOG_2_HIGH, LOG_2_LOW = 0.693145751953125, 1.42860682030941723212e-6
 """Their sum is log 2; the first has few enough digits to be multiplied by an exponent without rounding."""
 LOG_2, HALF_LOG_TWO_PI = 0.6931471805599453, 0.9189385332046727
-BITS_OF_ROOT_OF_HALF = 0x3FE6A09E667F3BCD
+ROOT_OF_HALF_BITS = 0x3FE6A09E667F3BCD
 """Bits of the number from which on, up to twice it, the logarithm is a series."""
 MIN_EXPONENT = -708.0
 """Smaller arguments of the exponential count as this one, whose exponential is still a normal number."""
@@ -64,7 +63,7 @@ def log_of_positive_number(x: Any) -> Any:
     x = 2^n m with m from the root of 1/2 to that of 2; ln m = 2 artanh((m - 1) / (m + 1)) by its Taylor series.
     """
     bits = np.float64(x).view(np.int64)
-    n = np.int64(np.int64(bits - np.int64(BITS_OF_ROOT_OF_HALF)) >> np.int64(52))
+    n = np.int64(np.int64(bits - np.int64(ROOT_OF_HALF_BITS)) >> np.int64(52))
     m = np.int64(bits - np.int64(n << np.int64(52))).view(np.float64)
     s = (m - 1.0) / (m + 1.0)
     square = s * s
