@@ -255,7 +255,7 @@ def _report_position(raw: Any, path: Path, progress: Progress | None) -> Callabl
     """Return a function that reports the position in a file, in compressed bytes if it is gzipped."""
     if progress is None:
         return None
-    size, file = path.stat().st_size, getattr(raw, "fileobj", None) or raw
+    size, file = file_and_sheet(path).file.stat().st_size, getattr(raw, "fileobj", None) or raw
     return lambda: progress(min(file.tell(), size), size)
 
 
