@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -46,6 +46,8 @@ STANDARD_INPUT = "standard input"
 """Name of a copy of standard input."""
 MAX_JSON_BYTES = 1 << 30
 """Largest size of JSON, which is parsed as a whole."""
+BATCH_ROWS = 1 << 16
+"""Rows of Parquet that are read at a time."""
 PEEKED = 1 << 16
 """Bytes by which the form is found."""
 
@@ -210,8 +212,15 @@ class ExportFile:
             return read_header(self.sheet_path, self.delimiter, self.encoding, self.sniffed.headers)
         if self.form == "json":
             return list(dict.fromkeys(key for record in self.rows_as_mappings for key in record))
+        return list(self.schema.names)
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        """Names and types of the columns of a table; cells of text files are text."""
+        if self.form == "text":
+            return pa.schema([(name, pa.string()) for name in self.columns])
         with self._open_parquet_or_arrow() as file:
-            return list((file.schema_arrow if self.form == "parquet" else file.schema).names)
+            return file.schema_arrow if self.form == "parquet" else file.schema
 
     @cached_property
     def rows_as_mappings(self) -> list[dict[str, Any]]:
@@ -254,10 +263,24 @@ class ExportFile:
         with self._open_parquet_or_arrow() as file:
             return file.read() if self.form == "parquet" else file.read_all()
 
+    def batches(self, names: Sequence[str], buffer_bytes: int) -> Iterator[pa.RecordBatch]:
+        """Yield the batches of the named columns of a Parquet or Arrow file."""
+        with self._open_parquet_or_arrow(buffer_size=buffer_bytes) as file:
+            if self.form == "parquet":
+                yield from file.iter_batches(BATCH_ROWS, columns=list(names))
+            elif self.form == "arrow":
+                yield from (file.get_batch(number).select(names) for number in range(file.num_record_batches))
+            else:
+                yield from (batch.select(names) for batch in file)
+
     @contextmanager
-    def _open_parquet_or_arrow(self) -> Iterator[Any]:
+    def _open_parquet_or_arrow(self, **buffered: int) -> Iterator[Any]:
         """Open a Parquet or Arrow file; Arrow's errors become a ReportsError."""
-        openers = {"parquet": pq.ParquetFile, "arrow stream": pa.ipc.open_stream, "arrow": pa.ipc.open_file}
+        openers = {
+            "parquet": partial(pq.ParquetFile, **buffered),
+            "arrow stream": pa.ipc.open_stream,
+            "arrow": pa.ipc.open_file,
+        }
         try:
             with pa.OSFile(str(self.path)) as file, openers[self.form](file) as reader:
                 yield reader
