@@ -92,7 +92,7 @@ def infer(source: Path, out: Path, *words: str) -> Run:
     process.returncode = os.waitstatus_to_exitcode(code)
     if process.returncode:
         raise SystemExit(f"infer ended with {process.returncode}.")
-    return Run(*peaks.values(), usage.ru_utime + usage.ru_stime)
+    return Run(peaks["RssAnon:"], peaks["VmHWM:"], usage.ru_utime + usage.ru_stime)
 
 
 def main() -> None:
