@@ -34,7 +34,7 @@ def _small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mapped_codes, "ROWS_AT_ONCE", 7)
     monkeypatch.setattr(spilled_columns, "GROUPS_IN_LIMIT", ENOUGH // 100)
     monkeypatch.setattr(spilled_columns, "BLOCKS_IN_LIMIT", ENOUGH // 400)
-    monkeypatch.setattr(sorted_parts, "BYTES_PER_ROW", ENOUGH // 40)
+    monkeypatch.setattr(sorted_parts, "BYTES_PER_ROW", ENOUGH // 160)
 
 
 def rows(count: int = 300, labels: tuple[str, ...] = ("no", "yes", "NULL")) -> str:
@@ -282,7 +282,7 @@ def test_names_beyond_the_limit_are_refused(many: Path, temporary: Path, monkeyp
 
 def test_a_task_beyond_the_limit_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """All answers to a task are sorted at once; if they do not fit, the error names the least limit."""
-    monkeypatch.setattr(sorted_parts, "BYTES_PER_ROW", ENOUGH // 4)
+    monkeypatch.setattr(sorted_parts, "BYTES_PER_ROW", ENOUGH // 8)
     path = tmp_path / "answers.csv"
     path.write_text(HEADER + rows(240), "utf-8")
 
