@@ -32,7 +32,7 @@ from experiments.utility.mechanisms_on_crowds import KINDS, TOLERANCE_STEPS, lab
 from crowdveil import Channel, DawidSkene, Gaussian, HierarchicalDawidSkene, MajorityVote, OneCoin, Reports, Scale
 from crowdveil.answers.datasets import load
 from crowdveil.answers.facts.prior import Prior
-from crowdveil.comparison.demo.crowds_and_trials import every_nth_task
+from crowdveil.comparison.demo.crowds import every_nth_task
 from crowdveil.design.mechanism_from_settings import Expectation, MechanismSettings, build_mechanism
 from crowdveil.em.estimator import fit_without_intervals
 from crowdveil.estimators import WeightedVote

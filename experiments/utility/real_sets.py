@@ -18,7 +18,7 @@ from experiments.rows import four_digits, write_rows
 from crowdveil import Categories, DawidSkene, Gaussian, RandomizedResponse, Reports, Scale
 from crowdveil.answers.datasets import Dataset, load
 from crowdveil.channels.guarantee import Participation
-from crowdveil.comparison.demo.crowds_and_trials import every_nth_task
+from crowdveil.comparison.demo.crowds import every_nth_task
 from crowdveil.design.channel_design import normal_worker_model, one_coin_confusion
 from crowdveil.inference.scores.metrics import score
 from crowdveil.mechanisms import DesignObjective

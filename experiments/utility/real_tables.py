@@ -36,7 +36,7 @@ from crowdveil.answers.assignment import Assignment
 from crowdveil.answers.datasets import load
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
-from crowdveil.comparison.demo.crowds_and_trials import every_nth_task
+from crowdveil.comparison.demo.crowds import every_nth_task
 from crowdveil.estimators import Estimator, WeightedVote
 from crowdveil.estimators.gaussian.discretization import normal_log_prior
 from crowdveil.inference.scores.metrics import score

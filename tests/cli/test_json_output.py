@@ -21,8 +21,8 @@ from crowdveil.campaign.service.server import ServerSettings
 from crowdveil.campaign.service.store import Store
 from crowdveil.cli import main
 from crowdveil.cli.display import FILE_HINT, has_json_flag, json_text
-from crowdveil.comparison.compare import Row
 from crowdveil.comparison.demo import Demo
+from crowdveil.comparison.trials import NotRun, Row
 from crowdveil.errors import (
     CertificateError,
     CrowdveilError,
@@ -164,7 +164,7 @@ def made_up(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for running in ("run_relay", "run_receiver"):
         monkeypatch.setattr(crowdveil.campaign.relay.receiver, running, lambda *_: None)
     Path("labels-of-one.csv").write_text("task,label\nt0,quokka\n")
-    monkeypatch.setattr(crowdveil.comparison.demo.crowds_and_trials, "demo_crowds", lambda load: ())
+    monkeypatch.setattr(crowdveil.comparison.demo.crowds, "demo_crowds", lambda load: ())
     monkeypatch.setattr(crowdveil.comparison.demo, "_rows_of", lambda trials, progress: [demo_row()])
     monkeypatch.setattr(crowdveil.comparison.demo, "compare_with_unprotected", tuple)
     monkeypatch.setattr(crowdveil.comparison.demo, "page_html", lambda *_: "a page")
@@ -369,11 +369,12 @@ def test_every_command_takes_the_flag() -> None:
 
 
 def test_the_demo_without_a_patch_has_rows_of_this_form() -> None:
-    """The members of a demo's line in the schema are those of its record."""
-    line = SCHEMA["$defs"]["demo"]["properties"]["rows"]["items"]
+    """The members of a demo's lines in the schema are those of their records."""
+    members = SCHEMA["$defs"]["demo"]["properties"]
 
-    assert sorted(line["required"]) == sorted(Row.__dataclass_fields__)
-    assert Demo.__dataclass_fields__.keys() == {"crowds", "rows", "seed"}
+    assert sorted(members["rows"]["items"]["required"]) == sorted(Row.__dataclass_fields__)
+    assert sorted(members["not_run"]["items"]["required"]) == sorted(NotRun.__dataclass_fields__)
+    assert Demo.__dataclass_fields__.keys() == {"crowds", "rows", "seed", "not_run"}
 
 
 @pytest.mark.parametrize("text", re.findall(r"^```json\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE))

@@ -190,7 +190,7 @@ def test_long_work_does_not_begin_for_an_output_that_is_refused(
     words: tuple[object, ...], name: str, refusal: Refusal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A foreign file under the name of an output is found before the work, and stays."""
-    for work in ("crowdveil.planning.plan_campaign", "crowdveil.comparison.demo.crowds_and_trials.demo_crowds"):
+    for work in ("crowdveil.planning.plan_campaign", "crowdveil.comparison.demo.crowds.demo_crowds"):
         monkeypatch.setattr(work, lambda *_, **__: pytest.fail("the work was begun"))
     Path("out").mkdir()
     Path("out", name).write_text("mine")

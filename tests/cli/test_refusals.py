@@ -58,6 +58,7 @@ WRONG = {
     f"{PLAN} --labels no,yes --budget 2 --epsilon 1": "--budget",
     f"{PLAN} --labels no,yes --budget 2 --assigned-per-task 3": "--budget",
     "nonsense": "No such command",
+    "infer labels.csv --truths a,b --engine dask --address tcp://a:1": "--address cannot be used with --truths",
     **{
         f"{command} {ENORMOUS}": "1000000000000"
         for command in (
@@ -96,6 +97,7 @@ REFUSED = {
     "infer labels.csv --certificate none.json": "none.json: the file must exist and be readable",
     "infer labels.csv --memory 100": "memory must be about",
     "infer labels.csv --engine threads --address tcp://10.0.0.1:8786": "the engine threads has no address",
+    "infer none.csv --engine dask --address nonsense": "must be one such as tcp://HOST:8786",
     "infer labels.csv --out numbers.csv": "'numbers.csv'",
     "infer labels.csv --prior other.csv": "and to no other",
     "infer labels.csv --prior other.csv --method weighted-vote": "no prior",
@@ -241,15 +243,15 @@ def started(*words: object, stdout: int) -> subprocess.CompletedProcess[str]:
 @pytest.mark.slow
 @pytest.mark.parametrize("words", [(), ("--json",)])
 def test_a_full_disk_under_stdout_is_one_line(words: tuple[str, ...], folder: Path) -> None:
-    """Where the result cannot be printed, stderr says so in one line and that files are in place; exit code 1."""
+    """Where the result cannot be printed, stderr says so in one line and that files are in place; exit code 75."""
     with open(FULL, "w") as full:
         done = started("infer", "labels.csv", *words, "--out", "found", stdout=full.fileno())
         helped = started("infer", "--help", *words, stdout=full.fileno())
 
-    assert (1, 1) == (done.returncode, len(done.stderr.splitlines()))
+    assert (75, 1) == (done.returncode, len(done.stderr.splitlines()))
     assert "No space left on device. The command has written its files" in done.stderr
     assert {"truths.csv", "workers.csv"} == written("found")
-    assert (1, 1) == (helped.returncode, len(helped.stderr.splitlines()))
+    assert (75, 1) == (helped.returncode, len(helped.stderr.splitlines()))
 
 
 @pytest.mark.parametrize("path", path_options(main), ids=" ".join)

@@ -143,3 +143,33 @@ def test_a_frame_with_gold_is_a_crowd() -> None:
     assert compare(["randomized-response"], crowd, epsilons=[2.0]).rows == found.rows
     with pytest.raises(SettingsError, match="must have answers and gold"):
         compare(["randomized-response"], frame)
+
+
+def test_a_pair_that_is_not_run_is_named() -> None:
+    """Sets of labels and sums are not read by every method: text, card, frame and table name the pairs and reasons."""
+    numbers = numeric_crowd(workers=40, tasks=20, sparsity=0.5, scale=Scale(0, 9), source=seeded(1))
+    found = compare(
+        ["quantized-response", "matrix-factorization", "laplace"], numbers, epsilons=[1.0], methods=["gaussian"]
+    )
+    rows = {(row.mechanism, row.estimator) for row in found.rows if row.requested is not None}
+    missing = {(pair.mechanism, pair.method): pair.reason for pair in found.not_run}
+
+    assert {(one, "weighted-mean") for one in ("quantized-response", "matrix-factorization")} | {
+        ("matrix-factorization", "gaussian")
+    } == set(missing)
+    assert not rows & set(missing)
+    names = ("quantized-response", "matrix-factorization", "laplace")
+    asked = {(mechanism, method) for mechanism in names for method in ("gaussian", "weighted-mean")}
+    assert asked == (rows | set(missing)) - {("matrix-factorization", "factorization-mean")}
+    sentence = "Not run: weighted-mean with quantized-response: reports are sets or intervals, and would be read"
+    for shown in (str(found), found._repr_html_(), found.to_latex()):
+        assert sentence in shown
+    frame = found.to_pandas()
+    assert len(found.rows) + len(found.not_run) == len(frame)
+    assert frame["error"].isna().tolist() == (frame["not_run"] != "").tolist()
+
+
+def test_a_method_is_given_once(crowd: Crowd) -> None:
+    """Two estimators of one name would have one row, so they are refused."""
+    with pytest.raises(SettingsError, match="each method is given once"):
+        compare(["randomized-response"], crowd, methods=[DawidSkene(), DawidSkene(max_steps=3)])

@@ -19,22 +19,29 @@ from numpy.typing import NDArray
 from crowdveil.answers.blocks import Block
 from crowdveil.answers.identifiers import Identifiers, LazyIdentifiers, read_identifiers, write_identifiers
 from crowdveil.answers.store_manifest import (
+    DATA_FILES,
     INDEX_FILE,
     MANIFEST_FILE,
     NAMES_FILES,
+    NEW,
     VALUE_FILE,
     WORKER_FILE,
     FileEntry,
+    History,
     Manifest,
     damage_error,
+    data_file,
     read_manifest,
     write_manifest,
 )
 from crowdveil.channels.alphabet import Alphabet, squares_safely
+from crowdveil.errors import ReportsError
 from crowdveil.files.atomic_write import Outputs, staged_outputs
 
 STORE_FILES = (INDEX_FILE, WORKER_FILE, VALUE_FILE, *NAMES_FILES, MANIFEST_FILE)
-"""All files, in writing order; a folder without the last one holds no encoded blocks."""
+"""All files of a folder to which nothing was appended, in writing order; without the last one it holds no blocks."""
+BLOCKS = "blocks"
+"""Kind of these files as outputs that stand alone."""
 PIECE_BYTES = 1 << 22
 """Bytes per checksum."""
 ROWS_COMPARED = 1 << 13
@@ -61,24 +68,30 @@ class OpenedReports(NamedTuple):
 
 
 def write_encoded(
-    folder: Path, chunks: Iterable[ReportChunk], tasks: Identifiers, workers: Identifiers, alphabet: Alphabet | None
+    folder: Path,
+    chunks: Iterable[ReportChunk],
+    tasks: Identifiers,
+    workers: Identifiers,
+    alphabet: Alphabet | None,
+    history: History = NEW,
 ) -> None:
-    """Write all `STORE_FILES` into an existing folder; memory is bounded by one chunk and in-memory identifiers.
+    """Write all files into an existing folder; memory is bounded by one chunk and in-memory identifiers.
 
     Args:
         folder: target folder.
         chunks: rows in canonical order.
         tasks, workers: identifiers in code order.
         alphabet: possible values; None for float64 numbers.
+        history: files that these rows are from; it decides the names of the files.
 
     Raises:
         ReportsError: an identifier cannot be written in UTF-8.
     """
-    repeats = False
+    repeats, paths = False, {name: folder / data_file(name, history.appends) for name in DATA_FILES}
     with (
-        open(folder / WORKER_FILE, "wb") as worker_stream,
-        open(folder / VALUE_FILE, "wb") as value_stream,
-        open(folder / INDEX_FILE, "wb") as index_stream,
+        open(paths[WORKER_FILE], "wb") as worker_stream,
+        open(paths[VALUE_FILE], "wb") as value_stream,
+        open(paths[INDEX_FILE], "wb") as index_stream,
     ):
         index = _IndexWriter(index_stream)
         for chunk in (chunk for chunk in chunks if len(chunk.task)):
@@ -88,11 +101,11 @@ def write_encoded(
             value_stream.write(np.ascontiguousarray(chunk.value, dtype=_dtype_of_numbers_or_codes(alphabet)).data)
         index.write_trailing_offsets(len(tasks))
     for name, names in zip(NAMES_FILES, (tasks, workers), strict=True):
-        write_identifiers(folder / name, names)
-    files = {name: _file_entry(folder / name) for name in (WORKER_FILE, VALUE_FILE, INDEX_FILE, *NAMES_FILES)}
+        write_identifiers(paths[name], names)
+    files = {name: _file_entry(paths[name]) for name in (WORKER_FILE, VALUE_FILE, INDEX_FILE, *NAMES_FILES)}
     counts = {"reports": index.rows, "tasks": len(tasks), "workers": len(workers)}
     rules: dict[str, object] = {"piece_bytes": PIECE_BYTES, "repeats": repeats}
-    write_manifest(folder / MANIFEST_FILE, counts, alphabet, files, rules)
+    write_manifest(folder / MANIFEST_FILE, counts, alphabet, files, rules, history)
 
 
 def save_encoded(
@@ -103,7 +116,7 @@ def save_encoded(
     alphabet: Alphabet | None,
 ) -> None:
     """Write atomically as `write_encoded` does, into a folder that is created if absent."""
-    with staged_outputs(Outputs(folder=Path(folder), names=STORE_FILES, kind="blocks")) as temporary:
+    with staged_outputs(Outputs(folder=Path(folder), names=STORE_FILES, kind=BLOCKS, remove_stale=True)) as temporary:
         write_encoded(temporary, chunks, tasks, workers, alphabet)
 
 
@@ -111,12 +124,23 @@ def open_encoded(folder: Path) -> OpenedReports:
     """Open a folder of encoded blocks.
 
     The manifest, file sizes, identifiers and task index are checked now; workers and values piece by piece on first
-    use.
+    use. If another process appends at this moment, and removes the old columns, the new ones are opened.
 
     Raises:
         ReportsError: no such folder, another format, or a file that is absent, cut, too long or damaged.
     """
     manifest = read_manifest(folder / MANIFEST_FILE)
+    try:
+        return _open_columns(folder, manifest)
+    except (ReportsError, FileNotFoundError):
+        later = read_manifest(folder / MANIFEST_FILE)
+        if later.seal == manifest.seal:
+            raise
+        return _open_columns(folder, later)
+
+
+def _open_columns(folder: Path, manifest: Manifest) -> OpenedReports:
+    """Open the columns that a manifest describes; errors as `open_encoded`."""
     alphabet, reports = manifest.alphabet, manifest.reports
     columns = {
         INDEX_FILE: _Column.map(folder, manifest, INDEX_FILE, np.dtype("<i8"), manifest.tasks + 1, reports + 1),
@@ -132,7 +156,7 @@ def open_encoded(folder: Path) -> OpenedReports:
     }
     rows = MappedRows(columns[INDEX_FILE], columns[WORKER_FILE], columns[VALUE_FILE], manifest.repeats)
     if not _ascend_from_zero_to_rows(rows.pointers, reports):
-        raise damage_error(folder / INDEX_FILE, "pointers that do not ascend to the number of reports")
+        raise damage_error(rows.index.path, "pointers that do not ascend to the number of reports")
     names = [
         _read_identifiers(folder, manifest, name, count)
         for name, count in zip(NAMES_FILES, (manifest.tasks, manifest.workers), strict=True)
@@ -147,6 +171,15 @@ def read_blocks_seal(folder: Path) -> str:
         ReportsError: the folder holds no encoded blocks.
     """
     return read_manifest(folder / MANIFEST_FILE).seal
+
+
+def block_files(folder: Path) -> tuple[str, ...]:
+    """Return the names of the files of encoded blocks; those of new ones if there is no readable manifest."""
+    try:
+        manifest = read_manifest(folder / MANIFEST_FILE)
+    except ReportsError:
+        return STORE_FILES
+    return (*map(manifest.file_name, DATA_FILES), MANIFEST_FILE)
 
 
 def has_repeated_pairs(folder: Path) -> bool:
@@ -182,15 +215,15 @@ class _Column:
         cls, folder: Path, manifest: Manifest, name: str, dtype: np.dtype[Any], rows: int, size: int | None
     ) -> "_Column":
         """Map a file that must have exactly `rows` items."""
-        entry = manifest.files[name]
-        _refuse_if_size_differs(folder / name, entry.size)
+        entry, path = manifest.files[name], folder / manifest.file_name(name)
+        _refuse_if_size_differs(path, entry.size)
         if entry.size != rows * dtype.itemsize:
-            raise damage_error(folder / name, f"{entry.size} bytes for {rows} rows")
+            raise damage_error(path, f"{entry.size} bytes for {rows} rows")
         array: NDArray[Any] = np.empty(0, dtype=dtype)
         if rows:
-            array = np.memmap(folder / name, dtype=dtype, mode="r").view(np.ndarray)
+            array = np.memmap(path, dtype=dtype, mode="r").view(np.ndarray)
         checked = np.zeros(len(entry.checksums), dtype=bool)
-        return cls(folder / name, array, size, entry.checksums, manifest.piece_bytes, checked)
+        return cls(path, array, size, entry.checksums, manifest.piece_bytes, checked)
 
     def read(self, first: int, stop: int) -> NDArray[Any]:
         """Return rows first .. stop-1 after checking every piece that contains them.
@@ -346,7 +379,7 @@ def _dtype_of_numbers_or_codes(alphabet: Alphabet | None) -> np.dtype[Any]:
 
 def _read_identifiers(folder: Path, manifest: Manifest, name: str, count: int) -> LazyIdentifiers:
     """Check and map a file of identifiers."""
-    entry, path = manifest.files[name], folder / name
+    entry, path = manifest.files[name], folder / manifest.file_name(name)
     _refuse_if_size_differs(path, entry.size)
     if _checksums(path, entry.size, manifest.piece_bytes) != entry.checksums:
         raise damage_error(path, "another checksum")

@@ -1,19 +1,21 @@
 """Manifest of encoded blocks, `blocks.json`: format, counts, alphabet, and size and checksums of every file.
 
-Every field is checked for type and range before any is used. Within a task, workers ascend; a worker repeats only if
-`repeats` is set.
+It says which files were encoded, and how often files were appended: each time the columns are written anew, under other
+names, and the new manifest replaces the old one. Every field is checked for type and range before any is used. Within a
+task, workers ascend; a worker repeats only if `repeats` is set.
 """
 
 import json
 import os
-from dataclasses import dataclass
+import re
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from crowdveil.channels.alphabet import Alphabet, alphabet_from_json, alphabet_to_json
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.files.filesystem import open_regular
-from crowdveil.standalone.checks import digest
+from crowdveil.standalone.checks import HEX, digest, fits
 from crowdveil.standalone.verification import parse_json
 
 FORMAT = "crowdveil-blocks/1"
@@ -22,6 +24,8 @@ INDEX_FILE, WORKER_FILE, VALUE_FILE = "pointers.i64", "worker.i32", "value.bin"
 NAMES_FILES = ("tasks.arrow", "workers.arrow")
 DATA_FILES = (INDEX_FILE, WORKER_FILE, VALUE_FILE, *NAMES_FILES)
 FIELDS = {"format", "reports", "tasks", "workers", "alphabet", "piece_bytes", "repeats", "files", "sha256"}
+APPENDS, INPUTS = "appends", "inputs"
+"""Further fields, which are absent if they are 0 or empty."""
 ENCODE_AGAIN = "Encode the reports again (crowdveil data encode)."
 MAX_REPORTS, MAX_IDENTIFIERS, MAX_CHECKSUM = 2**60, 2**31 - 1, 2**32 - 1
 """Limits of counts: identifiers have int32 codes, and 2**60 reports need fewer than 2**63 bytes."""
@@ -31,6 +35,51 @@ MAX_PIECE_BYTES = 1 << 26
 """Largest number of bytes per checksum; a piece of identifiers is read into memory as a whole."""
 MAX_BYTES = 1 << 28
 """Largest size of the manifest in bytes; enough for the checksums of 50 terabytes."""
+MAX_APPENDS = 2**31
+INPUT_FORM = {"name": ".+", "bytes": range(2**60), "sha256": HEX}
+"""Form of an encoded file, as `standalone.checks.fits` takes it."""
+
+
+def data_file(name: str, appends: int) -> str:
+    """Return the name of a file of `DATA_FILES` after so many appends: worker.i32, then worker-1.i32.
+
+    >>> data_file("worker.i32", 2)
+    'worker-2.i32'
+    """
+    stem, end = name.split(".")
+    return f"{stem}-{appends}.{end}" if appends else name
+
+
+def is_data_file(name: str) -> bool:
+    """Return whether a file has a name of `data_file`, after any number of appends."""
+    return re.sub(r"-[1-9][0-9]*(?=\.)", "", name) in DATA_FILES
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedFile:
+    """File of answers that the blocks hold.
+
+    Attributes:
+        name: path relative to the folder of the blocks, or what the user named instead of a local file.
+        bytes: its size.
+        sha256: digest of its uncompressed content, in hexadecimal.
+    """
+
+    name: str
+    bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """How often files were appended to blocks, and all files that were encoded, in their order."""
+
+    appends: int = 0
+    inputs: tuple[EncodedFile, ...] = ()
+
+
+NEW = History()
+"""Blocks of no recorded file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +100,7 @@ class Manifest:
         piece_bytes: bytes per checksum.
         repeats: whether a worker may have several reports on a task.
         files: entry of each of `DATA_FILES`.
+        history: what was encoded.
         seal: SHA-256 of all other fields, hexadecimal.
     """
 
@@ -61,7 +111,12 @@ class Manifest:
     piece_bytes: int
     repeats: bool
     files: dict[str, FileEntry]
+    history: History
     seal: str
+
+    def file_name(self, name: str) -> str:
+        """Return the name of a file of `DATA_FILES` in the folder."""
+        return data_file(name, self.history.appends)
 
 
 def write_manifest(
@@ -70,6 +125,7 @@ def write_manifest(
     alphabet: Alphabet | None,
     files: dict[str, FileEntry],
     rules: dict[str, object],
+    history: History = NEW,
 ) -> None:
     """Write `blocks.json`.
 
@@ -79,11 +135,14 @@ def write_manifest(
         alphabet: possible values; None for float64 numbers.
         files: entry of each of `DATA_FILES`.
         rules: `piece_bytes` and `repeats`, as in `Manifest`.
+        history: as in `Manifest`.
     """
     described = None if alphabet is None else alphabet_to_json(alphabet)
     entries = {name: {"bytes": entry.size, "crc32": entry.checksums} for name, entry in files.items()}
     manifest: dict[str, object] = {"format": FORMAT, **counts, "alphabet": described}
     manifest |= {**rules, "files": entries}
+    further = {APPENDS: history.appends, INPUTS: [asdict(one) for one in history.inputs]}
+    manifest |= {name: value for name, value in further.items() if value}
     text = json.dumps({**manifest, "sha256": digest(manifest)}, ensure_ascii=False)
     path.write_text(text + "\n", encoding="utf-8")
 
@@ -103,7 +162,7 @@ def read_manifest(path: Path) -> Manifest:
             examples=repr(data.get("format") if isinstance(data, dict) else data)[:200],
             hint=f"{ENCODE_AGAIN[:-1]}, with this version.",
         )
-    if set(data) != FIELDS or data["sha256"] != digest(data):
+    if set(data) - {APPENDS, INPUTS} != FIELDS or data["sha256"] != digest(data):
         raise damage_error(path, "the seal does not match: it was changed or cut")
     try:
         return _manifest_of_fields(data)
@@ -156,8 +215,17 @@ def _manifest_of_fields(data: dict[str, Any]) -> Manifest:
         piece_bytes=piece_bytes,
         repeats=data["repeats"],
         files={name: _checked_file_entry(name, files[name], piece_bytes) for name in DATA_FILES},
+        history=_checked_history(data),
         seal=str(data["sha256"]),
     )
+
+
+def _checked_history(data: dict[str, Any]) -> History:
+    inputs = data.get(INPUTS, [])
+    if not fits({INPUTS: inputs}, {INPUTS: [INPUT_FORM]}):
+        raise SettingsError("'inputs' must list files with name, bytes and sha256", value=str(inputs)[:100])
+    encoded = tuple(EncodedFile(**one) for one in inputs)
+    return History(_checked_count(APPENDS, data.get(APPENDS, 0), MAX_APPENDS), encoded)
 
 
 def _checked_file_entry(name: str, entry: Any, piece_bytes: int) -> FileEntry:

@@ -21,8 +21,8 @@ WIDE = 70
 
 if TYPE_CHECKING:
     from crowdveil.answers.datasets import Dataset
-    from crowdveil.comparison.compare import Row
     from crowdveil.comparison.demo import Demo
+    from crowdveil.comparison.trials import Row
 
 
 @click.command(
@@ -44,7 +44,7 @@ def demo(data: Path | None, out: Path, seed: int) -> None:
     Each row states epsilon of a single answer (cell) and the participation. Devices are simulated: no privacy.
     """
     from crowdveil.comparison.demo import PAGE_FILE, ROWS_FILE, run_demo
-    from crowdveil.comparison.demo.crowds_and_trials import demo_crowds
+    from crowdveil.comparison.demo.crowds import demo_crowds
     from crowdveil.files.atomic_write import Outputs, write_outputs
 
     outputs, page = Outputs(folder=out, names=(PAGE_FILE, ROWS_FILE), kind="demo"), str(out / PAGE_FILE)
@@ -63,7 +63,7 @@ def demo(data: Path | None, out: Path, seed: int) -> None:
 def _data_set_loader(data: Path | None) -> Callable[[str], Dataset] | None:
     """Return the reader of the data sets of a folder; None if no folder is given, and the usual one lacks some."""
     from crowdveil.answers.datasets import available, load
-    from crowdveil.comparison.demo.crowds_and_trials import REAL
+    from crowdveil.comparison.demo.crowds import REAL
 
     if data is None and not REAL.issubset(available()):
         return None
@@ -75,6 +75,8 @@ def _print_table(done: Demo) -> None:
     """Print one table per crowd: a heading per mechanism, one line per method."""
     from rich.console import Console
     from rich.table import Table
+
+    from crowdveil.comparison.trials import sentences_not_run
 
     console = Console(highlight=False)
     for crowd in done.crowds:
@@ -90,6 +92,8 @@ def _print_table(done: Demo) -> None:
                 figures = (row.error, row.constant_error, row.unprotected, row.correlation)
                 table.add_row(f"  {row.method}", *(f"{figure:.3f}" for figure in figures))
         console.print(table)
+        for sentence in sentences_not_run([pair for pair in done.not_run if pair.crowd == crowd.name], rows):
+            console.print(sentence, markup=False)
 
 
 def _mechanism_text(row: Row) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from crowdveil.display.svg_pictures import merge_equal_lines
 from crowdveil.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -22,6 +21,10 @@ AXES_STYLE: Any = {
 }
 """Matplotlib settings of the axes of all figures."""
 INK = "#7a8594"
+LEGEND_POINTS, LEGEND_DISTANCE, LEGEND_MARGIN, MAX_COLUMNS = 8.5, 4.6, 0.05, 4
+"""Of a legend below axes: points of letters, distance to axes in letters, inches below it, most columns."""
+MAX_PANELS = 3
+"""Panels beside one another."""
 COLOR, BINS = "#0f766e", 10
 """Color of marks: contrast of 3:1 on light and dark pages. Classes of shares."""
 
@@ -91,23 +94,62 @@ def confusion_plot(ax: Axes | None, labels: Sequence[str], rows: Sequence[Sequen
     return ax
 
 
-def line_plot(
-    ax: Axes | None,
-    series: Sequence[tuple[str, Sequence[tuple[float, float]]]],
-    limits: Sequence[tuple[str, float]],
-    axes_names: tuple[str, str],
-) -> Axes:
-    """Draw lines through points (x, y), with a legend of several, and horizontal limits with their names."""
-    ax = axes_or_new(ax)
-    for name, points in merge_equal_lines(series):
-        across, heights = zip(*sorted(points), strict=True)
-        ax.plot(across, heights, marker="o", ms=4, label=name)
-    for name, height in limits:
-        ax.axhline(height, color=INK, ls="--", lw=1.2)
-        ax.annotate(name, (0.01, height), xycoords=("axes fraction", "data"), va="bottom", color=INK)
-    if len(series) > 1:
-        ax.legend(frameon=False)
-    ax.set_ylim(bottom=0)
-    ax.set_xlabel(axes_names[0])
-    ax.set_ylabel(axes_names[1])
-    return ax
+def panels(count: int) -> list[Axes]:
+    """Return axes with one vertical scale in a new figure, `MAX_PANELS` beside one another.
+
+    Raises:
+        SettingsError: matplotlib is not installed.
+    """
+    first = axes_or_new(None)
+    figure = first.get_figure(root=True)
+    assert figure is not None
+    first.remove()
+    columns = min(count, MAX_PANELS)
+    rows = -(-count // columns)
+    figure.set_size_inches(0.8 + 3.2 * columns, 0.6 + 3.0 * rows)
+    grid = figure.add_gridspec(rows, columns)
+    found: list[Axes] = []
+    from matplotlib import pyplot
+
+    with pyplot.rc_context(AXES_STYLE):
+        for place in range(count):
+            shared = found[0] if found else None
+            found.append(figure.add_subplot(grid[divmod(place, columns)], sharex=shared, sharey=shared))
+    return found
+
+
+def legend_below(axes: Sequence[Axes], handles: Sequence[Any]) -> None:
+    """Draw a legend below axes, in as many columns as fit into the width of their figure, or of axes beside others.
+
+    A figure that has no other axes grows by the height of the legend, so that the axes keep their size.
+    """
+    from matplotlib.transforms import blended_transform_factory
+
+    ax, figure = axes[0], axes[0].get_figure(root=True)
+    assert figure is not None
+    alone = list(figure.axes) == list(axes)
+    width, height = figure.get_size_inches()
+    across = figure.transFigure if alone else ax.transAxes
+    room = (width - 0.2) * figure.dpi if alone else ax.get_window_extent().width
+    anchor: dict[str, Any] = {
+        "loc": "upper center",
+        "bbox_to_anchor": (0.5, 0.0),
+        "bbox_transform": blended_transform_factory(across, ax.transAxes),
+        "borderaxespad": LEGEND_DISTANCE,
+    }
+    draw, place = (ax.legend, anchor) if len(axes) == 1 else (figure.legend, {"loc": "outside lower center"})
+    for columns in range(min(MAX_COLUMNS * len(axes), len(handles)), 0, -1):
+        if len(axes) > 1:
+            figure.legends.clear()
+        legend = draw(handles=handles, ncols=columns, fontsize=LEGEND_POINTS, frameon=False, **place)
+        size = legend.get_window_extent()
+        if size.width <= room:
+            break
+    if not alone:
+        return
+    before, more = ax.get_position(), size.height / figure.dpi + LEGEND_MARGIN
+    grown = height + more
+    figure.set_size_inches(width, grown)
+    if figure.get_layout_engine() is None:
+        bottom, kept = (before.y0 * height + more) / grown, before.height * height / grown
+        ax.set_position((before.x0, bottom, before.width, kept))

@@ -257,6 +257,41 @@ def _commit(outputs: Outputs, temporary: Path, existing: Sequence[Path], entries
             os.replace(final, folder / RECORD_FILE)
 
 
+def publish_by_last(outputs: Outputs, temporary: Path, replaced: Iterable[str]) -> None:
+    """Rename staged files of which the last one names the others, then remove the files that it names no more.
+
+    Until the last renaming the folder has its earlier content, and afterwards the new one: a reader, or a crash at any
+    time, finds one of the two. Files that a crash leaves besides are recorded.
+
+    Args:
+        outputs: files; only the last one may exist.
+        temporary: folder in which they are staged, inside `outputs.folder`.
+        replaced: names of the files that are removed.
+    """
+    folder, gone, record = outputs.folder, set(replaced).difference(outputs.names), read_record(outputs.folder)
+    entries = [OutputEntry.of(temporary / name, outputs.kind) for name in outputs.names]
+    kept = [entry for entry in record if entry.name not in gone.union(outputs.names)]
+    *named, last = outputs.names
+    interim = _write_record(temporary / f"{RECORD_FILE}-1", [*record, *entries], outputs)
+    final = _write_record(temporary / f"{RECORD_FILE}-2", [*kept, *entries], outputs)
+    for name in outputs.names:
+        with open(temporary / name, "rb+") as stream:
+            os.fsync(stream.fileno())
+    os.replace(interim, folder / RECORD_FILE)
+    try:
+        for name in outputs.names:
+            os.replace(temporary / name, folder / name)
+    except BaseException:
+        if (temporary / last).exists():  # it was not renamed
+            for name in named:
+                (folder / name).unlink(missing_ok=True)
+        raise
+    with suppress(OSError):
+        for name in gone:
+            (folder / name).unlink(missing_ok=True)
+        os.replace(final, folder / RECORD_FILE)
+
+
 def _write_record(path: Path, entries: Iterable[OutputEntry], outputs: Outputs, *, unfinished: bool = False) -> Path:
     """Write a record to a file with the permissions of the outputs; return the path."""
     path.write_text(record_text(entries, unfinished=unfinished), encoding="utf-8")

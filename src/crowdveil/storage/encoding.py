@@ -6,6 +6,7 @@ from crowdveil.answers.columnar_store import STORE_FILES, write_encoded
 from crowdveil.answers.ingest.csv_files import Progress
 from crowdveil.answers.reports import Reports
 from crowdveil.answers.sources.answer_source import AnswerSource
+from crowdveil.answers.store_manifest import NEW, History
 from crowdveil.errors import SettingsError
 from crowdveil.files.atomic_write import Outputs, staged_outputs
 from crowdveil.storage.crowd import (
@@ -17,6 +18,7 @@ from crowdveil.storage.crowd import (
     report_directory,
     sha256_hex,
 )
+from crowdveil.storage.encoded.inputs import encoded_files
 from crowdveil.storage.evidence import NO_OPTIONS, EvidenceOptions, evidence_files, read_evidence
 from crowdveil.storage.write_collection import collection_outputs
 
@@ -45,6 +47,7 @@ def encode(
     """
     outputs = encoded_outputs(source, out, replace=replace)
     outputs.check_replaced_files(inputs=evidence_files(source))
+    inputs = encoded_files(source, out)
     evidence = read_evidence(source, reading, progress=progress)
     reports = evidence.reports
     beside = _folder_unless_several_files(source)
@@ -52,7 +55,9 @@ def encode(
     with staged_outputs(outputs) as temporary:
         for name, contents in copied.items():
             (temporary / name).write_bytes(contents)
-        write_encoded(temporary, reports.chunks(), reports.tasks, reports.workers, reports.alphabet)
+        # Nothing is appended to the reports of a collection, whose crowd.json names their digest.
+        history = NEW if copied or evidence.collection is not None else History(inputs=inputs)
+        write_encoded(temporary, reports.chunks(), reports.tasks, reports.workers, reports.alphabet, history)
         if evidence.collection is not None:
             crowd = CrowdRecord(
                 collection=evidence.collection,

@@ -12,7 +12,7 @@ import numpy as np
 from crowdveil.answers import datasets
 from crowdveil.answers.answer_confidences import confidences_of_answers
 from crowdveil.answers.assignment import Assignment
-from crowdveil.answers.columnar_store import STORE_FILES, has_repeated_pairs
+from crowdveil.answers.columnar_store import block_files, has_repeated_pairs
 from crowdveil.answers.evidence import Evidence
 from crowdveil.answers.facts.asked import Asked
 from crowdveil.answers.facts.collection import Collection
@@ -216,7 +216,7 @@ def evidence_files(source: Path | AnswerSource) -> list[Path]:
     path = opened.collection_path
     if path is None:
         return opened.inputs
-    names = (CERTIFICATE_FILE, CROWD_FILE, ASSIGNMENT_FILE, *(STORE_FILES if opened.is_block_folder else ()))
+    names = (CERTIFICATE_FILE, CROWD_FILE, ASSIGNMENT_FILE, *(block_files(path) if opened.is_block_folder else ()))
     return [path, *(report_directory(path) / name for name in names)]
 
 

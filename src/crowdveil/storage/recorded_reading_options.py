@@ -14,7 +14,7 @@ from typing import Any, Self
 from crowdveil.answers.evidence import Evidence
 from crowdveil.answers.ingest.column_readers import ColumnNames
 from crowdveil.answers.sources.answer_source import AnswerSource
-from crowdveil.answers.sources.location import DATASET, STDIN, Layout
+from crowdveil.answers.sources.location import DATASET, STDIN, Layout, database_and_table
 from crowdveil.channels.alphabet import alphabet_from_json, alphabet_to_json
 from crowdveil.errors import CrowdveilError, ReportsError, SettingsError
 from crowdveil.files.output_record import read_record
@@ -124,13 +124,23 @@ def recorded_reports(folder: Path) -> NamedReports | None:
 
 
 def _relative_path_or_dataset_name(source: str, folder: Path) -> str:
-    return source if source.startswith(DATASET) else Path(os.path.relpath(source, folder)).as_posix()
+    path, rest = _path_and_query(source)
+    return source if source.startswith(DATASET) else Path(os.path.relpath(path, folder)).as_posix() + rest
+
+
+def _path_and_query(source: str) -> tuple[str, str]:
+    """Return the path of a source, and what follows the path of a database: its table or query, which is no path."""
+    if database_and_table(source) is None:
+        return source, ""
+    path, mark, rest = source.partition("?")
+    return path, mark + rest
 
 
 def _path_of_source_in_folder(source: Any, folder: Path) -> str:
     if not isinstance(source, str) or source in ("", STDIN) or ADDRESS in source:
         raise ValueError("a source is a file")
-    return source if source.startswith(DATASET) else os.path.normpath(folder / source)
+    path, rest = _path_and_query(source)
+    return source if source.startswith(DATASET) else os.path.normpath(folder / path) + rest
 
 
 def _changed_options(reading: EvidenceOptions, folder: Path) -> dict[str, Any]:

@@ -51,6 +51,21 @@ def test_frames(kind: Any) -> None:
     assert found.left.tolist() == [0, 1, 2, 0]
 
 
+def test_keys_of_folders_are_columns(tmp_path: Path) -> None:
+    """Comparisons in folders by worker are those of one table; a key that is not read is named."""
+    for worker in ("ann", "bob"):
+        rows = [",".join(row) for row in zip(*COLUMNS.values(), strict=True) if row[2] == worker]
+        folder = tmp_path / "day=1" / f"worker={worker}"
+        folder.mkdir(parents=True)
+        (folder / "1.csv").write_text("\n".join(["left,right,label", *(row.replace(f",{worker}", "") for row in rows)]))
+    with open_source([str(tmp_path)]) as source:
+        found, notes = comparisons_of_source(source)
+
+    assert sorted(CODES) == sorted(found.answer.tolist())
+    assert ["ann", "bob"] == found.workers.tolist()
+    assert ("Not read: 'day', in the names of folders.",) == notes
+
+
 def test_identifiers_keep_their_type() -> None:
     """Items that are whole numbers stay numbers; of mixed columns they become text."""
     rows = {"left": [1, 2], "right": [2, 3], "worker": [1, 1], "label": ["left", "3"]}

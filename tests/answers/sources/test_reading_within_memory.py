@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
@@ -195,6 +196,25 @@ def test_a_folder_of_several_types(tmp_path: Path) -> None:
         pq.write_table(columns(TYPES[name]).slice(80 * day, 80), folder / "part.parquet")
 
     assert_same(read_both_ways([tmp_path / "parts"], tmp_path / "limited", Layout(), EvidenceOptions()))
+
+
+@pytest.mark.parametrize("end", ["csv", "parquet"])
+def test_keys_of_folders_are_columns(end: str, tmp_path: Path) -> None:
+    """Workers that only the names of folders tell, and a key that is also a column, are read as at once."""
+    table = columns({name: pa.string() for name in ("task", "worker", "label")})
+    for number in range(12):
+        part = table.filter(pc.equal(table["worker"], str(number))).drop_columns(["worker"])
+        path = tmp_path / "parts" / f"worker=ann {number}" / "day=1" / f"part.{end}"
+        path.parent.mkdir(parents=True)
+        days = part.append_column("day", pa.array([1] * len(part)))
+        pq.write_table(days, path) if end == "parquet" else pyarrow.csv.write_csv(days, path)
+
+    assert_same(read_both_ways([tmp_path / "parts"], tmp_path / "limited", Layout(), EvidenceOptions()))
+    path.parent.rename(path.parents[1] / "day=2")
+
+    whole, parts = read_both_ways([tmp_path / "parts"], tmp_path / "again", Layout(), EvidenceOptions())
+    assert "a column must have the value of the folder's key of its name" in whole
+    assert whole == parts
 
 
 def test_a_compressed_file_and_a_folder_of_texts(tmp_path: Path) -> None:

@@ -13,8 +13,8 @@ from crowdveil.campaign.service.app import create_app
 from crowdveil.campaign.service.campaign_registration import CURATOR_FILE, register_campaign
 from crowdveil.campaign.service.store import Store
 from crowdveil.channels.alphabet import Scale
-from crowdveil.comparison.compare import compare_with_unprotected, run_trial
 from crowdveil.comparison.demo.page import page_html
+from crowdveil.comparison.trials import compare_with_unprotected, run_trial
 from crowdveil.mechanisms import OneLayer, RandomizedResponse
 from tests.campaign.builders import BuiltCampaign, body_of, build_campaign, response
 from tests.campaign.service.accessibility import await_screen, check_page

@@ -2,29 +2,19 @@
 
 import json
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
 from crowdveil.answers.datasets import load
 from crowdveil.answers.reports import Reports
 from crowdveil.channels.alphabet import Categories, Scale
-from crowdveil.comparison.compare import Trial, compare_with_unprotected, run_trial
 from crowdveil.comparison.demo import Demo, run_demo
-from crowdveil.comparison.demo.crowds_and_trials import (
-    POINTS_PER_STEP,
-    VOTES,
-    DemoCrowd,
-    channel_aware_demo_estimators,
-    demo_crowds,
-    demo_mechanisms,
-    every_nth_task,
-    objective_from_public_numbers,
-    simulated_ratings,
-)
+from crowdveil.comparison.demo.crowds import DemoCrowd, demo_crowds, every_nth_task, simulated_ratings
 from crowdveil.comparison.demo.page import (
     chart_lines,
     claimed_epsilon_text,
@@ -32,11 +22,21 @@ from crowdveil.comparison.demo.page import (
     exact_epsilon_text,
     page_html,
 )
+from crowdveil.comparison.demo.trials import (
+    EVERY,
+    POINTS_PER_STEP,
+    demo_mechanisms,
+    demo_methods,
+    objective_from_public_numbers,
+    trials_of_demo_crowd,
+)
+from crowdveil.comparison.trials import Row, Trial, compare_with_unprotected, run_trial
 from crowdveil.errors import SettingsError
-from crowdveil.estimators import DawidSkene, Gaussian
+from crowdveil.estimators import ESTIMATORS, DawidSkene, Gaussian, MajorityVote
 from crowdveil.inference.scores.metrics import score
 from crowdveil.mechanisms import MECHANISMS, Mechanism, RandomizedResponse
 from crowdveil.randomness import seeded
+from crowdveil.registry import ESTIMATOR_ENTRIES, MECHANISM_ENTRIES, EstimatorEntry, MechanismEntry
 from crowdveil.simulate import categorical_crowd, numeric_crowd, perturb_reports
 
 pytestmark = pytest.mark.slow
@@ -48,10 +48,75 @@ def demo() -> Demo:
     return run_demo(demo_crowds(None))
 
 
-def test_every_mechanism_is_shown(demo: Demo) -> None:
-    """Without data sets the crowds are a numeric and a binary simulation, with every mechanism for one collection."""
+def test_everything_registered_is_shown(demo: Demo) -> None:
+    """Without data sets every mechanism and method has rows, on a numeric and a binary simulation."""
     assert {"unprotected", *MECHANISMS} == {row.mechanism for row in demo.rows}
+    assert {*ESTIMATORS, "factorization-mean"} == {row.estimator for row in demo.rows}
     assert {"simulated-ratings", "simulated-judgements"} == {row.crowd for row in demo.rows}
+
+
+def test_what_is_not_run_is_named(demo: Demo) -> None:
+    """Each method of a crowd has a row after each of its mechanisms, or is named with the reason."""
+    page, data = demo.texts("demo.html")["demo.html"], json.loads(demo.texts("demo.html")["demo.json"])
+    for crowd in demo.crowds:
+        rows = [row for row in demo.rows if row.crowd == crowd.name]
+        missing = {(pair.mechanism, pair.method): pair.reason for pair in demo.not_run if pair.crowd == crowd.name}
+        methods = {row.estimator for row in rows if row.mechanism == "unprotected"}
+        shown = {(row.mechanism, row.estimator) for row in rows}
+        for mechanism in {row.mechanism for row in rows}:
+            assert methods == {name for name in methods if {(mechanism, name)} & (shown | set(missing))}
+        assert all(missing.values())
+    assert len(demo.not_run) == len(data["not_run"]) > 0
+    assert "Not run: gaussian with laplace: a report for every cell" in page
+
+
+class Coin(RandomizedResponse):  # type: ignore[misc]
+    """Mechanism that is not built in."""
+
+    name = "coin"
+
+
+class Mob(MajorityVote):  # type: ignore[misc]
+    """Method that is not built in."""
+
+    name = "mob"
+
+
+@dataclass(frozen=True, slots=True)
+class GivenMechanism(MechanismEntry):
+    """Entry of `Coin`."""
+
+    def import_class(self) -> Any:
+        """Return the class."""
+        return Coin
+
+
+@dataclass(frozen=True, slots=True)
+class GivenMethod(EstimatorEntry):
+    """Entry of `Mob`."""
+
+    def import_class(self) -> Any:
+        """Return the class."""
+        return Mob
+
+
+def test_what_is_registered_newly_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A mechanism and a method that are registered get their rows without another change."""
+    monkeypatch.setitem(cast(Any, MECHANISM_ENTRIES), "coin", GivenMechanism("coin", "", "Coin"))
+    capabilities = ESTIMATOR_ENTRIES["majority-vote"].capabilities
+    monkeypatch.setitem(cast(Any, ESTIMATOR_ENTRIES), "mob", GivenMethod("mob", "", "Mob", capabilities))
+
+    rows = run_demo([small_crowd()]).rows
+
+    assert {1.0, 3.0, 5.0} == {row.requested for row in rows if row.mechanism == "coin"}
+    assert {"unprotected", "randomized-response"} == {row.mechanism for row in rows if row.estimator == "mob"}
+
+
+def test_labels_without_an_order_are_named() -> None:
+    """A method for ordered labels is not run on others, and the reason says so."""
+    (missing,) = [one for one in trials_of_demo_crowd(small_crowd(), 1).not_run if one.mechanism == EVERY]
+
+    assert ("ordinal-dawid-skene", "the labels have no order") == (missing.method, missing.reason)
 
 
 def test_every_private_row_names_epsilon_and_participation(demo: Demo) -> None:
@@ -67,7 +132,7 @@ def test_a_row_equals_a_direct_fit() -> None:
     """The channel-aware Dawid-Skene row equals a direct fit with the same seed and settings."""
     crowd = small_crowd()
     mechanism = RandomizedResponse(alphabet=LABELS, epsilon=3.0)
-    row = run_trial(trial_of(crowd, mechanism, 5))[-1]
+    row = row_of(trial_of(crowd, mechanism, 5), "dawid-skene + channel")
 
     reports = perturb_reports(crowd.answers, mechanism, seeded(5))
     estimate = DawidSkene(max_steps=200, tolerance=1e-3).fit(reports, channel=mechanism.channel())
@@ -82,7 +147,7 @@ def test_numbers_are_inferred_with_their_public_prior() -> None:
     numbers = numeric_crowd(workers=60, tasks=30, sparsity=0.5, source=seeded(3))
     crowd = replace(small_crowd(), answers=numbers.answers, gold=numbers.gold, error="mae", prior=(0.0, 1.0))
     mechanism = RandomizedResponse(alphabet=Scale(0, 9), epsilon=3.0)
-    row = run_trial(trial_of(crowd, mechanism, 5))[-1]
+    row = row_of(trial_of(crowd, mechanism, 5), "gaussian + channel")
 
     reports = perturb_reports(crowd.answers, mechanism, seeded(5))
     gaussian = Gaussian(
@@ -174,7 +239,8 @@ def test_every_nth_task_keeps_its_answers() -> None:
 def test_two_layer_is_omitted_without_a_setting_for_its_claim() -> None:
     """With four labels at epsilon 1 Theorem 6.3 has no hyper-distribution from 0, so there is no row."""
     crowd = small_crowd(Categories(("a", "b", "c", "d")))
-    requested = {m.epsilon for m in demo_mechanisms(crowd) if m.name == "two-layer"}
+    assert ["two-layer at epsilon 1"] == [one.mechanism for one in demo_mechanisms(crowd)[1]]
+    requested = {m.epsilon for m in demo_mechanisms(crowd)[0] if m.name == "two-layer"}
 
     assert 1.0 not in {round(epsilon, 6) for epsilon in requested}
     assert 3.0 in {round(epsilon, 6) for epsilon in requested}
@@ -225,8 +291,14 @@ LABELS = Categories(("no", "yes"))
 
 def trial_of(crowd: DemoCrowd, mechanism: Mechanism | None, seed: int) -> Trial:
     """Return a trial with the methods of the demo."""
-    plain = VOTES if crowd.error == "error_rate" else ()
-    return Trial(crowd=crowd, mechanism=mechanism, seed=seed, plain=plain, models=channel_aware_demo_estimators(crowd))
+    plain, models, _ = demo_methods(crowd)
+    return Trial(crowd=crowd, mechanism=mechanism, seed=seed, plain=plain, models=models)
+
+
+def row_of(trial: Trial, method: str) -> Row:
+    """Return the row of a method of a trial."""
+    (row,) = (row for row in run_trial(trial) if row.method == method)
+    return row
 
 
 def small_crowd(labels: Categories = LABELS, title: str = "Small") -> DemoCrowd:

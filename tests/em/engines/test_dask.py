@@ -15,6 +15,7 @@ import pytest
 from crowdveil import DawidSkene, Gaussian, HierarchicalDawidSkene, OneCoin, Reports, infer
 from crowdveil.em.engines import Dask, dask
 from crowdveil.errors import EngineError, SettingsError
+from crowdveil.estimators import ESTIMATORS
 from crowdveil.registry import ESTIMATOR_ENTRIES
 from tests.em.engines.crowds import GOLD, REPORTS, assert_damage_is_refused, assert_same, crowd, in_blocks, stored
 from tests.estimators.test_bad_minorities import near_copies, repeaters
@@ -27,12 +28,9 @@ KILLED = ("hierarchical-dawid-skene", "ebcc", "gaussian", "student-t")
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
-    """Two workers with nannies, which restart them when they die; large crowds are fitted by compiled code there."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("CROWDVEIL_KERNELS", "compiled")
-        with dask._local_cluster(distributed, 2) as made:
-            patch.undo()
-            yield made
+    """Two workers with nannies, which restart them when they die."""
+    with dask._local_cluster(distributed, 2) as made:
+        yield made
 
 
 @pytest.mark.slow
@@ -66,6 +64,8 @@ def test_every_method_has_the_same_bits_on_dask(
     """For every method, `infer` gives the bits on Dask that it gives in this process; a worker of some is killed."""
     monkeypatch.setenv("CROWDVEIL_KERNELS", "compiled")
     reports = blocks[ESTIMATOR_ENTRIES[method].capabilities.kind]
+    cls: Any = ESTIMATORS[method]
+    estimator = cls() if cls is HierarchicalDawidSkene else cls(max_steps=4)
     doomed = [nanny.pid for nanny in cluster.workers.values() if nanny.pid and method in KILLED][:1]
 
     def kill(step: int, _: float) -> None:
@@ -73,9 +73,9 @@ def test_every_method_has_the_same_bits_on_dask(
             os.kill(doomed.pop(), signal.SIGKILL)
 
     with in_blocks(500):
-        here = infer(reports, method)
+        here = infer(reports, estimator)
         there = infer(
-            reports, method, engine=Dask(address=cluster.scheduler_address), progress=kill if doomed else None
+            reports, estimator, engine=Dask(address=cluster.scheduler_address), progress=kill if doomed else None
         )
 
     assert not doomed
@@ -112,6 +112,21 @@ def test_what_is_known_has_the_same_bits(given: str, cluster: Any) -> None:
     assert (here.gold_line, here.history_note) == (there.gold_line, there.history_note)
     assert (here.gold_line is None) == (given == "history")
     np.testing.assert_array_equal(here.estimate.posterior, there.estimate.posterior)
+
+
+@pytest.mark.slow
+def test_copies_have_the_same_bits(cluster: Any, tmp_path: Path) -> None:
+    """`infer` counts near-copies on the cluster as in this process: notes, effective workers and confidences."""
+    near_copies().save(tmp_path / "answers")
+    kept = Reports.open(tmp_path / "answers")
+
+    here = infer(kept)
+    there = infer(kept, engine=Dask(address=cluster.scheduler_address))
+
+    assert here.notes == there.notes
+    assert here.confidence_note == there.confidence_note
+    np.testing.assert_array_equal(here.estimate.posterior, there.estimate.posterior)
+    np.testing.assert_array_equal(here.estimate.confidence, there.estimate.confidence)
 
 
 def test_panels_are_refused_on_dask_by_name() -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -24,6 +25,7 @@ from crowdveil.em.engines.worker import (
     load,
     shared_parts,
 )
+from crowdveil.em.kernels.jit import KERNELS_VARIABLE
 from crowdveil.errors import EngineError, ReportsError
 from crowdveil.estimators import ESTIMATORS
 from tests.em.engines.crowds import GOLD, REPORTS, assert_same, crowd, in_blocks, stored
@@ -36,11 +38,14 @@ class LocalClient:
     Attributes:
         clear: step and block before which the worker loses its cache; block -1 is the collection of posteriors.
         awaited: how often there is no worker yet.
+        environment: choice of kernels in the environment of the worker; None for that of this process.
         sent: all bytes sent.
     """
 
-    def __init__(self, clear: tuple[tuple[int, int], ...] = (), awaited: int = 0) -> None:
-        self.clear, self.awaited = clear, awaited
+    def __init__(
+        self, clear: tuple[tuple[int, int], ...] = (), awaited: int = 0, environment: str | None = None
+    ) -> None:
+        self.clear, self.awaited, self.environment = clear, awaited, environment
         self.sent: list[bytes] = []
 
     def nthreads(self) -> dict[str, int]:
@@ -61,7 +66,9 @@ class LocalClient:
             arguments[0].block if function is block_statistics else -1,
         ) in self.clear:
             drop_cache(arguments[0].fit_id)
-        done = pickle.loads(pickle.dumps(function(*arguments)))
+        changed = {} if self.environment is None else {KERNELS_VARIABLE: self.environment}
+        with patch.dict("os.environ", changed):
+            done = pickle.loads(pickle.dumps(function(*arguments)))
         return SimpleNamespace(result=lambda timeout: done, release=lambda: None, content=done)
 
     def _arrived(self, value: Any) -> Any:
@@ -100,6 +107,20 @@ def test_the_order_in_memory_changes_no_bit(cls: Any, monkeypatch: pytest.Monkey
         engine = LocalEngine(LocalClient(((2, 0), (4, 1), (5, -1))))
         there = cls(max_steps=5).fit(Reports.open(tmp_path), engine=engine)
         assert_same(there, cls(max_steps=5).fit(reports))
+
+
+def test_the_environment_of_a_worker_changes_no_bit(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The process that begins a fit chooses its kernels, and not the environment of a worker."""
+    reports = crowd("categorical")
+    reports.save(tmp_path)
+    with in_blocks(500):
+        monkeypatch.setenv("CROWDVEIL_KERNELS", "compiled")
+        expected = DawidSkene(max_steps=3).fit(reports)
+        engine = LocalEngine(LocalClient(environment="plain"))
+        assert_same(DawidSkene(max_steps=3).fit(Reports.open(tmp_path), engine=engine), expected)
+        monkeypatch.setenv("CROWDVEIL_KERNELS", "plain")
+        plain = DawidSkene(max_steps=3).fit(reports)
+    assert not np.array_equal(plain.posterior, expected.posterior)
 
 
 @pytest.mark.slow

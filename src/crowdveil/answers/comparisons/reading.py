@@ -22,6 +22,7 @@ from crowdveil.answers.importers.registry import find_importer, importer_of, wit
 from crowdveil.answers.ingest.column_readers import Match, delimiter_and_roles
 from crowdveil.answers.ingest.row_sources import source_of_files
 from crowdveil.answers.sources.answer_source import AnswerSource, import_notes
+from crowdveil.answers.sources.folder_keys import notes_on_keys
 from crowdveil.errors import ReportsError
 
 Read = tuple[Comparisons, tuple[str, ...]]
@@ -78,7 +79,8 @@ def comparisons_of_source(
     rows = source_of_files(source.name, [file.row_source for file in source.files], [len(one) for one in tables])
     roles = parts[0][0]
     found, notes = comparisons_of_table(concatenate_tables(tables), roles, rows, outputs, every_row=every_row)
-    return found, (*(note for part in parts for note in part[2]), *notes)
+    keys = [(file.keys, part[0].values()) for file, part in zip(source.files, parts, strict=True)]
+    return found, (*(note for part in parts for note in part[2]), *(() if private else notes_on_keys(keys)), *notes)
 
 
 def _table_of_file(
@@ -106,6 +108,7 @@ def _table_of_file(
 
 def plain_table(file: ExportFile, match: Match) -> tuple[dict[str, str], pa.Table]:
     """Return the column of each role, and the table of these columns, named by role; errors as `match`."""
+    match = file.match_with_keys(match)
     if file.form != "text":
         roles = match(file.columns, file.name)
         return roles, file.table_of_roles(roles)

@@ -2,9 +2,9 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -20,6 +20,7 @@ from crowdveil.answers.ingest.column_readers import (
     ROWS_SHOWN,
     Accepted,
     ColumnNames,
+    Match,
     delimiter_and_roles,
     match_columns,
     read_csv_by_role,
@@ -28,15 +29,18 @@ from crowdveil.answers.ingest.csv_errors import COMMA, DELIMITERS
 from crowdveil.answers.ingest.csv_files import (
     Headers,
     Progress,
+    Result,
     header_or_raise,
     headers_by_delimiter,
     open_as_utf8,
+    read_csv_batches,
     read_csv_table,
     read_header,
     read_text_start,
     text_source,
 )
 from crowdveil.answers.ingest.json_tables import records_of_table
+from crowdveil.answers.sources.folder_keys import Keys, constant_column, refuse_other_values
 from crowdveil.errors import ReportsError
 from crowdveil.hints import advice
 
@@ -101,6 +105,7 @@ class ExportFile:
         delimiters: delimiters that a text file may have.
         transposed: whether a wide table has one row for each worker, and one column for each task.
         sheet: sheet of a workbook; None for the only one.
+        keys: values by the keys of its folders, which are columns unless the file has them.
     """
 
     path: Path
@@ -111,6 +116,7 @@ class ExportFile:
     delimiters: tuple[str, ...] = tuple(DELIMITERS)
     transposed: bool = False
     sheet: str | None = None
+    keys: Keys = field(default_factory=dict, hash=False)
 
     @property
     def sheet_path(self) -> Path:
@@ -150,21 +156,21 @@ class ExportFile:
 
         `by_header`: whether a refusal must not depend on the rows. Errors as `delimiter_and_roles`.
         """
+        match = self.match_with_keys(self.names.resolve_columns)
         if self.form != "text":
-            return COMMA, self.names.resolve_columns(self.columns, self.name)
+            return COMMA, match(self.columns, self.name)
         return delimiter_and_roles(
             self.sheet_path,
-            self.names.resolve_columns,
+            match,
             self.delimiters[0] if len(self.delimiters) == 1 else None,
             self.encoding,
             by_header=by_header,
             headers=self.sniffed.headers,
         )
 
-    def table_by_role(self, progress: Progress | None) -> tuple[dict[str, str], pa.Table]:
-        """Return the column of each role, and the table of these columns, named by role."""
-        delimiter, roles = self.delimiter_and_column_roles()
-        return roles, self.with_delimiter(delimiter).table_of_roles(roles, progress)
+    def match_with_keys(self, match: Match) -> Match:
+        """Return the function of the columns of the file that finds roles in its keys, too."""
+        return lambda found, source: match([*found, *(key for key in self.keys if key not in found)], source)
 
     def table_of_roles(self, roles: Mapping[str, str], progress: Progress | None = None) -> pa.Table:
         """Return the columns of roles, named by role; those of text and JSON are text.
@@ -172,6 +178,17 @@ class ExportFile:
         Raises:
             ReportsError: the file is damaged, or a cell of JSON is a list or object in another role than "value".
         """
+        keys = {key: value for key, value in self.keys.items() if key not in self.columns}
+        table = self._table_of_columns({role: name for role, name in roles.items() if name not in keys}, progress)
+        if shared := {key: key for key in self.keys if key not in keys}:
+            refuse_other_values(self._table_of_columns(shared), self.keys, self.row_source)
+        for role, name in roles.items():
+            if name in keys:
+                table = table.append_column(role, constant_column(keys[name], len(table)))
+        return table.select(list(roles)) if keys else table
+
+    def _table_of_columns(self, roles: Mapping[str, str], progress: Progress | None = None) -> pa.Table:
+        """Return columns of the file itself, as `table_of_roles`."""
         wanted = list(roles.values())
         table: Any
         if self.form == "text":
@@ -263,8 +280,53 @@ class ExportFile:
         with self._open_parquet_or_arrow() as file:
             return file.read() if self.form == "parquet" else file.read_all()
 
-    def batches(self, names: Sequence[str], buffer_bytes: int) -> Iterator[pa.RecordBatch]:
-        """Yield the batches of the named columns of a Parquet or Arrow file."""
+    def type_of_column(self, name: str) -> Any:
+        """Return the Arrow type of a column of a table, or of a key of its folders."""
+        return self.schema.field(name).type if name in self.schema.names else constant_column("", 0).type
+
+    def read_batches(
+        self,
+        roles: Mapping[str, str],
+        consume: Callable[[Iterable[pa.RecordBatch]], Result],
+        progress: Progress | None,
+        block_bytes: int,
+    ) -> Result:
+        """Return the result of `consume` on batches of a table with the columns of roles, named by role.
+
+        Args:
+            roles: name of the column of each role.
+            consume: function of the batches.
+            progress: called with the bytes read so far and the size of the file.
+            block_bytes: bytes that are read at a time of a text, or of a column of Parquet.
+        """
+        shared = [key for key in self.keys if key in self.columns]
+        names = list(dict.fromkeys([*(name for name in roles.values() if name in self.columns), *shared]))
+        if self.form == "text":
+            stated = self.delimiter, progress, self.encoding, header_or_raise(self.sniffed.headers, self.delimiter)
+            by_role = partial(self._batches_by_role, roles=roles, shared=shared)
+            return read_csv_batches(
+                self.sheet_path, names, lambda batches: consume(by_role(batches)), *stated, block_bytes
+            )
+        return consume(self._batches_by_role(self._arrow_batches(names, block_bytes), roles, shared))
+
+    def _batches_by_role(
+        self, batches: Iterable[pa.RecordBatch], roles: Mapping[str, str], shared: Sequence[str]
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield batches with keys of folders as columns; refuse columns with other values than the keys they share."""
+        row = 0
+        for batch in batches:
+            try:
+                refuse_other_values(pa.Table.from_batches([batch]).select(list(shared)), self.keys, self.name)
+            except ReportsError as error:
+                raise error.changed(source=self.row_source, rows=tuple(row + one for one in error.rows)) from None
+            row += len(batch)
+            columns = [
+                batch.column(name) if name in self.columns else constant_column(self.keys[name], len(batch))
+                for name in roles.values()
+            ]
+            yield pa.RecordBatch.from_arrays(columns, list(roles))
+
+    def _arrow_batches(self, names: Sequence[str], buffer_bytes: int) -> Iterator[pa.RecordBatch]:
         with self._open_parquet_or_arrow(buffer_size=buffer_bytes) as file:
             if self.form == "parquet":
                 yield from file.iter_batches(BATCH_ROWS, columns=list(names))

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from os.path import commonpath
 from pathlib import Path
 from tempfile import gettempdir
 from typing import Any
@@ -40,7 +41,9 @@ from crowdveil.answers.ingest.labels import columns_as_stated, map_labels, refus
 from crowdveil.answers.ingest.mapped_codes import ReadingLimit
 from crowdveil.answers.ingest.questions import answers_to, split_by_question
 from crowdveil.answers.ingest.row_sources import source_of_files, source_of_kept_rows
+from crowdveil.answers.sources.folder_keys import folder_above, folder_keys, notes_on_keys
 from crowdveil.answers.sources.local_copies import (
+    copy_duckdb_query,
     copy_duckdb_table,
     copy_remote_files,
     copy_stdin,
@@ -48,6 +51,7 @@ from crowdveil.answers.sources.local_copies import (
 from crowdveil.answers.sources.location import (
     COMPANIONS,
     DATASET,
+    QUERY,
     STDIN,
     Layout,
     database_and_table,
@@ -233,7 +237,7 @@ class AnswerSource:
                 refuse_choices_in_parts(columns, self.layout.choices)
             if not self.private:
                 columns, more = columns_as_stated(columns, self.layout.choices, self.layout.label_map)
-                notes += self._notes_on_sheets() + more
+                notes += self._notes_on_sheets() + self._notes_on_folder_keys() + more
             elif self.layout.label_map:
                 columns = replace(columns, value=map_labels(columns.value, self.layout.label_map)[0])
         if self.layout.decimal == ",":
@@ -249,6 +253,12 @@ class AnswerSource:
         columns = [file.delimiter_and_column_roles()[1].values() if plain else () for file in sheets]
         notes = [read_sheet(file.sheet_path).notes(names) for file, names in zip(sheets, columns, strict=True)]
         return tuple(note for one in notes for note in one)
+
+    def _notes_on_folder_keys(self) -> tuple[str, ...]:
+        """Return a sentence on the keys of folders that are not read."""
+        plain, files = self.importer is None, [file for file in self.files if file.keys]
+        columns = [file.delimiter_and_column_roles()[1].values() if plain else () for file in files]
+        return notes_on_keys((file.keys, names) for file, names in zip(files, columns, strict=True))
 
     def _columns_with_numbers_unchanged(self, progress: Progress | None) -> tuple[ReportColumns, tuple[str, ...]]:
         """Return columns and notes as `read` does, with numbers as the source has them."""
@@ -325,11 +335,11 @@ class AnswerSource:
     @property
     def _has_question_column(self) -> bool:
         files = (one for file in self.files for one in file.by_each_delimiter)
-        return any(normal_name(name) == QUESTION for file in files for name in file.columns)
+        return any(normal_name(name) == QUESTION for file in files for name in [*file.columns, *file.keys])
 
     def _read_plain_columns(self, progress: Progress | None) -> ReportColumns:
         names = self.layout.names
-        if self.is_single_file and self.limit is None:
+        if self.is_single_file and not self.files[0].keys and self.limit is None:
             file = self.files[0]
             if file.form == "text":
                 stated = self.layout.delimiter, progress, self.layout.encoding
@@ -490,6 +500,8 @@ def open_source(
             for file in _files_of_name(source, layout, temporary / str(number), progress)
         ]
         refuse_files_beside_companions([file.path for file in files])
+        above = Path(commonpath([file.path.absolute().parent for file in files]))
+        files = [replace(file, keys=folder_keys(file.path.absolute(), above) | dict(file.keys)) for file in files]
         yield AnswerSource(files[0].path, tuple(files), layout=layout)
 
 
@@ -518,7 +530,7 @@ def _source_of_name(source: str, layout: Layout, temporary: Path, progress: Prog
     if source == STDIN:
         path = copy_stdin(temporary, progress)
     elif table is not None:
-        path = copy_duckdb_table(*table, temporary)
+        path = (copy_duckdb_query if QUERY.match(table[1]) else copy_duckdb_table)(*table, temporary)
     else:
         path = copy_remote_files(source, temporary, COMPANIONS, progress)
     return _refuse_question_without_files(local_source(path, layout, source))
@@ -553,10 +565,12 @@ def local_source(path: Path, layout: Layout | None = None, copied: str | None = 
         return AnswerSource(path, layout=layout, copied=copied)
     found = local_files(str(path))
     names = [str(file) if copied is None else _user_facing_name_of_copy(file, path, copied) for file in found]
+    above = folder_above(str(path))
     stated: Any = {"encoding": layout.encoding, "names": layout.names, "delimiters": layout.delimiters}
     stated["transposed"] = layout.transpose
     files = tuple(
-        _with_sheet(ExportFile(file, name, **stated), layout) for file, name in zip(found, names, strict=True)
+        _with_sheet(ExportFile(file, name, keys=folder_keys(file, above), **stated), layout)
+        for file, name in zip(found, names, strict=True)
     )
     if layout.sheet is not None and not any(file.sheet for file in files):
         raise ReportsError(

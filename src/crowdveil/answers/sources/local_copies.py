@@ -2,17 +2,19 @@
 
 A collection stays whole: with a remote file of reports come the certificate and `crowd.json` of its folder, so that it
 is read as it would be on this machine. pyarrow has the file systems of S3, Google Cloud and Hadoop; fsspec has others.
-DuckDB writes a table as Parquet.
+DuckDB writes a table as Parquet. A query is one SELECT, and reads nothing but its database.
 """
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from fnmatch import fnmatch
 from importlib import import_module
 from pathlib import Path, PurePosixPath
+from types import MappingProxyType
 from typing import Any, BinaryIO
 
+import pyarrow.parquet as pq
 from pyarrow import fs
 
 from crowdveil.answers.ingest.csv_files import Progress
@@ -24,6 +26,15 @@ NATIVE = frozenset({"s3", "s3a", "gs", "gcs", "hdfs", "viewfs", "file"})
 """Schemes of pyarrow's own file systems."""
 STDIN_FILE, MATCHED = "stdin", "matched"
 """Names of the copy of standard input, and of the folder of files that match a pattern."""
+READ_ONLY = {
+    "enable_external_access": "false",
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    "python_enable_replacements": "false",
+    "lock_configuration": "true",
+}
+"""Settings of DuckDB under which a query reads the database and nothing else."""
+ROWS_AT_ONCE = 1 << 17
 DATABASE_HINT = "Rows of other databases come as CSV on standard input, or from a table in DuckDB."
 
 
@@ -44,15 +55,51 @@ def copy_duckdb_table(database: str, table: str, folder: Path) -> Path:
     """
     path = folder / "table.parquet"
     name = ".".join('"{}"'.format(part.replace('"', '""')) for part in table.split("."))
-    with (
-        _temporary_if_locked(database),
-        _errors_as_report_errors(
-            f"{database}?{table}", "this database", "duckdb", "database and its table", DATABASE_HINT
-        ),
-        import_module("duckdb").connect(database, read_only=True) as connection,
-    ):
+    rule = "the database and its table must exist and be readable"
+    hint = f"Name a table, or give a query that begins with SELECT or WITH. {DATABASE_HINT}"
+    with _open_duckdb(database, f"{database}?{table}", rule, hint) as connection:
         connection.sql(f"SELECT * FROM {name}").write_parquet(str(path))
     return path
+
+
+def copy_duckdb_query(database: str, query: str, folder: Path) -> Path:
+    """Copy the rows of one SELECT on a DuckDB file as Parquet; return the path.
+
+    DuckDB parses the text before anything runs. The database is opened for reading only, without access to other
+    files, extensions and variables of this process, and no setting can be changed.
+
+    Raises:
+        ReportsError: as `copy_duckdb_table`; several statements, another one, or a query that DuckDB refuses.
+    """
+    source, path = f"{database}?{query}", folder / "query.parquet"
+    rule = "the database must exist, and the query must be one that it can answer by itself"
+    hint = f"A query reads tables of its database, and no files. {DATABASE_HINT}"
+    with _open_duckdb(database, source, rule, hint, READ_ONLY) as connection:
+        statements = connection.extract_statements(query)
+        kinds = [statement.type.name for statement in statements]
+        if kinds != ["SELECT"]:
+            found = f"{len(kinds)} statements" if len(kinds) != 1 else f"a statement {kinds[0]}"
+            raise ReportsError("a query must be one SELECT", source=source, examples=found, hint="Write one SELECT.")
+        found = connection.sql(statements[0])
+        read = getattr(found, "to_arrow_reader", None) or found.fetch_arrow_reader  # its older name
+        rows = read(ROWS_AT_ONCE)
+        with pq.ParquetWriter(path, rows.schema) as writer:
+            for batch in rows:
+                writer.write_batch(batch)
+    return path
+
+
+@contextmanager
+def _open_duckdb(
+    database: str, source: str, rule: str, hint: str, config: Mapping[str, str] = MappingProxyType({})
+) -> Iterator[Any]:
+    """Open a DuckDB file for reading; its errors, and those of the block, become a ReportsError with rule and hint."""
+    with (
+        _temporary_if_locked(database),
+        _errors_as_report_errors(source, "this database", "duckdb", rule, hint),
+        import_module("duckdb").connect(database, read_only=True, config=dict(config)) as connection,
+    ):
+        yield connection
 
 
 def copy_remote_files(url: str, folder: Path, companions: Sequence[str], progress: Progress | None = None) -> Path:
@@ -67,17 +114,18 @@ def copy_remote_files(url: str, folder: Path, companions: Sequence[str], progres
     Raises:
         ReportsError: an unknown scheme, a missing package, no such file, or no permission.
     """
+    rule = "the remote file must exist and be readable"
     hint = f"Check the URL, and the credentials of this machine. {DATABASE_HINT}"
-    with _errors_as_report_errors(_url_without_credentials(url), f"{scheme_of(url)}://", "remote", "remote file", hint):
+    with _errors_as_report_errors(url_without_credentials(url), f"{scheme_of(url)}://", "remote", rule, hint):
         return _copy_files_matching_path(*_open_file_system(url), folder, companions, progress)
 
 
 @contextmanager
-def _errors_as_report_errors(source: str, what: str, extra: str, thing: str, hint: str) -> Iterator[None]:
+def _errors_as_report_errors(source: str, what: str, extra: str, rule: str, hint: str) -> Iterator[None]:
     """Turn the errors of file systems and databases, which have no common class, into a ReportsError."""
     try:
         yield
-    except MemoryError:
+    except (MemoryError, ReportsError):
         raise
     except ImportError as error:
         raise ReportsError(
@@ -87,9 +135,9 @@ def _errors_as_report_errors(source: str, what: str, extra: str, thing: str, hin
         ) from error
     except Exception as error:
         raise ReportsError(
-            f"the {thing} must exist and be readable",
+            rule,
             source=source,
-            examples=str(error).partition("\n")[0][:200],
+            examples=str(error).partition("\n")[0][:200].rstrip("."),
             hint=hint,
         ) from error
 
@@ -162,7 +210,7 @@ def _copy_stream_with_progress(stream: Any, copy: BinaryIO, size: int, progress:
             progress(done, max(size, done))
 
 
-def _url_without_credentials(url: str) -> str:
+def url_without_credentials(url: str) -> str:
     """Return a URL without user, password and query, for messages."""
     scheme, _, rest = url.partition("://")
     host, slash, path = rest.partition("?")[0].partition("/")

@@ -21,8 +21,10 @@ from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.files.filesystem import scheme_of
 
 STDIN, DATASET = "-", "dataset:"
-TABLE = re.compile(r"(?P<database>.+\.(?:duckdb|ddb))(?:\?(?P<table>.+))?", re.IGNORECASE)
-"""DuckDB file, and the table after the question mark."""
+TABLE = re.compile(r"(?P<database>.+?\.(?:duckdb|ddb))(?:\?(?P<table>.+))?", re.IGNORECASE | re.DOTALL)
+"""DuckDB file, and the table or query after the question mark."""
+QUERY = re.compile(r"""\s*(?:select|with)[\s*("'\d]""", re.IGNORECASE)
+"""Start of a query, in place of the name of a table."""
 WIDE = "wide"
 """Tool of wide tables."""
 COMPANIONS = ("certificate.json", "crowd.json", "assignment.csv")
@@ -101,7 +103,7 @@ class Layout:
 
 
 def database_and_table(source: str) -> tuple[str, str] | None:
-    """Return database and table of a source such as `answers.duckdb?votes`; None for other sources.
+    """Return database and table, or query, of a source such as `answers.duckdb?votes`; None for other sources.
 
     Raises:
         ReportsError: a DuckDB file without the name of a table.
@@ -113,7 +115,7 @@ def database_and_table(source: str) -> tuple[str, str] | None:
         raise ReportsError(
             "a database needs the name of a table",
             source=source,
-            hint=f"Name it after a question mark, such as '{source}?answers'.",
+            hint=f"Name it after a question mark, such as '{source}?answers', or give a query that begins with SELECT.",
         )
     return found["database"], found["table"]
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 from crowdveil.answers.importers.export_file import ExportFile
 from crowdveil.answers.ingest.arrow_columns import SpilledColumn, lists_as_text
 from crowdveil.answers.ingest.column_readers import ReportColumns, report_columns
-from crowdveil.answers.ingest.csv_files import BLOCK_BYTES, Progress, header_or_raise, read_csv_batches
+from crowdveil.answers.ingest.csv_files import BLOCK_BYTES, Progress
 from crowdveil.answers.ingest.mapped_codes import ReadingLimit, return_unused_memory
 from crowdveil.answers.ingest.row_sources import source_of_files
 from crowdveil.display.counts import number_of, size_text
@@ -21,9 +21,7 @@ BYTES_OF_BATCHES = 50_000_000
 GROUPS_IN_LIMIT = 32
 """Groups of batches that the limit would hold."""
 BLOCKS_IN_LIMIT = 128
-"""Blocks of text, each parsed at once, that the limit would hold."""
-BUFFER_BYTES = 1 << 20
-"""Bytes of a column of Parquet that are read at a time."""
+"""Blocks of text, or of a column of Parquet, each read at once, that the limit would hold."""
 
 
 class SpilledColumns:
@@ -39,16 +37,15 @@ class SpilledColumns:
         self._group_bytes = 0
 
     def add(self, batches: Iterable[pa.RecordBatch], text: Sequence[str] = ()) -> int:
-        """Add batches whose columns are in the order of the roles, of which some become text; return their rows."""
+        """Add batches with a column for each role, of which some become text; return their rows."""
         before, most = self.rows, self._limit.memory // GROUPS_IN_LIMIT
         for batch in batches:
-            named = pa.RecordBatch.from_arrays(batch.columns, list(self._columns))
-            for role in text:
-                place = named.schema.get_field_index(role)
-                named = named.set_column(place, role, named.column(place).cast(pa.string()))
-            self._group.append(named)
-            self._group_bytes += named.nbytes
-            self.rows += len(named)
+            columns = [
+                batch.column(role).cast(pa.string()) if role in text else batch.column(role) for role in self._columns
+            ]
+            self._group.append(pa.RecordBatch.from_arrays(columns, list(self._columns)))
+            self._group_bytes += batch.nbytes
+            self.rows += len(batch)
             if self._group_bytes >= most:
                 self._code_group()
         return self.rows - before
@@ -104,16 +101,9 @@ def spill_files(
         progress: function for each file.
     """
     columns, lengths = SpilledColumns(list(roles[0]), limit, name), []
-    text = _roles_of_several_types(files, roles)
+    text, block_bytes = _roles_of_several_types(files, roles), min(BLOCK_BYTES, limit.memory // BLOCKS_IN_LIMIT)
     for file, own, shown in zip(files, roles, progress, strict=True):
-        consume = partial(columns.add, text=text)
-        names = list(own.values())
-        if file.form == "text":
-            header = header_or_raise(file.sniffed.headers, file.delimiter)
-            stated = file.delimiter, shown, file.encoding, header, min(BLOCK_BYTES, limit.memory // BLOCKS_IN_LIMIT)
-            lengths.append(read_csv_batches(file.sheet_path, names, consume, *stated))
-        else:
-            lengths.append(consume(file.batches(names, BUFFER_BYTES)))
+        lengths.append(file.read_batches(own, partial(columns.add, text=text), shown, block_bytes))
         if shown is not None:
             size = file.path.stat().st_size
             shown(size, size)
@@ -123,9 +113,8 @@ def spill_files(
 
 def _roles_of_several_types(files: Sequence[ExportFile], roles: Sequence[Mapping[str, str]]) -> list[str]:
     """Return the roles whose columns have several types, which then are read as text."""
-    schemas = [file.schema for file in files]
     return [
         role
         for role in roles[0]
-        if len({schema.field(own[role]).type for schema, own in zip(schemas, roles, strict=True)}) > 1
+        if len({file.type_of_column(own[role]) for file, own in zip(files, roles, strict=True)}) > 1
     ]

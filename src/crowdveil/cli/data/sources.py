@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from crowdveil.answers.sources.location import Layout
 
 SOURCE_TEXT = (
-    "CSV, Parquet, JSON, Arrow, .xlsx or .ods files, a folder, 'parts/*.csv', a URL, - (stdin) or DATABASE?TABLE"
+    "CSV, Parquet, JSON, Arrow, .xlsx or .ods files, a folder, 'parts/*.csv', a URL, - (stdin), DATABASE?TABLE or "
+    "'DATABASE?SELECT ...'"
 )
 
 

@@ -7,9 +7,10 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
 
-from crowdveil.comparison.compare import Row, Trial, compare_with_unprotected, run_trial
-from crowdveil.comparison.demo.crowds_and_trials import DemoCrowd, trials_of_demo_crowd
+from crowdveil.comparison.demo.crowds import DemoCrowd
 from crowdveil.comparison.demo.page import page_html
+from crowdveil.comparison.demo.trials import trials_of_demo_crowd
+from crowdveil.comparison.trials import NotRun, Row, Trial, compare_with_unprotected, run_trial
 
 PAGE_FILE = "demo.html"
 ROWS_FILE = "demo.json"
@@ -20,11 +21,12 @@ Progress = Callable[[int, int, str], None]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Demo:
-    """Crowds, rows in the order of the table, and seed of the simulated devices."""
+    """Crowds, rows in the order of the table, seed of the simulated devices, and what was not run."""
 
     crowds: tuple[DemoCrowd, ...]
     rows: tuple[Row, ...]
     seed: int
+    not_run: tuple[NotRun, ...] = ()
 
     def to_json(self, page: str) -> dict[str, object]:
         """Return the rows as a JSON object that names the page; an infinite epsilon is the text "infinity"."""
@@ -32,16 +34,17 @@ class Demo:
             {name: "infinity" if value == math.inf else value for name, value in asdict(row).items()}
             for row in self.rows
         ]
-        return {"simulation": True, "seed": self.seed, "page": page, "rows": rows}
+        missing = [asdict(pair) for pair in self.not_run]
+        return {"simulation": True, "seed": self.seed, "page": page, "rows": rows, "not_run": missing}
 
     def texts(self, page: str) -> dict[str, str]:
         """Return the contents of page and rows by file name; the rows name the page."""
         rows = json.dumps(self.to_json(page), indent=1)
-        return {PAGE_FILE: page_html(self.crowds, self.rows, self.seed), ROWS_FILE: rows}
+        return {PAGE_FILE: page_html(self.crowds, self.rows, self.seed, self.not_run), ROWS_FILE: rows}
 
 
 def run_demo(crowds: Sequence[DemoCrowd], *, seed: int = 1, progress: Progress | None = None) -> Demo:
-    """Perturb every crowd with every mechanism, and infer with every applicable method.
+    """Perturb every crowd with every mechanism, and infer with every method that reads its reports.
 
     Simulation only, no privacy: the reports follow from `seed`.
 
@@ -50,8 +53,10 @@ def run_demo(crowds: Sequence[DemoCrowd], *, seed: int = 1, progress: Progress |
         seed: seed of the simulated devices.
         progress: callback after each trial.
     """
-    trials = [trial for crowd in crowds for trial in trials_of_demo_crowd(crowd, seed)]
-    return Demo(crowds=tuple(crowds), rows=compare_with_unprotected(_rows_of(trials, progress)), seed=seed)
+    parts = [trials_of_demo_crowd(crowd, seed) for crowd in crowds]
+    rows = _rows_of([trial for part in parts for trial in part.trials], progress)
+    not_run = tuple(pair for part in parts for pair in part.not_run)
+    return Demo(crowds=tuple(crowds), rows=compare_with_unprotected(rows), seed=seed, not_run=not_run)
 
 
 def _rows_of(trials: list[Trial], progress: Progress | None) -> list[Row]:

@@ -8,8 +8,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from crowdveil.channels.rounding import format_bound
-from crowdveil.comparison.compare import Row, sampling_error_sentence
-from crowdveil.comparison.demo.crowds_and_trials import DemoCrowd
+from crowdveil.comparison.demo.crowds import DemoCrowd
+from crowdveil.comparison.trials import NotRun, Row, sampling_error_sentence, sentences_not_run
 from crowdveil.display.html import Html
 from crowdveil.display.svg_pictures import line_chart
 from crowdveil.mechanisms import RandomizedResponse
@@ -23,13 +23,14 @@ HEADROOM = 1.6
 """Height of a chart, as a multiple of the constant's error; lines are cut there."""
 
 
-def page_html(crowds: Sequence[DemoCrowd], rows: Sequence[Row], seed: int) -> str:
+def page_html(crowds: Sequence[DemoCrowd], rows: Sequence[Row], seed: int, not_run: Sequence[NotRun] = ()) -> str:
     """Return the page as text.
 
     Args:
         crowds: crowds in the order of the page.
         rows: of all trials, also of the unprotected ones.
         seed: seed of the simulated devices, which the page states.
+        not_run: pairs of mechanism and method without a row.
     """
     environment = Environment(
         loader=PackageLoader("crowdveil.comparison.demo", "templates"),
@@ -46,7 +47,11 @@ def page_html(crowds: Sequence[DemoCrowd], rows: Sequence[Row], seed: int) -> st
     return environment.get_template("demo.html").render(
         seed=seed,
         style=Markup(style_sheet()),
-        chapters=[_page_values_of_crowd(crowd, [row for row in rows if row.crowd == crowd.name]) for crowd in crowds],
+        chapters=[
+            _page_values_of_crowd(crowd, [row for row in rows if row.crowd == crowd.name])
+            | {"not_run": sentences_not_run([pair for pair in not_run if pair.crowd == crowd.name], rows)}
+            for crowd in crowds
+        ],
     )
 
 

@@ -19,6 +19,7 @@ import numpy as np
 
 from crowdveil.answers.columnar_store import MappedRows, open_encoded
 from crowdveil.em.engines.executor import BlockSource, BlockWorker, FitTask, Step
+from crowdveil.em.kernels.jit import kernels_choice, kernels_of_fit
 from crowdveil.em.memory import MemoryPlan
 from crowdveil.em.model import EStep
 from crowdveil.errors import EngineError, ReportsError
@@ -75,17 +76,18 @@ def _checksums(rows: MappedRows) -> tuple[tuple[int, ...], ...]:
 
 
 def dump_context(work: FitTask[Any, Any], plan: MemoryPlan) -> bytes:
-    """Return the pickled constants of a fit, whose blocks are in a `StoredFolder`, and the memory of one process.
+    """Return the pickled constants of a fit, whose blocks are in a `StoredFolder`, the memory of one process, and the
+    choice of kernels, which the environment of a worker does not change.
 
     The report counts of all tasks are left out.
     """
-    return dump((work, plan), {TASK_COUNTS: work.blocks.summary.per_task})
+    return dump((work, plan, kernels_choice()), {TASK_COUNTS: work.blocks.summary.per_task})
 
 
-def load_context(data: bytes) -> tuple[FitTask[Any, Any], MemoryPlan]:
-    """Return the constants of a fit, whose blocks are read from the folder, and the memory of this process."""
-    work, plan = load(data, {TASK_COUNTS: np.zeros(0, dtype=np.int64)})
-    return replace(work, blocks=replace(work.blocks, rows=work.blocks.rows.open())), plan
+def load_context(data: bytes) -> tuple[FitTask[Any, Any], MemoryPlan, str]:
+    """Return the constants of a fit, whose blocks are read from the folder, the memory of this process and kernels."""
+    work, plan, kernels = load(data, {TASK_COUNTS: np.zeros(0, dtype=np.int64)})
+    return replace(work, blocks=replace(work.blocks, rows=work.blocks.rows.open())), plan, kernels
 
 
 def shared_parts(first: Any) -> dict[str, Any]:
@@ -150,7 +152,8 @@ class BlockStep(NamedTuple):
 class WorkerCache:
     """Coded blocks, posteriors and parameters that a process keeps of one fit."""
 
-    def __init__(self, work: FitTask[Any, Any], plan: MemoryPlan) -> None:
+    def __init__(self, work: FitTask[Any, Any], plan: MemoryPlan, kernels: str) -> None:
+        self.kernels = kernels
         self.block_worker = BlockWorker(work, plan, part=True)
         self._steps: OrderedDict[int, Step[Any, Any]] = OrderedDict()
         self._lock = Lock()
@@ -178,13 +181,15 @@ def block_statistics(at: BlockStep, context: bytes, parameters: bytes, previous:
     """
     cache = _cache_of_fit(at, context)
     before = None if previous is None else partial(cache.prepared_step, at.step - 1, previous)
-    return cache.block_worker.run_step_on_block(at.block, cache.prepared_step(at.step, parameters), before)
+    with kernels_of_fit(cache.kernels):
+        return cache.block_worker.run_step_on_block(at.block, cache.prepared_step(at.step, parameters), before)
 
 
 def block_posterior(at: BlockStep, context: bytes, parameters: bytes, previous: bytes | None) -> EStep[Any]:
     """Return the posterior of a block after the last step; arguments as `block_statistics`."""
     cache = _cache_of_fit(at, context)
-    return cache.block_worker.last_block_result(at.block, cache.prepared_step(at.step, parameters))
+    with kernels_of_fit(cache.kernels):
+        return cache.block_worker.last_block_result(at.block, cache.prepared_step(at.step, parameters))
 
 
 def _cache_of_fit(at: BlockStep, context: bytes) -> WorkerCache:

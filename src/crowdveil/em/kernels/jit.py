@@ -6,7 +6,9 @@ If neither can be written, as in a read-only container, every process compiles a
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -23,6 +25,30 @@ MIN_BYTES_TO_COMPILE = 1 << 30
 """Address space that the compiler and its code need; with less, the compiler ends the process."""
 PREFETCH_READ, PREFETCH_LEVEL_2, PREFETCH_DATA = 0, 2, 1
 """Operands of `llvm.prefetch`: access, cache level (the first level is too small for lines that wait), cache kind."""
+_CHOICE: ContextVar[str | None] = ContextVar("kernels", default=None)
+"""Choice of the process that began the fit; None for that of the environment."""
+
+
+def kernels_choice() -> str:
+    """Return `auto`, `plain` or `compiled`: the choice of the process that began the fit, or of the environment.
+
+    Raises:
+        SettingsError: the environment variable has an unknown value.
+    """
+    choice = _CHOICE.get() or os.environ.get(KERNELS_VARIABLE, "auto")
+    if choice not in ("auto", "plain", "compiled"):
+        raise SettingsError(f"{KERNELS_VARIABLE} must be auto, plain or compiled", value=choice)
+    return choice
+
+
+@contextmanager
+def kernels_of_fit(choice: str) -> Iterator[None]:
+    """Run with the choice of the process that began the fit, whatever the environment of this one is."""
+    token = _CHOICE.set(choice)
+    try:
+        yield
+    finally:
+        _CHOICE.reset(token)
 
 
 def should_compile(size: int, threshold: int) -> bool:
@@ -31,9 +57,7 @@ def should_compile(size: int, threshold: int) -> bool:
     Raises:
         SettingsError: the environment variable has an unknown value.
     """
-    choice = os.environ.get(KERNELS_VARIABLE, "auto")
-    if choice not in ("auto", "plain", "compiled"):
-        raise SettingsError(f"{KERNELS_VARIABLE} must be auto, plain or compiled", value=choice)
+    choice = kernels_choice()
     return choice == "compiled" or (choice == "auto" and size >= threshold and _has_address_space_to_compile())
 
 

@@ -1,0 +1,79 @@
+"""Keys of folders such as `day=2026-01-01`, as Hive and Spark write them: columns that files below them do not have."""
+
+import glob
+import re
+from collections.abc import Collection, Iterable, Mapping
+from itertools import takewhile
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from crowdveil.errors import ReportsError
+
+KEY = re.compile(r"(?P<name>\w[\w .%-]*)=(?P<value>.*)")
+MISSING = "__HIVE_DEFAULT_PARTITION__"
+"""Value of rows without one."""
+ROWS_SHOWN = 5
+Keys = Mapping[str, str | None]
+"""Value of each key above a file; None for rows without one."""
+
+
+def folder_keys(file: Path, above: Path) -> dict[str, str | None]:
+    """Return the keys of the folders of a file, below another folder.
+
+    >>> folder_keys(Path("answers/day=2026-01-01/worker=ann%2Fb/1.parquet"), Path("answers"))
+    {'day': '2026-01-01', 'worker': 'ann/b'}
+    """
+    parts = file.relative_to(above).parts[:-1] if file.is_relative_to(above) else ()
+    found = [match for match in map(KEY.fullmatch, parts) if match]
+    return {unquote(key["name"]): None if key["value"] == MISSING else unquote(key["value"]) for key in found}
+
+
+def folder_above(source: str) -> Path:
+    """Return the folder below which a path has keys: a folder itself, or the first part of a pattern."""
+    path = Path(source)
+    if path.is_dir():
+        return path
+    return Path(*takewhile(lambda part: not glob.has_magic(part), path.parts))
+
+
+def notes_on_keys(files: Iterable[tuple[Keys, Collection[str]]]) -> tuple[str, ...]:
+    """Return a sentence on the keys of files that are none of the columns that are read of each; empty without any."""
+    unread = dict.fromkeys(key for keys, columns in files for key in keys if key not in columns)
+    return (f"Not read: {', '.join(map(repr, unread))}, in the names of folders.",) if unread else ()
+
+
+def constant_column(value: str | None, rows: int) -> Any:
+    """Return a column of one text, or without values."""
+    absent = np.full(rows, value is None)
+    return pa.DictionaryArray.from_arrays(pa.array(np.zeros(rows, np.int32), mask=absent), pa.array([value or ""]))
+
+
+def refuse_other_values(table: Any, keys: Keys, source: str) -> None:
+    """Refuse columns of a file that do not hold the value of the folder's key of the same name.
+
+    Raises:
+        ReportsError: with the first rows that differ.
+    """
+    for name in table.column_names:
+        column, value = table[name], keys[name]
+        if pa.types.is_dictionary(column.type):
+            column = column.cast(column.type.value_type)
+        try:
+            wanted = pa.scalar(value, pa.string()).cast(column.type)
+        except pa.ArrowInvalid:
+            wanted, column = pa.scalar(value, pa.string()), column.cast(pa.string())
+        agrees = pc.is_null(column) if value is None else pc.fill_null(pc.equal(column, wanted), False)
+        if pc.all(agrees).as_py() is False:
+            rows = np.flatnonzero(~np.asarray(agrees.to_pylist(), dtype=bool))
+            raise ReportsError(
+                "a column must have the value of the folder's key of its name",
+                source=source,
+                rows=tuple((rows[:ROWS_SHOWN] + 1).tolist()),
+                examples=f"{name} {column[int(rows[0])].as_py()}, in a folder {name}={value or MISSING}",
+                hint="Move the rows to their folder, or rename the column or the folders.",
+            )
