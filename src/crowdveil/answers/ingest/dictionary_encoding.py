@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from crowdveil.answers.ingest.column_checks import MISSING, CodedColumn
 
@@ -107,3 +108,19 @@ def _with_one_dictionary(column: Any) -> Any:
     """Return one array of dictionary-encoded chunks, with indices that hold the entries of all of them."""
     parts = [pa.DictionaryArray.from_arrays(one.indices.cast(pa.int32()), one.dictionary) for one in column.chunks]
     return pa.chunked_array(parts).unify_dictionaries().combine_chunks()
+
+
+def distinct_values(column: Any) -> tuple[NDArray[np.int32], Any]:
+    """Return the position of each cell among the distinct values, MISSING for null, and these values."""
+    coded = _coded(column)
+    return coded.indices.fill_null(MISSING).to_numpy(), coded.dictionary
+
+
+def codes_with_more_names(values: Any, known: Any) -> tuple[NDArray[np.int32], Any]:
+    """Return the codes of distinct values into known ones and those that they add after them, and all these."""
+    own = pa.DictionaryArray.from_arrays(pa.array(np.arange(len(values), dtype=np.int32)), values)
+    if known is None:
+        return own.indices.to_numpy(), values
+    before = pa.DictionaryArray.from_arrays(pa.array([], pa.int32()), known)
+    whole = _with_one_dictionary(pa.chunked_array([before, own]))
+    return whole.indices.to_numpy(), whole.dictionary
