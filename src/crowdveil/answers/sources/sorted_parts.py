@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.answers.blocks import sort_canonically, sort_packed
+from crowdveil.answers.blocks import sort_canonically, sort_by_counting
 from crowdveil.answers.columnar_store import ReportChunk, write_encoded
 from crowdveil.answers.ingest.column_checks import (
     EXAMPLES_SHOWN,
@@ -195,7 +195,7 @@ def _sorted_chunks(
         path.unlink()
         task, worker, value = rows["task"] - np.int32(first), rows["worker"].copy(), names.value[rows["value"]]
         sizes = (stop - first, len(names.workers), 1 if names.alphabet is None else names.alphabet.size)
-        ordered = sort_packed(task, worker, value, sizes)
+        ordered = sort_by_counting(task, worker, value, sizes)
         if ordered is not None and (not ordered.repeats or options.duplicates == "all"):
             yield ReportChunk(ordered.task + first, ordered.worker, ordered.value)
             continue
