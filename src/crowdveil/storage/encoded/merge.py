@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from crowdveil.answers.blocks import sort_canonically, sort_packed
+from crowdveil.answers.blocks import sort_by_counting, sort_canonically
 from crowdveil.answers.columnar_store import ReportChunk
 from crowdveil.answers.identifiers import TEXT, Identifiers, LazyIdentifiers, identifiers_as_arrow
 from crowdveil.answers.ingest.column_checks import EXAMPLES_SHOWN, Duplicates
@@ -146,8 +146,8 @@ class MergedRows:
 def rows_in_merged_codes(new: Reports, tasks: MergedNames, workers: MergedNames) -> ReportChunk:
     """Return the rows of new reports in the codes of the merged names, in canonical order."""
     task, worker = (side.codes[codes].astype(np.int32) for side, codes in ((tasks, new.task), (workers, new.worker)))
-    packed = sort_packed(task, worker, new.value, (len(tasks.names), len(workers.names), max(1, new.labels)))
-    return ReportChunk(*(sort_canonically(task, worker, new.value) if packed is None else packed[:3]))
+    counted = sort_by_counting(task, worker, new.value, (len(tasks.names), len(workers.names), max(1, new.labels)))
+    return ReportChunk(*(sort_canonically(task, worker, new.value) if counted is None else counted[:3]))
 
 
 def _pairs(chunk: ReportChunk) -> NDArray[np.int64]:
