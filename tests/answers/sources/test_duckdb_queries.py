@@ -8,6 +8,7 @@ import pytest
 from crowdveil.answers.reports import Reports
 from crowdveil.answers.sources.location import Layout
 from crowdveil.errors import ReportsError
+from crowdveil.files.filesystem import PREFIX
 from crowdveil.storage.evidence import NO_OPTIONS
 from crowdveil.storage.recorded_reading_options import NamedReports
 from tests.answers.test_reports import cells
@@ -62,6 +63,10 @@ REFUSED = {
     "a variable of Python": ("select * from LOCAL", "by itself.*LOCAL does not exist"),
     "no such table": ("select * from voices", "by itself.*voices does not exist"),
     "a wrong word": ("select task worker label from votes", "by itself.*Parser Error"),
+    "a type that Parquet does not have": (
+        "select task, worker, label, interval 1 day as took from votes",
+        r"type that Parquet has. Found: 'took' \(month_day_nano_interval\).*cast\(NAME as text\)",
+    ),
     "no columns of answers": ("select day from votes", "exactly one column for the task.*'day'"),
 }
 
@@ -75,6 +80,7 @@ def test_other_queries_are_refused(database: str, case: str) -> None:
         Reports.from_source(f"{database}?{query}")
 
     assert f"{database}?{query}" in str(caught.value)
+    assert PREFIX not in str(caught.value)
     assert before == Path(database).read_bytes()
     assert {database, "secret.csv"} == {path.name for path in Path().iterdir()}
 

@@ -332,7 +332,7 @@ class AnswerSource:
                 columns = read_columns(file.sheet_path, names, *stated, file.sniffed.headers)
                 return replace(columns, source=file.row_source)
             if file.form == "parquet":
-                return replace(read_parquet_columns(file.path, names, progress), source=self.name)
+                return read_parquet_columns(file.path, names, progress, self.name)
         tables, value_names = [], set()
         for file, part in zip(self.files, _progress_over_all_file_bytes(self.files, progress), strict=True):
             with whole_file_progress([file], part):
