@@ -1,5 +1,6 @@
 """Keys of folders such as day=2026-01-01: columns that the files below do not have, or named as not read."""
 
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from typing import Any
 
@@ -82,12 +83,12 @@ def test_a_key_question_separates_questions(tmp_path: Path) -> None:
 
 
 def test_keys_that_are_not_read_are_named(by_day: Path) -> None:
-    """A note names the keys that are no column of the answers; the folder or file of one day has none."""
+    """A note names the keys that are no column of the answers, of every folder in a path as it is given."""
     note = "Not read: 'day', in the names of folders."
     files = sorted(by_day.rglob("*.parquet"))
 
     assert (note,) == notes(by_day) == notes(f"{by_day}/*/*.parquet") == notes(*files)
-    assert () == notes(files[0]) == notes(by_day / f"day={DAYS[0]}")
+    assert (note,) == notes(files[0]) == notes(by_day / f"day={DAYS[0]}") == notes(f"{by_day}/day={DAYS[0]}/*.parquet")
     assert ROWS == read(by_day) == read(*files)
 
 
@@ -123,6 +124,58 @@ def test_a_text_column_that_disagrees_is_refused_by_line(by_day: Path) -> None:
 
     with pytest.raises(ReportsError, match=r"part\.csv, line 5.*day 2026-01-02, in a folder day=2026-01-01"):
         read(by_day)
+
+
+WORKER = (("a", "ann", "x"), ("b", "ann", "y"))
+
+
+@pytest.fixture
+def of_ann(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Stand in a folder day=1, above answers of one worker in a folder of her own."""
+    top = tmp_path / "day=1"
+    table = pa.table({"task": ["a", "b"], "label": ["x", "y"]})
+    write(table, top / "answers" / "worker=ann" / "x.csv")
+    monkeypatch.chdir(top)
+    return Path("answers/worker=ann")
+
+
+@pytest.mark.parametrize("given", ["x.csv", "", "*.csv", "../worker=ann", "../worker=bob/../*/x.csv"])
+def test_every_folder_of_a_given_path_has_a_key(of_ann: Path, given: str) -> None:
+    """A file, a folder and a pattern inside a folder worker=ann have that worker."""
+    Path("answers/worker=bob").mkdir()
+    assert WORKER == tuple(read(f"{of_ann}/{given}".rstrip("/")))
+    assert () == notes(f"{of_ann}/{given}".rstrip("/"))
+
+
+def test_folders_above_the_given_path_have_no_keys(of_ann: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From inside its folder a file has no worker, alone or beside another one in the same folder."""
+    other = write(pa.table({"task": ["c"], "label": ["x"]}), of_ann / "y.csv")
+    assert 3 == len(read(of_ann / "x.csv", other))
+    monkeypatch.chdir(of_ann)
+    for given in (["x.csv"], ["x.csv", "y.csv"], ["."], ["*.csv"]):
+        with pytest.raises(ReportsError, match="column for the worker"):
+            read(*given)
+
+
+def test_a_url_has_the_keys_of_its_folders(of_ann: Path) -> None:
+    """The copy of a remote file, folder or pattern has the keys of the URL and below it, and none of its own place."""
+    url = f"file://{Path.cwd()}/answers"
+    day = ("Not read: 'day', in the names of folders.",)
+    for given in (f"{url}/worker=ann/x.csv", f"{url}/worker=ann", url, f"{url}/*/*.csv", f"{url}/worker=ann/*.csv"):
+        assert WORKER == tuple(read(given))
+        assert day == notes(given)
+
+
+def test_copies_of_other_sources_have_no_keys(of_ann: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Standard input beside a file, and temporary files below a folder with a key, have no column of it."""
+    temporary = Path("worker=eve").absolute()
+    temporary.mkdir()
+    monkeypatch.setattr("crowdveil.answers.sources.answer_source.gettempdir", lambda: str(temporary))
+    full = write(TABLE, Path("full.csv"))
+    for given in (["-"], ["-", str(full)]):
+        monkeypatch.setattr("sys.stdin", TextIOWrapper(BytesIO((of_ann / "x.csv").read_bytes())))
+        with pytest.raises(ReportsError, match="column for the worker"):
+            read(*given)
 
 
 def test_rows_without_a_value_are_missing(tmp_path: Path) -> None:

@@ -168,6 +168,14 @@ class ExportFile:
         """Return the function of the columns of the file that finds roles in its keys, too."""
         return lambda found, source: match([*found, *(key for key in self.keys if key not in found)], source)
 
+    @property
+    def has_read_keys(self) -> bool:
+        """Whether a key of its folders is a column that is read, or is compared with one of the file."""
+        if not self.keys:
+            return False
+        delimiter, roles = self.delimiter_and_column_roles()
+        return not self.keys.keys().isdisjoint([*roles.values(), *self.with_delimiter(delimiter).columns])
+
     def table_by_role(self, progress: Progress | None) -> tuple[dict[str, str], pa.Table]:
         """Return the column of each role, and the table of these columns, named by role."""
         delimiter, roles = self.delimiter_and_column_roles()
