@@ -1,5 +1,6 @@
 """Keys of folders such as day=2026-01-01: columns that the files below do not have, or named as not read."""
 
+import os
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from typing import Any
@@ -176,6 +177,40 @@ def test_copies_of_other_sources_have_no_keys(of_ann: Path, monkeypatch: pytest.
         monkeypatch.setattr("sys.stdin", TextIOWrapper(BytesIO((of_ann / "x.csv").read_bytes())))
         with pytest.raises(ReportsError, match="column for the worker"):
             read(*given)
+
+
+@pytest.mark.parametrize("folder", ["worker=%E9", "worker=%C3", "worker=%ff%fe", "worker=a%00b", "work%E9r=ann"])
+def test_keys_that_are_not_utf_8_are_refused(tmp_path: Path, folder: str) -> None:
+    """Two workers whose bytes are no UTF-8 would become one; the folder is named, and what to write."""
+    for name in (folder, "worker=ann"):
+        write(TABLE.drop_columns(["worker"]), tmp_path / "answers" / name / "1.csv")
+
+    with pytest.raises(ReportsError, match=rf"{folder}: .* UTF-8 without NUL.*Rename") as caught:
+        read(tmp_path / "answers")
+    assert folder == caught.value.source
+
+
+def test_a_folder_name_of_other_bytes_is_refused(tmp_path: Path) -> None:
+    """A value that was never escaped follows the same rule, and the message can be printed."""
+    folder = Path(os.fsdecode(os.fsencode(tmp_path / "worker=") + b"\xe9"))
+    try:
+        write(TABLE.drop_columns(["worker"]), tmp_path / "1.csv")
+        folder.mkdir()
+        (tmp_path / "1.csv").rename(folder / "1.csv")
+    except OSError:
+        pytest.skip("this file system has UTF-8 names only")
+
+    with pytest.raises(ReportsError, match=r"worker=\\udce9: .* UTF-8 without NUL"):
+        read(tmp_path)
+
+
+def test_escaped_values_stay_apart(tmp_path: Path) -> None:
+    """Letters with accents, spaces and signs come back as they were."""
+    names = {"%C3%A9": "é", "%C3%A8": "è", "a%20b": "a b", "50%25": "50%"}
+    for folder in names:
+        write(TABLE.slice(0, 2).drop_columns(["worker"]), tmp_path / "answers" / f"worker={folder}" / "1.csv")
+
+    assert set(names.values()) == {worker for _, worker, _ in read(tmp_path / "answers")}
 
 
 def test_rows_without_a_value_are_missing(tmp_path: Path) -> None:

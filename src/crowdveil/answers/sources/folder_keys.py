@@ -54,12 +54,32 @@ def keys_of_copy(file: Path, top: Path, source: str) -> dict[str, str | None]:
 
 
 def _keys_of_folders(folders: Iterable[str]) -> dict[str, str | None]:
-    """Return the keys of folders from the outermost to the innermost."""
+    """Return the keys of folders."""
     return {
-        unquote(key["name"]): None if key["value"] == MISSING else unquote(key["value"])
+        _decoded(key["name"], key[0]): None if key["value"] == MISSING else _decoded(key["value"], key[0])
         for key in map(KEY.fullmatch, folders)
         if key
     }
+
+
+def _decoded(text: str, folder: str) -> str:
+    """Return the name or value of a key without the signs of a URL.
+
+    Raises:
+        ReportsError: it is not UTF-8, in which different values would become the same, or has a NUL.
+    """
+    try:
+        found = unquote(text, errors="strict")
+        found.encode()
+        if "\0" not in found:
+            return found
+    except UnicodeError:
+        pass
+    raise ReportsError(
+        "the key and value of a folder must be UTF-8 without NUL, also where they are escaped (%E9)",
+        source=folder.encode(errors="backslashreplace").decode(),
+        hint="Rename the folder: é is %C3%A9.",
+    )
 
 
 def notes_on_keys(files: Iterable[tuple[Keys, Collection[str]]]) -> tuple[str, ...]:
