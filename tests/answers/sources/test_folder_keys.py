@@ -213,6 +213,21 @@ def test_escaped_values_stay_apart(tmp_path: Path) -> None:
     assert set(names.values()) == {worker for _, worker, _ in read(tmp_path / "answers")}
 
 
+@pytest.mark.parametrize("form", ["parquet", "csv", "json", "arrow"])
+@pytest.mark.parametrize("key", ["Worker", "WORKER"])
+def test_a_key_and_a_column_in_other_cases_are_one(tmp_path: Path, form: str, key: str) -> None:
+    """A folder Worker=v is compared with a column worker; a row that disagrees is refused."""
+    for name, group in by(TABLE, "worker").items():
+        write(group, tmp_path / "answers" / f"{key}={name}" / f"1.{form}")
+    assert ROWS == read(tmp_path / "answers")
+    assert () == notes(tmp_path / "answers")
+
+    write(TABLE, tmp_path / "answers" / f"{key}=v" / f"1.{form}")
+    for given in (tmp_path / "answers", tmp_path / "answers" / f"{key}=v" / f"1.{form}"):
+        with pytest.raises(ReportsError, match=r"the value of the folder's key.*worker w, in a folder worker=v"):
+            read(given)
+
+
 def test_rows_without_a_value_are_missing(tmp_path: Path) -> None:
     """The folder that Hive writes for rows without a label holds empty answers: refused, or skipped."""
     write(TABLE.slice(0, 2).drop_columns(["label"]), tmp_path / "answers" / "label=x" / "1.parquet")

@@ -38,7 +38,13 @@ from crowdveil.answers.ingest.csv_files import (
     text_source,
 )
 from crowdveil.answers.ingest.json_tables import records_of_table
-from crowdveil.answers.sources.folder_keys import Keys, constant_column, refuse_other_values
+from crowdveil.answers.sources.folder_keys import (
+    Keys,
+    constant_column,
+    keys_by_column,
+    keys_without_column,
+    refuse_other_values,
+)
 from crowdveil.errors import ReportsError
 from crowdveil.hints import advice
 
@@ -166,7 +172,7 @@ class ExportFile:
 
     def match_with_keys(self, match: Match) -> Match:
         """Return the function of the columns of the file that finds roles in its keys, too."""
-        return lambda found, source: match([*found, *(key for key in self.keys if key not in found)], source)
+        return lambda found, source: match([*found, *keys_without_column(self.keys, found)], source)
 
     @property
     def has_read_keys(self) -> bool:
@@ -174,7 +180,7 @@ class ExportFile:
         if not self.keys:
             return False
         delimiter, roles = self.delimiter_and_column_roles()
-        return not self.keys.keys().isdisjoint([*roles.values(), *self.with_delimiter(delimiter).columns])
+        return bool(keys_by_column(self.keys, [*roles.values(), *self.with_delimiter(delimiter).columns]))
 
     def table_by_role(self, progress: Progress | None) -> tuple[dict[str, str], pa.Table]:
         """Return the column of each role, and the table of these columns, named by role."""
@@ -187,10 +193,10 @@ class ExportFile:
         Raises:
             ReportsError: the file is damaged, or a cell of JSON is a list or object in another role than "value".
         """
-        keys = {key: value for key, value in self.keys.items() if key not in self.columns}
+        keys = keys_without_column(self.keys, self.columns)
         table = self._table_of_columns({role: name for role, name in roles.items() if name not in keys}, progress)
-        if shared := {key: key for key in self.keys if key not in keys}:
-            refuse_other_values(self._table_of_columns(shared), self.keys, self.row_source)
+        if shared := keys_by_column(self.keys, self.columns):
+            refuse_other_values(self._table_of_columns({name: name for name in shared}), shared, self.row_source)
         for role, name in roles.items():
             if name in keys:
                 table = table.append_column(role, constant_column(keys[name], len(table)))

@@ -82,9 +82,21 @@ def _decoded(text: str, folder: str) -> str:
     )
 
 
+def keys_by_column(keys: Keys, columns: Collection[str]) -> dict[str, str | None]:
+    """Return the value of the key of each column that has one; names in other letter cases are the same, as in Hive."""
+    values = {key.casefold(): value for key, value in keys.items()}
+    return {column: values[column.casefold()] for column in columns if column.casefold() in values}
+
+
+def keys_without_column(keys: Keys, columns: Iterable[str]) -> dict[str, str | None]:
+    """Return the keys that are none of the columns, in other letter cases either."""
+    found = {column.casefold() for column in columns}
+    return {key: value for key, value in keys.items() if key.casefold() not in found}
+
+
 def notes_on_keys(files: Iterable[tuple[Keys, Collection[str]]]) -> tuple[str, ...]:
     """Return a sentence on the keys of files that are none of the columns that are read of each; empty without any."""
-    unread = dict.fromkeys(key for keys, columns in files for key in keys if key not in columns)
+    unread = dict.fromkeys(key for keys, columns in files for key in keys_without_column(keys, columns))
     return (f"Not read: {', '.join(map(repr, unread))}, in the names of folders.",) if unread else ()
 
 
