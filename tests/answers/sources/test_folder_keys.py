@@ -228,6 +228,21 @@ def test_a_key_and_a_column_in_other_cases_are_one(tmp_path: Path, form: str, ke
             read(given)
 
 
+@pytest.mark.parametrize("inner", ["worker=bob", "Worker=bob", "day=1/worker=Ann", "worker=__HIVE_DEFAULT_PARTITION__"])
+def test_a_key_with_two_values_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, inner: str) -> None:
+    """No folder wins over another one; from below the outer folder there is one value, and twice the same is one."""
+    table = TABLE.drop_columns(["worker"]).slice(0, 2)
+    write(table, tmp_path / "answers" / "worker=ann" / inner / "1.csv")
+    with pytest.raises(ReportsError, match=rf"worker=ann/.../{Path(inner).name}: .* one value.*Rename"):
+        read(tmp_path / "answers")
+    monkeypatch.chdir(tmp_path / "answers" / "worker=ann")
+    if not inner.endswith("__"):
+        assert {inner.rpartition("=")[2]} == {worker for _, worker, _ in read(Path(inner).parts[0])}
+    monkeypatch.chdir(tmp_path)
+    write(table, tmp_path / "same" / "worker=ann" / "worker=ann" / "1.csv")
+    assert {"ann"} == {worker for _, worker, _ in read("same")}
+
+
 def test_rows_without_a_value_are_missing(tmp_path: Path) -> None:
     """The folder that Hive writes for rows without a label holds empty answers: refused, or skipped."""
     write(TABLE.slice(0, 2).drop_columns(["label"]), tmp_path / "answers" / "label=x" / "1.parquet")

@@ -54,12 +54,23 @@ def keys_of_copy(file: Path, top: Path, source: str) -> dict[str, str | None]:
 
 
 def _keys_of_folders(folders: Iterable[str]) -> dict[str, str | None]:
-    """Return the keys of folders."""
-    return {
-        _decoded(key["name"], key[0]): None if key["value"] == MISSING else _decoded(key["value"], key[0])
-        for key in map(KEY.fullmatch, folders)
-        if key
-    }
+    """Return the keys of folders, from the outermost to the innermost.
+
+    Raises:
+        ReportsError: a key has two values, or is not UTF-8.
+    """
+    found = dict[str, tuple[str, str | None, str]]()
+    for key in filter(None, map(KEY.fullmatch, folders)):
+        folder, name = key[0], _decoded(key["name"], key[0])
+        value = None if key["value"] == MISSING else _decoded(key["value"], folder)
+        _, outer, above = found.setdefault(name.casefold(), (name, value, folder))
+        if outer != value:
+            raise ReportsError(
+                "a key must have one value in the folders of a file",
+                source=f"{above}/.../{folder}",
+                hint="Rename one of the folders, or change to a folder below the first and give the path from there.",
+            )
+    return {name: value for name, value, _ in found.values()}
 
 
 def _decoded(text: str, folder: str) -> str:
