@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -155,3 +156,36 @@ def test_a_signal_that_was_ignored_stays_ignored(place: Path) -> None:
         process.communicate(timeout=PATIENCE)
 
     assert 143 == process.returncode
+
+
+QUERY = """
+import sys, duckdb
+from crowdveil.cli import start
+
+connect = duckdb.connect
+connect("answers.duckdb").close()
+
+def begin(*names, **settings):
+    print("begun", file=sys.stderr, flush=True)
+    return connect(*names, **settings)
+
+duckdb.connect = begin
+start()
+"""
+"""A command line that says when it opens a database."""
+ENDLESS = "select range as task, 'u' as worker, 'x' as label from range(1000000000000) where hash(range) = 0"
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_ends_a_query(number: signal.Signals, code: int, place: Path) -> None:
+    """A query that would run for hours ends at once with the code of the signal, and leaves nothing behind."""
+    pytest.importorskip("duckdb")
+    with started(place, "infer", f"answers.duckdb?{ENDLESS}", program=("-c", QUERY)) as process:
+        assert process.stderr is not None
+        assert "begun" in process.stderr.readline()
+        time.sleep(1)
+        process.send_signal(number)
+        errors = process.communicate(timeout=PATIENCE)[1]
+
+    assert (code, "Interrupted.\n" * (code == 130)) == (process.returncode, errors)
+    assert [] == hidden(place)

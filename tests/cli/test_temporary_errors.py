@@ -77,7 +77,8 @@ def test_a_locked_database_ends_with_75_until_it_is_free(run: Run) -> None:
     with subprocess.Popen([sys.executable, "-c", WRITER], stdin=pipe, stdout=pipe) as writer:
         assert writer.stdout
         writer.stdout.readline()
-        run("infer", "answers.duckdb?votes", "--out", "found", code=75)
+        result = run("infer", "answers.duckdb?votes", "--out", "found", code=75)
+        assert "no other process may have the database open for writing. Try again" in result.stderr
         writer.communicate()
 
     run("infer", "answers.duckdb?votes", "--out", "found")

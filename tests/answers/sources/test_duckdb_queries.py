@@ -8,6 +8,7 @@ import pytest
 from crowdveil.answers.reports import Reports
 from crowdveil.answers.sources.location import Layout
 from crowdveil.errors import ReportsError
+from crowdveil.files.filesystem import PREFIX
 from crowdveil.storage.evidence import NO_OPTIONS
 from crowdveil.storage.recorded_reading_options import NamedReports
 from tests.answers.test_reports import cells
@@ -38,6 +39,11 @@ def database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
         "with days as (select * from votes where day < '2026-01-02') select * from days",
         "select task as item, worker as annotator, label as answer from main.votes where task in ('a', 'b')",
         "select * from votes where task != 'c' and label != 'b.duckdb?votes'",
+        "from votes where task < 'c'",
+        "(select * from votes where task < 'c')",
+        "-- of the first day\nselect * from votes where task < 'c'",
+        "/* of the\nfirst day */ from votes select task, worker, label where task < 'c'",
+        "select * from (values ('a', 'u', 'no'), ('a', 'v', 'yes'), ('b', 'u', 'yes')) as rows(task, worker, label)",
     ],
 )
 def test_the_rows_of_a_query_are_answers(database: str, query: str) -> None:
@@ -49,6 +55,10 @@ REFUSED = {
     "two statements": ("select 1; select 2", "one SELECT. Found: 2 statements"),
     "a write after a select": ("select 1; drop table votes", "one SELECT. Found: 2 statements"),
     "a write in a query": ("with one as (select 1) insert into votes select 'a', 'b', 'c', null", "statement INSERT"),
+    "a write after a comment": ("-- select\ninsert into votes select 'a', 'b', 'c', null", "begins with SELECT"),
+    "a write in parentheses": ("(select 1); drop table votes", "one SELECT. Found: 2 statements"),
+    "a file after from": ("from 'secret.csv'", "by itself.*Permission Error.*and no files"),
+    "rows without names": ("values ('a', 'u', 'no')", "column for the task"),
     "a write": ("insert into votes values ('a', 'b', 'c', null)", "begins with SELECT or WITH"),
     "a copy": ("copy votes to 'made.csv'", "begins with SELECT or WITH"),
     "an attached database": ("attach 'other.duckdb'", "begins with SELECT or WITH"),
@@ -62,6 +72,10 @@ REFUSED = {
     "a variable of Python": ("select * from LOCAL", "by itself.*LOCAL does not exist"),
     "no such table": ("select * from voices", "by itself.*voices does not exist"),
     "a wrong word": ("select task worker label from votes", "by itself.*Parser Error"),
+    "a type that Parquet does not have": (
+        "select task, worker, label, interval 1 day as took from votes",
+        r"type that Parquet has. Found: 'took' \(month_day_nano_interval\).*cast\(NAME as text\)",
+    ),
     "no columns of answers": ("select day from votes", "exactly one column for the task.*'day'"),
 }
 
@@ -75,13 +89,14 @@ def test_other_queries_are_refused(database: str, case: str) -> None:
         Reports.from_source(f"{database}?{query}")
 
     assert f"{database}?{query}" in str(caught.value)
+    assert PREFIX not in str(caught.value)
     assert before == Path(database).read_bytes()
     assert {database, "secret.csv"} == {path.name for path in Path().iterdir()}
 
 
 def test_names_like_the_word_select_stay_names(database: str) -> None:
     """A table is no query because its name begins with the letters of one."""
-    for name in ("selected", "select", "with_names"):
+    for name in ("selected", "select", "with_names", "from", "from_ann", "values"):
         with duckdb.connect(database) as connection:
             connection.execute(f"CREATE TABLE \"{name}\" AS SELECT * FROM votes WHERE task < 'c'")
 

@@ -40,7 +40,13 @@ from crowdveil.answers.ingest.csv_files import (
     text_source,
 )
 from crowdveil.answers.ingest.json_tables import records_of_table
-from crowdveil.answers.sources.folder_keys import Keys, constant_column, refuse_other_values
+from crowdveil.answers.sources.folder_keys import (
+    Keys,
+    constant_column,
+    keys_by_column,
+    keys_without_column,
+    refuse_other_values,
+)
 from crowdveil.errors import ReportsError
 from crowdveil.hints import advice
 
@@ -170,7 +176,15 @@ class ExportFile:
 
     def match_with_keys(self, match: Match) -> Match:
         """Return the function of the columns of the file that finds roles in its keys, too."""
-        return lambda found, source: match([*found, *(key for key in self.keys if key not in found)], source)
+        return lambda found, source: match([*found, *keys_without_column(self.keys, found)], source)
+
+    @property
+    def has_read_keys(self) -> bool:
+        """Whether a key of its folders is a column that is read, or is compared with one of the file."""
+        if not self.keys:
+            return False
+        delimiter, roles = self.delimiter_and_column_roles()
+        return bool(keys_by_column(self.keys, [*roles.values(), *self.with_delimiter(delimiter).columns]))
 
     def table_of_roles(self, roles: Mapping[str, str], progress: Progress | None = None) -> pa.Table:
         """Return the columns of roles, named by role; those of text and JSON are text.
@@ -178,10 +192,10 @@ class ExportFile:
         Raises:
             ReportsError: the file is damaged, or a cell of JSON is a list or object in another role than "value".
         """
-        keys = {key: value for key, value in self.keys.items() if key not in self.columns}
+        keys = keys_without_column(self.keys, self.columns)
         table = self._table_of_columns({role: name for role, name in roles.items() if name not in keys}, progress)
-        if shared := {key: key for key in self.keys if key not in keys}:
-            refuse_other_values(self._table_of_columns(shared), self.keys, self.row_source)
+        if shared := keys_by_column(self.keys, self.columns):
+            refuse_other_values(self._table_of_columns({name: name for name in shared}), shared, self.row_source)
         for role, name in roles.items():
             if name in keys:
                 table = table.append_column(role, constant_column(keys[name], len(table)))
@@ -299,7 +313,7 @@ class ExportFile:
             progress: called with the bytes read so far and the size of the file.
             block_bytes: bytes that are read at a time of a text, or of a column of Parquet.
         """
-        shared = [key for key in self.keys if key in self.columns]
+        shared = keys_by_column(self.keys, self.columns)
         names = list(dict.fromkeys([*(name for name in roles.values() if name in self.columns), *shared]))
         if self.form == "text":
             stated = self.delimiter, progress, self.encoding, header_or_raise(self.sniffed.headers, self.delimiter)
@@ -310,13 +324,13 @@ class ExportFile:
         return consume(self._batches_by_role(self._arrow_batches(names, block_bytes), roles, shared))
 
     def _batches_by_role(
-        self, batches: Iterable[pa.RecordBatch], roles: Mapping[str, str], shared: Sequence[str]
+        self, batches: Iterable[pa.RecordBatch], roles: Mapping[str, str], shared: Keys
     ) -> Iterator[pa.RecordBatch]:
         """Yield batches with keys of folders as columns; refuse columns with other values than the keys they share."""
         row = 0
         for batch in batches:
             try:
-                refuse_other_values(pa.Table.from_batches([batch]).select(list(shared)), self.keys, self.name)
+                refuse_other_values(pa.Table.from_batches([batch]).select(list(shared)), shared, self.name)
             except ReportsError as error:
                 raise error.changed(source=self.row_source, rows=tuple(row + one for one in error.rows)) from None
             row += len(batch)

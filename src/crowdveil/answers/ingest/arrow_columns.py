@@ -30,10 +30,13 @@ TEXT_KINDS = {"string", "large_string", "string_view", "binary", "large_binary",
 
 
 def read_parquet_columns(
-    path: str | PathLike[str], names: ColumnNames = NO_NAMES, progress: Progress | None = None
+    path: str | PathLike[str], names: ColumnNames = NO_NAMES, progress: Progress | None = None, name: str | None = None
 ) -> ReportColumns:
-    """Return the columns of a Parquet file of answers or reports; arguments and errors as `read_columns`."""
-    source = str(path)
+    """Return the columns of a Parquet file of answers or reports; arguments and errors as `read_columns`.
+
+    `name`: name for messages; by default the path.
+    """
+    source = name or str(path)
     try:
         with pq.ParquetFile(Path(path)) as file:
             roles = names.resolve_columns(file.schema_arrow.names, source)

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from os.path import commonpath
 from pathlib import Path
 from tempfile import gettempdir
 from typing import Any
@@ -41,7 +40,7 @@ from crowdveil.answers.ingest.labels import columns_as_stated, map_labels, refus
 from crowdveil.answers.ingest.mapped_codes import ReadingLimit
 from crowdveil.answers.ingest.questions import answers_to, split_by_question
 from crowdveil.answers.ingest.row_sources import source_of_files, source_of_kept_rows
-from crowdveil.answers.sources.folder_keys import folder_above, folder_keys, notes_on_keys
+from crowdveil.answers.sources.folder_keys import folder_keys, keys_of_copy, notes_on_keys
 from crowdveil.answers.sources.local_copies import (
     copy_duckdb_query,
     copy_duckdb_table,
@@ -339,14 +338,14 @@ class AnswerSource:
 
     def _read_plain_columns(self, progress: Progress | None) -> ReportColumns:
         names = self.layout.names
-        if self.is_single_file and not self.files[0].keys and self.limit is None:
+        if self.is_single_file and not self.files[0].has_read_keys and self.limit is None:
             file = self.files[0]
             if file.form == "text":
                 stated = self.layout.delimiter, progress, self.layout.encoding
                 columns = read_columns(file.sheet_path, names, *stated, file.sniffed.headers)
                 return replace(columns, source=file.row_source)
             if file.form == "parquet":
-                return replace(read_parquet_columns(file.path, names, progress), source=self.name)
+                return read_parquet_columns(file.path, names, progress, self.name)
         files, roles = self._files_with_column_roles()
         value_name = names.answer_name([own["value"] for own in roles])
         shown = _progress_over_all_file_bytes(files, progress)
@@ -500,8 +499,6 @@ def open_source(
             for file in _files_of_name(source, layout, temporary / str(number), progress)
         ]
         refuse_files_beside_companions([file.path for file in files])
-        above = Path(commonpath([file.path.absolute().parent for file in files]))
-        files = [replace(file, keys=folder_keys(file.path.absolute(), above) | dict(file.keys)) for file in files]
         yield AnswerSource(files[0].path, tuple(files), layout=layout)
 
 
@@ -565,12 +562,12 @@ def local_source(path: Path, layout: Layout | None = None, copied: str | None = 
         return AnswerSource(path, layout=layout, copied=copied)
     found = local_files(str(path))
     names = [str(file) if copied is None else _user_facing_name_of_copy(file, path, copied) for file in found]
-    above = folder_above(str(path))
+    keys = [folder_keys(file) if copied is None else keys_of_copy(file, path, copied) for file in found]
     stated: Any = {"encoding": layout.encoding, "names": layout.names, "delimiters": layout.delimiters}
     stated["transposed"] = layout.transpose
     files = tuple(
-        _with_sheet(ExportFile(file, name, keys=folder_keys(file, above), **stated), layout)
-        for file, name in zip(found, names, strict=True)
+        _with_sheet(ExportFile(file, name, keys=above, **stated), layout)
+        for file, name, above in zip(found, names, keys, strict=True)
     )
     if layout.sheet is not None and not any(file.sheet for file in files):
         raise ReportsError(

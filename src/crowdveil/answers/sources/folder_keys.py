@@ -1,9 +1,13 @@
-"""Keys of folders such as `day=2026-01-01`, as Hive and Spark write them: columns that files below them do not have."""
+"""Keys of folders such as `day=2026-01-01`, as Hive and Spark write them: columns that files below them do not have.
+
+Keys stand in every folder of a path as a user gives it, and in those below; what lies above has none.
+"""
 
 import glob
 import re
 from collections.abc import Collection, Iterable, Mapping
 from itertools import takewhile
+from os.path import normpath
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -13,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from crowdveil.errors import ReportsError
+from crowdveil.files.filesystem import scheme_of
 
 KEY = re.compile(r"(?P<name>\w[\w .%-]*)=(?P<value>.*)")
 MISSING = "__HIVE_DEFAULT_PARTITION__"
@@ -22,28 +27,87 @@ Keys = Mapping[str, str | None]
 """Value of each key above a file; None for rows without one."""
 
 
-def folder_keys(file: Path, above: Path) -> dict[str, str | None]:
-    """Return the keys of the folders of a file, below another folder.
+def folder_keys(file: Path) -> dict[str, str | None]:
+    """Return the keys of the folders of a file, whose path begins as the user gave it.
 
-    >>> folder_keys(Path("answers/day=2026-01-01/worker=ann%2Fb/1.parquet"), Path("answers"))
+    >>> folder_keys(Path("answers/day=2026-01-01/worker=ann%2Fb/1.parquet"))
     {'day': '2026-01-01', 'worker': 'ann/b'}
     """
-    parts = file.relative_to(above).parts[:-1] if file.is_relative_to(above) else ()
-    found = [match for match in map(KEY.fullmatch, parts) if match]
-    return {unquote(key["name"]): None if key["value"] == MISSING else unquote(key["value"]) for key in found}
+    return _keys_of_folders(Path(normpath(file)).parts[:-1])
 
 
-def folder_above(source: str) -> Path:
-    """Return the folder below which a path has keys: a folder itself, or the first part of a pattern."""
-    path = Path(source)
-    if path.is_dir():
-        return path
-    return Path(*takewhile(lambda part: not glob.has_magic(part), path.parts))
+def keys_of_copy(file: Path, top: Path, source: str) -> dict[str, str | None]:
+    """Return the keys of the folders of a copied file: those of its URL, and those below; other copies have none.
+
+    Args:
+        file: the copy.
+        top: copy of what the source names, the file itself or its folder.
+        source: as the user gave it.
+    """
+    if not scheme_of(source):
+        return {}
+    folders = source.partition("://")[2].split("/")[1:]
+    fixed = list(takewhile(lambda part: not glob.has_magic(part), folders))
+    if file == top and len(fixed) == len(folders):
+        fixed = fixed[:-1]  # the last one is the file
+    return _keys_of_folders([*fixed, *file.relative_to(top).parts[:-1]])
+
+
+def _keys_of_folders(folders: Iterable[str]) -> dict[str, str | None]:
+    """Return the keys of folders, from the outermost to the innermost.
+
+    Raises:
+        ReportsError: a key has two values, or is not UTF-8.
+    """
+    found = dict[str, tuple[str, str | None, str]]()
+    for key in filter(None, map(KEY.fullmatch, folders)):
+        folder, name = key[0], _decoded(key["name"], key[0])
+        value = None if key["value"] == MISSING else _decoded(key["value"], folder)
+        _, outer, above = found.setdefault(name.casefold(), (name, value, folder))
+        if outer != value:
+            raise ReportsError(
+                "a key must have one value in the folders of a file",
+                source=f"{above}/.../{folder}",
+                hint="Rename one of the folders, or change to a folder below the first and give the path from there.",
+            )
+    return {name: value for name, value, _ in found.values()}
+
+
+def _decoded(text: str, folder: str) -> str:
+    """Return the name or value of a key without the signs of a URL.
+
+    Raises:
+        ReportsError: it is not UTF-8, in which different values would become the same, or has a NUL.
+    """
+    try:
+        found = unquote(text, errors="strict")
+        found.encode()
+        if "\0" not in found:
+            return found
+    except UnicodeError:
+        pass
+    raise ReportsError(
+        "the key and value of a folder must be UTF-8 without NUL, also where they are escaped (%E9)",
+        source=folder.encode(errors="backslashreplace").decode(),
+        hint="Rename the folder: é is %C3%A9.",
+    )
+
+
+def keys_by_column(keys: Keys, columns: Collection[str]) -> dict[str, str | None]:
+    """Return the value of the key of each column that has one; names in other letter cases are the same, as in Hive."""
+    values = {key.casefold(): value for key, value in keys.items()}
+    return {column: values[column.casefold()] for column in columns if column.casefold() in values}
+
+
+def keys_without_column(keys: Keys, columns: Iterable[str]) -> dict[str, str | None]:
+    """Return the keys that are none of the columns, in other letter cases either."""
+    found = {column.casefold() for column in columns}
+    return {key: value for key, value in keys.items() if key.casefold() not in found}
 
 
 def notes_on_keys(files: Iterable[tuple[Keys, Collection[str]]]) -> tuple[str, ...]:
     """Return a sentence on the keys of files that are none of the columns that are read of each; empty without any."""
-    unread = dict.fromkeys(key for keys, columns in files for key in keys if key not in columns)
+    unread = dict.fromkeys(key for keys, columns in files for key in keys_without_column(keys, columns))
     return (f"Not read: {', '.join(map(repr, unread))}, in the names of folders.",) if unread else ()
 
 

@@ -6,7 +6,8 @@ DuckDB writes a table as Parquet. A query is one SELECT, and reads nothing but i
 """
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from fnmatch import fnmatch
 from importlib import import_module
@@ -14,6 +15,7 @@ from pathlib import Path, PurePosixPath
 from types import MappingProxyType
 from typing import Any, BinaryIO
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs
 
@@ -35,6 +37,7 @@ READ_ONLY = {
 }
 """Settings of DuckDB under which a query reads the database and nothing else."""
 ROWS_AT_ONCE = 1 << 17
+SECONDS_BETWEEN_INTERRUPTS = 0.05
 DATABASE_HINT = "Rows of other databases come as CSV on standard input, or from a table in DuckDB."
 
 
@@ -58,7 +61,8 @@ def copy_duckdb_table(database: str, table: str, folder: Path) -> Path:
     rule = "the database and its table must exist and be readable"
     hint = f"Name a table, or give a query that begins with SELECT or WITH. {DATABASE_HINT}"
     with _open_duckdb(database, f"{database}?{table}", rule, hint) as connection:
-        connection.sql(f"SELECT * FROM {name}").write_parquet(str(path))
+        found = connection.sql(f"SELECT * FROM {name}")
+        _run_interruptibly(connection, lambda: found.write_parquet(str(path)))
     return path
 
 
@@ -80,13 +84,52 @@ def copy_duckdb_query(database: str, query: str, folder: Path) -> Path:
         if kinds != ["SELECT"]:
             found = f"{len(kinds)} statements" if len(kinds) != 1 else f"a statement {kinds[0]}"
             raise ReportsError("a query must be one SELECT", source=source, examples=found, hint="Write one SELECT.")
-        found = connection.sql(statements[0])
-        read = getattr(found, "to_arrow_reader", None) or found.fetch_arrow_reader  # its older name
-        rows = read(ROWS_AT_ONCE)
-        with pq.ParquetWriter(path, rows.schema) as writer:
-            for batch in rows:
-                writer.write_batch(batch)
+        _run_interruptibly(connection, lambda: _write_rows(connection.sql(statements[0]), path, source))
     return path
+
+
+def _write_rows(found: Any, path: Path, source: str) -> None:
+    """Write the rows of a query as Parquet.
+
+    Raises:
+        ReportsError: a column has a type that Parquet does not have.
+    """
+    read = getattr(found, "to_arrow_reader", None) or found.fetch_arrow_reader  # its older name
+    rows = read(ROWS_AT_ONCE)
+    if wrong := [f"{field.name!r} ({field.type})" for field in rows.schema if not _is_type_of_parquet(field)]:
+        raise ReportsError(
+            "each column of a query must have a type that Parquet has",
+            source=source,
+            examples=", ".join(wrong),
+            hint="Leave the column out, or make it text: cast(NAME as text).",
+        )
+    with pq.ParquetWriter(path, rows.schema) as writer:
+        for batch in rows:
+            writer.write_batch(batch)
+
+
+def _is_type_of_parquet(field: pa.Field) -> bool:
+    """Return whether Arrow can write a column as Parquet."""
+    try:
+        pq.write_metadata(pa.schema([field]), pa.BufferOutputStream())
+    except pa.ArrowNotImplementedError:
+        return False
+    return True
+
+
+def _run_interruptibly(connection: Any, work: Callable[[], object]) -> None:
+    """Run work on a DuckDB connection in a thread; Ctrl-C and signals end it at once, and are raised as they are.
+
+    DuckDB would raise an error of its own in place of theirs, and hear them only between its results.
+    """
+    with ThreadPoolExecutor(1) as pool:
+        done: Future[object] = pool.submit(work)
+        try:
+            done.result()
+        finally:
+            while not done.done():  # a query that has not begun does not hear it
+                connection.interrupt()
+                wait([done], SECONDS_BETWEEN_INTERRUPTS)
 
 
 @contextmanager
@@ -95,7 +138,7 @@ def _open_duckdb(
 ) -> Iterator[Any]:
     """Open a DuckDB file for reading; its errors, and those of the block, become a ReportsError with rule and hint."""
     with (
-        _temporary_if_locked(database),
+        _refuse_locked_database(database, source),
         _errors_as_report_errors(source, "this database", "duckdb", rule, hint),
         import_module("duckdb").connect(database, read_only=True, config=dict(config)) as connection,
     ):
@@ -143,13 +186,20 @@ def _errors_as_report_errors(source: str, what: str, extra: str, rule: str, hint
 
 
 @contextmanager
-def _temporary_if_locked(database: str) -> Iterator[None]:
-    """Mark an error as temporary if another process has locked the database, which DuckDB tells by text only."""
+def _refuse_locked_database(database: str, source: str) -> Iterator[None]:
+    """Name the lock of another process as the cause of an error, which DuckDB tells by text only."""
     try:
         yield
     except ReportsError as error:
-        error.temporary = is_locked_by_other(database)
-        raise
+        if isinstance(error.__cause__, ImportError) or not is_locked_by_other(database):
+            raise
+        refusal = ReportsError(
+            "no other process may have the database open for writing",
+            source=source,
+            hint="Try again when the other process has closed it.",
+        )
+        refusal.temporary = True
+        raise refusal from error
 
 
 def _open_file_system(url: str) -> tuple[Any, str]:

@@ -24,8 +24,10 @@ from crowdveil.files.filesystem import scheme_of
 STDIN, DATASET = "-", "dataset:"
 TABLE = re.compile(r"(?P<database>.+?\.(?:duckdb|ddb))(?:\?(?P<table>.+))?", re.IGNORECASE | re.DOTALL)
 """DuckDB file, and the table or query after the question mark."""
-QUERY = re.compile(r"""\s*(?:select|with)[\s*("'\d]""", re.IGNORECASE)
-"""Start of a query, in place of the name of a table."""
+QUERY = re.compile(
+    r"""(?:[\s(]|--[^\n]*\n|/\*.*?\*/)*(?:select|with|from|values)[\s*("'\d]""", re.IGNORECASE | re.DOTALL
+)
+"""Start of a query, in place of the name of a table; comments and parentheses may come first."""
 WIDE = "wide"
 """Tool of wide tables."""
 COMPANIONS = ("certificate.json", "crowd.json", "assignment.csv")

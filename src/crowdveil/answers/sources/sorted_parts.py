@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.answers.blocks import sort_canonically, sort_by_counting
+from crowdveil.answers.blocks import sort_by_counting, sort_canonically
 from crowdveil.answers.columnar_store import ReportChunk, write_encoded
 from crowdveil.answers.ingest.column_checks import (
     EXAMPLES_SHOWN,
