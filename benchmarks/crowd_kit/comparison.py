@@ -22,10 +22,10 @@ from crowdveil.errors import SettingsError
 from crowdveil.files.filesystem import temporary_folder
 
 PROGRAM = Path(__file__).parent / "one_fit.py"
-METHODS = ("majority-vote", "dawid-skene", "one-coin", "default")
-"""Methods that both programs implement; "default" is `aggregate` without a method, from frame to frame, and the peer's
-DawidSkene, each with its own default settings."""
-WITHOUT_STEPS = ("majority-vote", "default")
+METHODS = ("majority-vote", "dawid-skene", "one-coin", "default", "converged")
+"""Methods that both programs implement; "default" and "converged" are `aggregate` without a method and by dawid-skene,
+from frame to frame, and the peer's DawidSkene, each with its own default settings until it stops by itself."""
+WITHOUT_STEPS = ("majority-vote", "default", "converged")
 SMALLEST, LARGEST = 1000, 200_000_000
 Progress = Callable[[int, int], None]
 """Called after every fit with the number of finished fits and the largest possible number."""

@@ -34,8 +34,9 @@ def crowdveil_fit(method: str, steps: int) -> Fit:
     from crowdveil.answers.reports import Reports
     from crowdveil.estimators import DawidSkene, MajorityVote, OneCoin
 
-    if method == "default":
-        return lambda table: np.asarray(aggregate(table)["truth"])
+    if method in ("default", "converged"):
+        name = None if method == "default" else "dawid-skene"
+        return lambda table: np.asarray(aggregate(table, name)["truth"])
     fits: dict[str, Any] = {
         "dawid-skene": DawidSkene(max_steps=steps + 1, tolerance=0),
         "one-coin": OneCoin(max_steps=steps + 1, tolerance=0),
@@ -50,6 +51,7 @@ def peer_fit(method: str, steps: int) -> Fit:
 
     fits = {
         "default": DawidSkene(),
+        "converged": DawidSkene(),
         "dawid-skene": DawidSkene(n_iter=steps, tol=0),
         "one-coin": OneCoinDawidSkene(n_iter=steps, tol=0),
         "majority-vote": MajorityVote(),

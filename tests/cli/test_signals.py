@@ -31,6 +31,20 @@ start()
 """
 """A command line that stops for ten minutes in the middle of the first CSV file that it writes."""
 
+SLOW_READING = """
+import sys, time
+from crowdveil.cli import start
+from crowdveil.answers.sources import sorted_parts
+
+def slow(*_):
+    print("begun", file=sys.stderr, flush=True)
+    time.sleep(600)
+
+sorted_parts.write_encoded = slow
+start()
+"""
+"""A command line that stops for ten minutes after it has written temporary files of answers."""
+
 
 @contextmanager
 def started(
@@ -91,6 +105,25 @@ def test_a_signal_leaves_nothing_behind(number: signal.Signals, code: int, place
         assert process.stderr is not None
         assert "begun" in process.stderr.readline()
         assert 1 == len(hidden(place / "found"))
+        process.send_signal(number)
+        process.communicate(timeout=PATIENCE)
+
+    assert code == process.returncode
+    assert [] == hidden(place)
+    assert not (place / "found").exists()
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_while_a_large_file_is_read(number: signal.Signals, code: int, place: Path) -> None:
+    """A command that reads within a limit, and is ended, leaves no temporary file of answers, and no output."""
+    lines = (f"t{row // 10},w{row % 10},{'yn'[row // 7 % 2]}\n" for row in range(400_000))
+    Path("many.csv").write_text("task,worker,label\n" + "".join(lines), "utf-8")
+    words = ("infer", "many.csv", "--memory", "65MB", "--out", "found")
+    with started(place, *words, program=("-c", SLOW_READING)) as process:
+        assert process.stderr is not None
+        assert "begun" in process.stderr.readline()
+        [temporary] = hidden(place)
+        assert {".codes", ".rows"} == {path.suffix for path in temporary.iterdir()}
         process.send_signal(number)
         process.communicate(timeout=PATIENCE)
 

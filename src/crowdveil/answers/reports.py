@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from crowdveil.answers.blocks import Block as Block
-from crowdveil.answers.blocks import InMemoryRows, read_only, sort_canonically, sort_packed
+from crowdveil.answers.blocks import InMemoryRows, read_only, sort_by_counting, sort_canonically
 from crowdveil.answers.columnar_store import MappedRows, ReportChunk, open_encoded, save_encoded
 from crowdveil.answers.facts.asked import LISTED, UNKNOWN, Asked
 from crowdveil.answers.frames import OriginalColumns, coded_and_original_columns
@@ -500,7 +500,7 @@ class Reports:
         if answered is not None:
             task_codes, worker_codes = task_codes[answered], worker_codes[answered]
         sizes = (len(tasks), len(workers), 1 if alphabet is None else alphabet.size)
-        ordered = sort_packed(task_codes, worker_codes, values, sizes)
+        ordered = sort_by_counting(task_codes, worker_codes, values, sizes)
         if ordered is not None and (not ordered.repeats or options.duplicates == "all"):
             rows = InMemoryRows(ordered.task, ordered.worker, ordered.value, len(tasks))
             return cls.from_rows(rows, tasks, workers, alphabet, options.asked)

@@ -8,7 +8,7 @@ task, workers ascend; a worker repeats only if `repeats` is set.
 import json
 import os
 import re
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +36,14 @@ MAX_PIECE_BYTES = 1 << 26
 MAX_BYTES = 1 << 28
 """Largest size of the manifest in bytes; enough for the checksums of 50 terabytes."""
 MAX_APPENDS = 2**31
-INPUT_FORM = {"name": ".+", "bytes": range(2**60), "sha256": HEX}
+READING = "reading"
+"""Further field of an encoded file, which earlier versions did not write."""
+INPUT_FORM = {
+    "name": ".+",
+    "bytes": range(2**60),
+    "sha256": HEX,
+    READING: ({"sheet": (str, None), "keys": dict, "columns": dict, "question": (str, None)}, None),
+}
 """Form of an encoded file, as `standalone.checks.fits` takes it."""
 
 
@@ -56,6 +63,23 @@ def is_data_file(name: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
+class InputReading:
+    """Which answers of a file were read.
+
+    Attributes:
+        sheet: sheet of a workbook; None for other files.
+        keys: values of the keys of folders that were read as columns.
+        columns: columns by role of a table; empty for the export of a tool.
+        question: the question that was answered; empty for several that were read together, None if none is named.
+    """
+
+    sheet: str | None = None
+    keys: dict[str, str | None] = field(default_factory=dict)
+    columns: dict[str, str] = field(default_factory=dict)
+    question: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class EncodedFile:
     """File of answers that the blocks hold.
 
@@ -63,16 +87,22 @@ class EncodedFile:
         name: path relative to the folder of the blocks, or what the user named instead of a local file.
         bytes: its size.
         sha256: digest of its uncompressed content, in hexadecimal.
+        reading: which of its answers were read; None if it is not recorded.
     """
 
     name: str
     bytes: int
     sha256: str
+    reading: InputReading | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the entry as JSON data."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
 
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """How often files were appended to blocks, and all files that were encoded, in their order."""
+    """Number of the last append, which is in the names of the columns, and all files that were encoded, in order."""
 
     appends: int = 0
     inputs: tuple[EncodedFile, ...] = ()
@@ -141,7 +171,7 @@ def write_manifest(
     entries = {name: {"bytes": entry.size, "crc32": entry.checksums} for name, entry in files.items()}
     manifest: dict[str, object] = {"format": FORMAT, **counts, "alphabet": described}
     manifest |= {**rules, "files": entries}
-    further = {APPENDS: history.appends, INPUTS: [asdict(one) for one in history.inputs]}
+    further = {APPENDS: history.appends, INPUTS: [one.to_json() for one in history.inputs]}
     manifest |= {name: value for name, value in further.items() if value}
     text = json.dumps({**manifest, "sha256": digest(manifest)}, ensure_ascii=False)
     path.write_text(text + "\n", encoding="utf-8")
@@ -222,10 +252,21 @@ def _manifest_of_fields(data: dict[str, Any]) -> Manifest:
 
 def _checked_history(data: dict[str, Any]) -> History:
     inputs = data.get(INPUTS, [])
-    if not fits({INPUTS: inputs}, {INPUTS: [INPUT_FORM]}):
+    listed = [{READING: None} | one if isinstance(one, dict) else one for one in inputs]
+    if not fits({INPUTS: listed}, {INPUTS: [INPUT_FORM]}) or not isinstance(inputs, list):
         raise SettingsError("'inputs' must list files with name, bytes and sha256", value=str(inputs)[:100])
-    encoded = tuple(EncodedFile(**one) for one in inputs)
+    encoded = tuple(EncodedFile(**{**one, READING: _checked_reading(one[READING])}) for one in listed)
     return History(_checked_count(APPENDS, data.get(APPENDS, 0), MAX_APPENDS), encoded)
+
+
+def _checked_reading(data: dict[str, Any] | None) -> InputReading | None:
+    """Return how a file was read, whose fields have their types, after a check of keys and columns."""
+    if data is None:
+        return None
+    texts = [*data["columns"].values(), *(value for value in data["keys"].values() if value is not None)]
+    if not all(isinstance(text, str) for text in texts):
+        raise SettingsError("keys and columns of 'reading' must be texts", value=str(data)[:100])
+    return InputReading(**data)
 
 
 def _checked_file_entry(name: str, entry: Any, piece_bytes: int) -> FileEntry:

@@ -237,7 +237,6 @@ def infer(asked: InferOptions) -> None:
     With --truths (such as grades from the scores of judges), a separate fit runs in memory. It cannot be combined with
     methods, priors, histories, saved fits, --memory or --engine.
     """
-    from crowdveil.answers.sources.reading_memory import refuse_reading_beyond_memory
     from crowdveil.campaign.files.campaign_reports import collections_of_questions
     from crowdveil.inference.infer import infer as infer_truths
     from crowdveil.storage.crowd import is_sums_file
@@ -250,8 +249,7 @@ def infer(asked: InferOptions) -> None:
     if collected:
         _infer_collected_questions(collected, asked)
         return
-    with open_sources(sources, asked.reports.layout) as source:
-        refuse_reading_beyond_memory(source, asked.resources.memory)
+    with _open_within_memory(asked) as source:
         with progress_bar("reading", unit="bytes") as bar:
             questions = source.by_question(progress=bar)
         if questions:
@@ -261,6 +259,19 @@ def infer(asked: InferOptions) -> None:
         with progress_bar("inferring") as bar, _fit_saved_if_interrupted(asked.save_fit) as checkpoint:
             inference = infer_truths(ready.evidence, **ready.infer_arguments(bar), checkpoint=checkpoint)
         _score_write_and_print_inference(inference, ready.files, asked, ready.score, announced=ready.announced)
+
+
+@contextmanager
+def _open_within_memory(asked: InferOptions) -> Iterator[AnswerSource]:
+    """Yield the source of reports, which is read within the limit of memory."""
+    from crowdveil.answers.sources.reading_memory import read_within_memory
+
+    reports, memory = asked.reports, asked.resources.memory
+    with (
+        open_sources(reports.sources, reports.layout) as opened,
+        read_within_memory(opened, memory, reports.options.alphabet) as source,
+    ):
+        yield source
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -394,8 +405,8 @@ def _infer_collected_questions(collected: dict[str, Path], asked: InferOptions) 
         options: dict[str, InferOptions] = {}
         for question, path in collected.items():
             reports = replace(asked.reports, sources=(str(path),))
-            sources[question] = stack.enter_context(open_sources(reports.sources, reports.layout))
             options[question] = replace(asked, reports=reports, out=folder / path.name)
+            sources[question] = stack.enter_context(_open_within_memory(options[question]))
         _infer_each(sources, options, folder)
 
 

@@ -427,7 +427,7 @@ resource_options = option_group(
     click.option(
         "--memory",
         type=Parsed("SIZE", parse_bytes),
-        help="Limit on the memory that reading, or the fit, adds, such as 2GB. [default: no limit]",
+        help="Limit on the memory that reading and the fit add, such as 2GB. [default: no limit]",
     ),
     click.option(
         "--engine",

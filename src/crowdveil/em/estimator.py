@@ -22,6 +22,7 @@ from crowdveil.em.engines.executor import Engine
 from crowdveil.em.estimate import Estimate
 from crowdveil.em.fit_state import FitState
 from crowdveil.em.gold import align_gold
+from crowdveil.em.kernels.dispatch import encoded_block_for_kernels, use_compiled
 from crowdveil.em.loop import run_em
 from crowdveil.em.model import Checkpoint, FitInput, FitResult, Model, P, Progress, S, Summary
 from crowdveil.em.observation_model import observation_model
@@ -443,11 +444,10 @@ def _require_capability(
 
 def _symbol_counts_of_each_worker(reports: Reports) -> NDArray[np.float64]:
     """Return each worker's reports by symbol, indexed [worker, symbol]; no symbol for free numbers."""
-    shape = len(reports.workers), reports.labels
+    shape, compiled = (len(reports.workers), reports.labels), use_compiled(len(reports))
     counts = np.zeros(shape)
     for block in reports.blocks() if reports.labels else ():
-        rows = block.worker.astype(np.int64) * reports.labels + block.value
-        counts += np.bincount(rows, minlength=counts.size).reshape(shape)
+        counts += encoded_block_for_kernels(block, *shape, compiled=compiled).worker_symbol_counts.reshape(shape)
     return counts
 
 

@@ -34,7 +34,7 @@ from crowdveil.em.estimate import NORMAL_QUANTILE, WorkerTable
 from crowdveil.em.fit_state import FitState, StateField
 from crowdveil.em.gold import one_hot_gold
 from crowdveil.em.kernels.numpy_backend import Discount, row_maxima, row_sums, softmax
-from crowdveil.em.kernels.reductions import CHUNK_NUMBERS, floored_log, normalize_confusion
+from crowdveil.em.kernels.reductions import floored_log, normalize_confusion, row_chunks
 from crowdveil.em.model import EStep, FitInput, FitResult, GoldBlock, MemoryUse, Summary
 from crowdveil.estimators.confusion.compared_starts import start_with_largest_evidence
 from crowdveil.estimators.confusion.independent_workers import (
@@ -176,16 +176,17 @@ class HierarchicalDawidSkene(ConfusionEstimator):
         # Deconvolution takes long but for whole numbers of reports, of which there are few different ones.
         shares = vote_shares_or_prior(block, parameters.summary, pool, None if pool.noise else by_symbol)
         votes = expected_answers_by_label(by_symbol, pool)
-        scores = np.einsum("ty,zy->tz", votes, floored_log(parameters.confusion[0], TINY))
-        if parameters.balanced_start:
-            return softmax(scores)[0]
-        scores += floored_log(parameters.class_prior, TINY)
+        logs, prior = floored_log(parameters.confusion[0], TINY), floored_log(parameters.class_prior, TINY)
         frequencies = pool.label_shares if independence is None else independence.frequencies
         weight = float(frequencies.max()) * (1 - pool.noise) ** 2
-        mean = weight * softmax(scores)[0] + (1 - weight) * shares
-        silent = row_sums(votes) <= 0
-        mean[silent] = shares[silent]
-        return mean
+        for tasks in row_chunks(shares):
+            scores = np.einsum("ty,zy->tz", votes[tasks], logs)
+            if parameters.balanced_start:
+                shares[tasks] = softmax(scores)[0]
+                continue
+            mean = weight * softmax(scores + prior)[0] + (1 - weight) * shares[tasks]
+            shares[tasks] = np.where((row_sums(votes[tasks]) > 0)[:, None], mean, shares[tasks])
+        return shares
 
     def estimate_confusions(
         self, answers: NDArray[np.float64], dirichlet_prior: NDArray[np.float64], *, compiled: bool = False
@@ -265,7 +266,8 @@ class HierarchicalDawidSkene(ConfusionEstimator):
                 table = parameters.pool.model.table
                 answers, earlier, prior = reports, None, prior @ table
                 own = own_prior_of_reports(reports, independence.weights, parameters.summary)
-            independence = independence.updated(informed_evidence(answers, earlier, prior, own))
+            compiled = parameters.summary.uses_compiled_confusion_fit
+            independence = independence.updated(informed_evidence(answers, earlier, prior, own, compiled=compiled))
         return replace(independence, step=independence.step + 1)
 
     def estimate_class_prior(self, by_truth: NDArray[np.float64], parameters: CrowdParameters) -> NDArray[np.float64]:
@@ -294,15 +296,14 @@ class HierarchicalDawidSkene(ConfusionEstimator):
             return step
         votes, pool = expected_votes_by_label(block, parameters), parameters.pool
         weighted = expected_answers_by_label(weighted_reports_by_symbol(block, parameters), pool)
-        posterior = blend_with_votes(
-            cap_unvoted_labels(step.posterior, votes),
-            weighted,
-            self.vote_share * (1 - pool.noise) ** 2,
-        )
-        if parameters.independence is not None:
-            answered = parameters.independence.answered_tasks
-            posterior *= answered / (answered + PSEUDO_TASKS)
-            posterior += PSEUDO_TASKS / (pool.labels * (answered + PSEUDO_TASKS))
+        share, posterior = self.vote_share * (1 - pool.noise) ** 2, step.posterior
+        for tasks in row_chunks(posterior):
+            capped = cap_unvoted_labels(posterior[tasks], votes[tasks])
+            posterior[tasks] = blend_with_votes(capped, weighted[tasks], share)
+            if parameters.independence is not None:
+                answered = parameters.independence.answered_tasks
+                posterior[tasks] *= answered / (answered + PSEUDO_TASKS)
+                posterior[tasks] += PSEUDO_TASKS / (pool.labels * (answered + PSEUDO_TASKS))
         return step._replace(posterior=one_hot_gold(posterior, block.gold), change=None)
 
     def credible_intervals(
@@ -317,7 +318,7 @@ class HierarchicalDawidSkene(ConfusionEstimator):
         crowd's; behind noise ability and variance are those of Dawid-Skene.
         """
         parameters = result.parameters
-        sums = AnswerSums.zeros(parameters.summary.workers)
+        sums = AnswerSums.of_answers(parameters.summary.symbol_counts.sum(axis=1))
         counted = sums.counted(blocks, posterior, parameters)
         if not reports_are_answers(parameters):
             plain = DawidSkene(smoothing=self.smoothing, anchor_ability=self.anchor_ability)
@@ -456,9 +457,9 @@ class AnswerSums:
     confidence: NDArray[np.float64]
 
     @classmethod
-    def zeros(cls, workers: int) -> Self:
-        """Return sums over no report."""
-        return cls(*np.zeros((3, workers)))
+    def of_answers(cls, answers: NDArray[np.float64]) -> Self:
+        """Return the number of reports, with sums of posteriors over none so far."""
+        return cls(answers, *np.zeros((2, len(answers))))
 
     def counted(
         self, blocks: Iterable[GoldBlock], posterior: NDArray[np.float64], parameters: CrowdParameters
@@ -467,7 +468,6 @@ class AnswerSums:
         for block in blocks:
             own = posterior[block.block.first : block.block.stop]
             highest = np.broadcast_to(row_maxima(own)[:, None], (len(own), parameters.pool.model.listed_symbol_count))
-            self.answers[:] += block.coded.worker_counts
             self.confidence[:] += block.coded.agreement_sums(highest)
             if reports_are_answers(parameters):
                 self.right[:] += block.coded.agreement_sums(own)
@@ -557,14 +557,6 @@ def cap_unvoted_labels(posterior: NDArray[np.float64], votes: NDArray[np.float64
         posterior: indexed [task, label], rows sum to 1.
         votes: expected answers, indexed alike. From 0 to `CLEAR_VOTE` the bound rises from a half to 1, and then ends.
     """
-    capped = np.empty_like(posterior)
-    step = max(1, CHUNK_NUMBERS // posterior.shape[1])
-    for tasks in (slice(first, first + step) for first in range(0, len(posterior), step)):
-        capped[tasks] = _posterior_capped_by_votes(posterior[tasks], votes[tasks])
-    return capped
-
-
-def _posterior_capped_by_votes(posterior: NDArray[np.float64], votes: NDArray[np.float64]) -> NDArray[np.float64]:
     voted = np.minimum(votes / CLEAR_VOTE, 1.0)
     best = row_maxima(posterior * voted)[:, None]
     bound = np.where(voted < 1, (UNVOTED_SHARE + (1 - UNVOTED_SHARE) * voted) * best, np.inf)

@@ -9,7 +9,7 @@ import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from errno import EACCES, ENOTDIR
+from errno import EACCES, EEXIST, ENOTDIR
 from os import PathLike
 from pathlib import Path
 from typing import BinaryIO
@@ -264,9 +264,12 @@ def publish_by_last(outputs: Outputs, temporary: Path, replaced: Iterable[str]) 
     time, finds one of the two. Files that a crash leaves besides are recorded.
 
     Args:
-        outputs: files; only the last one may exist.
+        outputs: files; all but the last one have free names.
         temporary: folder in which they are staged, inside `outputs.folder`.
         replaced: names of the files that are removed.
+
+    Raises:
+        FileExistsError: there is a file of a name that was free.
     """
     folder, gone, record = outputs.folder, set(replaced).difference(outputs.names), read_record(outputs.folder)
     entries = [OutputEntry.of(temporary / name, outputs.kind) for name in outputs.names]
@@ -279,17 +282,26 @@ def publish_by_last(outputs: Outputs, temporary: Path, replaced: Iterable[str]) 
             os.fsync(stream.fileno())
     os.replace(interim, folder / RECORD_FILE)
     try:
-        for name in outputs.names:
-            os.replace(temporary / name, folder / name)
+        for name in named:
+            _rename_to_free_name(temporary / name, folder / name)
+        os.replace(temporary / last, folder / last)
     except BaseException:
         if (temporary / last).exists():  # it was not renamed
             for name in named:
-                (folder / name).unlink(missing_ok=True)
+                if not (temporary / name).exists():  # it was
+                    (folder / name).unlink(missing_ok=True)
         raise
     with suppress(OSError):
         for name in gone:
             (folder / name).unlink(missing_ok=True)
         os.replace(final, folder / RECORD_FILE)
+
+
+def _rename_to_free_name(path: Path, target: Path) -> None:
+    """Rename a file, and replace none."""
+    if os.path.lexists(target):
+        raise FileExistsError(EEXIST, os.strerror(EEXIST), str(target))
+    os.replace(path, target)
 
 
 def _write_record(path: Path, entries: Iterable[OutputEntry], outputs: Outputs, *, unfinished: bool = False) -> Path:

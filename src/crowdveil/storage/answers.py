@@ -186,7 +186,8 @@ def change_notes(columns: ReportColumns, reports: Reports, options: ReadOptions)
     if options.duplicates in ("first", "last") and left:
         notes.append(f"{repeated_pairs_text(left, 'answer')}: the {options.duplicates} of a pair counts.")
     if options.merge_labels and reports.alphabet is not None:
-        spellings = len(np.unique(columns.without_null()[0].value.codes))
+        answers = columns.value.counts[:-1][~columns.no_answer_names[:-1]]
+        spellings = np.count_nonzero(answers)
         if spellings > reports.alphabet.size:
             counts = np.zeros(reports.alphabet.size, dtype=np.int64)
             for block in reports.blocks():

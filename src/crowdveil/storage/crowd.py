@@ -19,6 +19,7 @@ from crowdveil.answers.facts.asked import LISTS, STATED, Asked, require_distingu
 from crowdveil.answers.facts.collection import Collection
 from crowdveil.answers.ingest.csv_files import content_digest
 from crowdveil.answers.reports import Reports
+from crowdveil.answers.sources.location import COMPANIONS, folders_of_links
 from crowdveil.channels.alphabet import Alphabet, alphabet_from_json, alphabet_to_json
 from crowdveil.channels.guarantee import Guarantee, Participation
 from crowdveil.errors import ReportsError, SettingsError
@@ -226,9 +227,16 @@ def read_crowd(path: str | PathLike[str]) -> CrowdRecord:
 
 
 def report_directory(reports_path: str | PathLike[str]) -> Path:
-    """Return the folder of a file of reports; for encoded blocks, the folder itself."""
+    """Return the folder of a file of reports; for encoded blocks, the folder itself.
+
+    A link to reports is in the folder of their collection, unless there is a file of a collection beside the link.
+    """
     path = Path(reports_path)
-    return path if path.is_dir() else path.parent
+    if path.is_dir():
+        return path
+    folders = folders_of_links(path)
+    of_collection = [folder for folder in folders if any((folder / name).is_file() for name in COMPANIONS)]
+    return (of_collection or folders)[0]
 
 
 def find_crowd(reports_path: str | PathLike[str]) -> Path | None:

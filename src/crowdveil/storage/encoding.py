@@ -47,7 +47,6 @@ def encode(
     """
     outputs = encoded_outputs(source, out, replace=replace)
     outputs.check_replaced_files(inputs=evidence_files(source))
-    inputs = encoded_files(source, out)
     evidence = read_evidence(source, reading, progress=progress)
     reports = evidence.reports
     beside = _folder_unless_several_files(source)
@@ -56,7 +55,8 @@ def encode(
         for name, contents in copied.items():
             (temporary / name).write_bytes(contents)
         # Nothing is appended to the reports of a collection, whose crowd.json names their digest.
-        history = NEW if copied or evidence.collection is not None else History(inputs=inputs)
+        plain = not copied and evidence.collection is None
+        history = History(inputs=encoded_files(source, out)) if plain else NEW
         write_encoded(temporary, reports.chunks(), reports.tasks, reports.workers, reports.alphabet, history)
         if evidence.collection is not None:
             crowd = CrowdRecord(

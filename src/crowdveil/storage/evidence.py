@@ -26,10 +26,12 @@ from crowdveil.answers.facts.label_notes import (
 from crowdveil.answers.ingest.column_checks import EXAMPLES_SHOWN, Duplicates, Grid
 from crowdveil.answers.ingest.column_readers import ReportColumns
 from crowdveil.answers.ingest.csv_files import Progress, content_digest
+from crowdveil.answers.ingest.mapped_codes import return_unused_memory
 from crowdveil.answers.read_options import Kind, ReadOptions
 from crowdveil.answers.reports import Reports
 from crowdveil.answers.sources.answer_source import AnswerSource, local_source
 from crowdveil.answers.sources.location import DATASET
+from crowdveil.answers.sources.sorted_parts import reports_in_parts
 from crowdveil.channels.alphabet import Alphabet, Scale
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable, is_channel_table
@@ -100,10 +102,7 @@ NO_OPTIONS = EvidenceOptions()
 
 
 def read_evidence(
-    source: Path | AnswerSource,
-    reading: EvidenceOptions = NO_OPTIONS,
-    *,
-    progress: Progress | None = None,
+    source: Path | AnswerSource, reading: EvidenceOptions = NO_OPTIONS, *, progress: Progress | None = None
 ) -> Evidence:
     """Return reports with the `crowd.json`, `certificate.json` and `assignment.csv` of their folder, if they exist.
 
@@ -139,6 +138,8 @@ def read_evidence(
         read = RowsRead(_open_blocks_with_known_labels(opened.path, known or reading.alphabet, reading))
     else:
         read = _read_report_file(opened, crowd, known, reading, progress, protected=protected)
+        if opened.limit is not None:
+            return_unused_memory()
     reports, notes = read.reports, read.notes
     if known is None and reading.alphabet is None:
         notes += spelling_notes(reports) + no_answer_warnings(reports)
@@ -328,7 +329,10 @@ def _read_report_file(
     alphabet = stated or reading.alphabet
     kind = "numeric" if crowd is not None and alphabet is None else reading.kind
     wanted = ReadOptions(alphabet=alphabet, tasks=tasks, workers=workers, grid=grid, kind=kind, **options)
-    reports = Reports.from_columns(columns, wanted)
+    if source.limit is None:
+        reports = Reports.from_columns(columns, wanted)
+    else:
+        reports = reports_in_parts(columns, wanted, source.limit)
     changed = change_notes(columns, reports, wanted) if crowd is None else ()
     confidences = confidences_of_answers(wanted.with_missing_policy(columns), reports, wanted.duplicates)
     notes += changed + notes_on_unread_columns(source.unread_columns)

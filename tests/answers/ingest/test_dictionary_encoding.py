@@ -1,13 +1,14 @@
 """Dictionaries and canonical order: what Python's own would be."""
 
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from crowdveil.answers import blocks
-from crowdveil.answers.blocks import sort_canonically, sort_packed
+from crowdveil.answers.blocks import sort_by_counting, sort_canonically
 from crowdveil.answers.ingest import dictionary_encoding
 from crowdveil.answers.ingest.dictionary_encoding import encode_batches, encode_sorted
 
@@ -104,38 +105,49 @@ def columns(rows, dtype=np.int16):
 @pytest.mark.parametrize("dtype", [np.int16, np.float64])
 @settings(max_examples=100)
 @given(rows=ROWS)
-def test_packed_rows_are_sorted_like_others(dtype, rows) -> None:
+def test_counted_rows_are_sorted_like_others(dtype, rows) -> None:
     """Both sorts give Python's order; repeated pairs are noticed, and numbers on them are left to the general sort."""
     task, worker, value = columns(rows, dtype)
     repeats = len({row[:2] for row in rows}) < len(rows)
 
-    packed = sort_packed(task, worker, value, (6, 4, 3))
+    counted = sort_by_counting(task, worker, value, (6, 4, 3))
 
     assert sorted(rows) == list(
         zip(*(column.tolist() for column in sort_canonically(task, worker, value)), strict=True)
     )
     if repeats and dtype is np.float64:
-        assert packed is None
+        assert counted is None
     else:
-        assert packed is not None
-        assert sorted(rows) == list(zip(*(column.tolist() for column in packed[:3]), strict=True))
-        assert repeats == packed.repeats
+        assert counted is not None
+        assert sorted(rows) == list(zip(*(column.tolist() for column in counted[:3]), strict=True))
+        assert repeats == counted.repeats
+        assert [np.int32, np.int32, dtype] == [column.dtype for column in counted[:3]]
 
 
-def test_rows_in_many_parts_are_sorted_as_in_one(monkeypatch) -> None:
-    """Packing and unpacking part by part changes nothing, and a repeat across the border of two parts is seen."""
-    monkeypatch.setattr(blocks, "ROWS_AT_ONCE", 2)
-    task, worker, value = columns([(0, 0, 0), (2, 1, 1), (1, 0, 2), (1, 0, 1), (3, 3, 0)])
-
-    packed = sort_packed(task, worker, value, (4, 4, 3))
-
-    assert ([0, 1, 1, 2, 3], [0, 1, 2, 1, 0], True) == (packed.task.tolist(), packed.value.tolist(), packed.repeats)
-
-
-def test_what_does_not_fit_is_left_to_the_general_sort() -> None:
-    """Codes that need more than 64 bits together are not packed; those that need just 64 are."""
+def test_few_rows_on_many_tasks_are_left_to_the_general_sort() -> None:
+    """No counters are kept of tasks that are far more than the rows."""
     task, worker, value = columns([(1, 1, 1), (0, 0, 0)])
 
-    assert sort_packed(task, worker, value, (2**31, 2**31, 8)) is None
-    packed = sort_packed(task + (2**31 - 2), worker + (2**31 - 2), value, (2**31, 2**31, 4))
-    assert ([2**31 - 2, 2**31 - 1], [0, 1]) == (packed.worker.tolist(), packed.value.tolist())
+    assert sort_by_counting(task, worker, value, (2**31, 2, 2)) is None
+
+
+INTEGERS: dict[str, Any] = {
+    "in a row": np.array([3, 1, 2, 1], np.int64),
+    "with gaps": np.array([-4, 2, 0, 2, -4], np.int32),
+    "a byte's range": np.array([*range(-128, 128)], np.int8),
+    "wide": np.array([10**12, -(10**12), 7], np.int64),
+    "beyond 64 signed bits": np.array([2**63 + 2, 2**63, 2**63 + 1], np.uint64),
+    "up to 64 signed bits": np.array([2**63 - 1, 2**63 - 3], np.uint64),
+}
+
+
+@pytest.mark.parametrize("name", INTEGERS)
+def test_integers_of_any_range_are_coded_in_their_order(name: str) -> None:
+    """Distinct integers ascend in their own type, whether their range is coded by a table or they are hashed."""
+    numbers = INTEGERS[name]
+
+    coded = encode_sorted(pa.chunked_array([numbers[:1], numbers[1:]]))
+
+    assert np.unique(numbers).tolist() == coded.names.tolist()
+    assert (numbers.dtype, np.int32) == (coded.names.dtype, coded.codes.dtype)
+    assert numbers.tolist() == coded.names[coded.codes].tolist()

@@ -124,6 +124,16 @@ def test_one_sheet_is_chosen_by_name(tmp_path: Path, form: str) -> None:
         Reports.from_source(path, sheet="Golden")
 
 
+@pytest.mark.parametrize("form", WRITERS)
+def test_progress_over_a_named_sheet_ends_with_its_file(tmp_path: Path, form: str) -> None:
+    """A sheet that is named is read with progress, as commands do, in bytes of the file."""
+    path, seen = WRITERS[form](tmp_path / f"book.{form}", {"Mon": ANSWERS, "Tue": ANSWERS}), list[tuple[float, Any]]()
+    with open_source([f"{path}?Mon"]) as source:
+        source.read_columns_and_notes(lambda done, total: seen.append((done, total)))
+
+    assert seen[-1] == (path.stat().st_size,) * 2
+
+
 def test_hidden_sheets_are_read_if_they_are_named(tmp_path: Path) -> None:
     """A hidden sheet does not count beside a visible one; alone, it must be named."""
     path = write_xlsx(tmp_path / "a.xlsx", {"Answers": ANSWERS, "Old": ANSWERS[:3]}, hidden=["Old"])

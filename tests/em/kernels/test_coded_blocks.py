@@ -1,5 +1,6 @@
 """The heavy sums, squared slopes, and steps written over the one before, against loops over single reports."""
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -12,9 +13,11 @@ from crowdveil.em.kernels.dispatch import encoded_block_for_kernels
 from crowdveil.em.kernels.numpy_backend import EncodedBlock, ScoreTables, largest_change, softmax
 from crowdveil.em.kernels.reductions import (
     Slopes,
+    floored_log,
     normalize_confusion,
     squared_derivative_sums,
 )
+from crowdveil.estimators.confusion.dirichlet_multinomial import log_gamma
 from tests.estimators.dense import LABELS, random_reports
 
 REPORTS = random_reports(np.random.default_rng(0), LABELS, tasks=9, workers=6, share=0.5)
@@ -115,6 +118,20 @@ def test_shares_of_rows_add_pseudo_counts() -> None:
             expected[worker, truth] = [count / sum(row) for count in row]
         for compiled in (False, True):
             np.testing.assert_allclose(normalize_confusion(counts, pseudo, compiled=compiled), expected, rtol=1e-14)
+
+
+@pytest.mark.parametrize("compiled", [False, True], ids=["plain", "compiled"])
+def test_logarithms_are_those_of_the_library(compiled: bool) -> None:
+    """Logarithms, also below the floor and in another order of memory, and those of the gamma function, are right to
+    the last digits from 1e-12 to 1e30."""
+    numbers = np.geomspace(1e-12, 1e30, 600).reshape(10, 6, 10).transpose(0, 2, 1)
+    gammas = [[math.lgamma(number) for number in row] for row in numbers.reshape(-1, 6)]
+
+    logs = floored_log(numbers, 1e-9, compiled=compiled)
+
+    np.testing.assert_allclose(logs, np.log(np.maximum(numbers, 1e-9)), rtol=1e-15, atol=1e-15)
+    assert numbers.strides == logs.strides
+    np.testing.assert_allclose(log_gamma(numbers.reshape(-1, 6), compiled=compiled), gammas, rtol=1e-13, atol=1e-13)
 
 
 @pytest.mark.slow

@@ -17,10 +17,10 @@ from numba.core.caching import CacheImpl
 if sys.argv[1] == "read-only":
     CacheImpl._locator_classes = []
 import numpy as np
-from crowdveil.em.kernels.numba_loops.layout import count_codes
+from crowdveil.em.kernels.numba_loops.layout import count_symbols
 counts = np.zeros(6)
-count_codes(np.array([2, 3, 3], np.uint32), counts)
-print(counts.tolist(), count_codes.stats.cache_path is not None)
+count_symbols(np.array([0, 1, 1]), np.array([2, 1, 1]), 2, counts)
+print(counts.tolist(), count_symbols.stats.cache_path is not None)
 """
 
 

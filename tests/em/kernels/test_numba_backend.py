@@ -13,7 +13,7 @@ from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.em.kernels import dispatch
 from crowdveil.em.kernels.dispatch import encoded_block_for_kernels
-from crowdveil.estimators import Estimator, WeightedVote
+from crowdveil.estimators import Estimator, HierarchicalDawidSkene, WeightedVote
 from crowdveil.published import PrivateDawidSkene
 from tests.estimators.dense import LABELS, random_reports
 from tests.strategies import small_numeric_reports, small_reports
@@ -23,6 +23,7 @@ CATEGORICAL: tuple[Estimator[Any, Any], ...] = (
     WeightedVote(max_steps=6),
     DawidSkene(max_steps=6, tolerance=0),
     OneCoin(max_steps=6, tolerance=0),
+    HierarchicalDawidSkene(tolerance=0),
     PrivateDawidSkene(max_steps=6, tolerance=0),
 )
 MANY_LABELS = Categories(tuple(f"label {k}" for k in range(11)))

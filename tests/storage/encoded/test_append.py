@@ -23,10 +23,12 @@ from crowdveil.answers.reports import Reports
 from crowdveil.answers.sources.answer_source import local_source
 from crowdveil.answers.store_manifest import MANIFEST_FILE, read_manifest
 from crowdveil.channels.alphabet import Categories, Scale
-from crowdveil.errors import ReportsError, SettingsError
+from crowdveil.errors import CertificateError, ReportsError, SettingsError
+from crowdveil.files.atomic_write import write_files
 from crowdveil.files.filesystem import folder_lock
 from crowdveil.files.output_record import RECORD_FILE
 from crowdveil.standalone.checks import digest
+from crowdveil.storage.encoded import append as append_module
 from crowdveil.storage.encoded.append import Appended, append
 from crowdveil.storage.encoded.merge import merge_names
 from crowdveil.storage.encoding import encode
@@ -134,6 +136,18 @@ def test_blocks_that_keep_repeats_keep_those_of_new_files(tmp_path: Path) -> Non
     assert 10 == len(add(tuesday, tmp_path / "blocks", options("all")).reports)
 
 
+@pytest.mark.parametrize(("duplicates", "notes"), [("first", 1), ("last", 2)])
+def test_replaced_answers_ask_for_a_fit_from_scratch(
+    blocks: Path, tmp_path: Path, duplicates: Duplicates, notes: int
+) -> None:
+    """New answers in place of old ones are no more reports, by which a saved fit would see them: a warning says so."""
+    path = table(tmp_path / "t.csv", [("b", "u", "yes"), ("d", "w", "yes"), ("z", "u", "no")])
+    found = add(path, blocks, options(duplicates)).notes
+
+    assert notes == len(found)
+    assert ("Infer from scratch: 2 old answers may have changed" in found[-1]) == (duplicates == "last")
+
+
 def test_a_new_label_is_refused_by_name_unless_it_is_stated_last(blocks: Path, tmp_path: Path) -> None:
     """The labels of the first files hold; others are named, and are added by stating them after the old ones."""
     path = table(tmp_path / "t.csv", [("a", "u", "maybe"), ("a", "v", "no")])
@@ -176,6 +190,22 @@ def test_numbers_and_texts_as_names_are_the_same_name(tmp_path: Path) -> None:
     assert [3, 7, 9] == add(tmp_path / "t.parquet", tmp_path / "whole").reports.tasks.tolist()
 
 
+def test_added_names_are_compared_with_old_ones(tmp_path: Path) -> None:
+    """A new name that is a spelling of an old one is added and named in a note, as within one file; others are not."""
+    path = table(tmp_path / "a.csv", [("caf\u00e9", "ann", "no"), ("tea", "bob", "yes")])
+    encode(path, tmp_path / "blocks")
+    rows = [("cafe\u0301", "Ann", "no"), ("cafe\u0301", "bob", "no"), ("milk", "eve", "yes")]
+    done = add(table(tmp_path / "b.csv", rows), tmp_path / "blocks")
+
+    assert {"reports": 3, "tasks": 2, "workers": 2} == done.added
+    assert (
+        "These are read as different tasks: 'caf\u00e9' (1 answer), 'cafe\u0301' (2 answers). "
+        "Use one spelling for each task.",
+        "These are read as different workers: 'ann' (1 answer), 'Ann' (1 answer). Use one spelling for each worker.",
+    ) == done.notes
+    assert () == add(table(tmp_path / "c.csv", [("water", "eve", "no")]), tmp_path / "blocks").notes
+
+
 def test_the_manifest_lists_every_file_and_takes_none_twice(blocks: Path, tmp_path: Path) -> None:
     """Name, size and digest of each file are recorded, the first ones included; the same content is refused."""
     tuesday = table(tmp_path / "tuesday.csv", TUESDAY)
@@ -201,6 +231,44 @@ def test_reports_of_a_collection_are_never_mixed(blocks: Path, tmp_path: Path) -
     (blocks / "crowd.json").write_text("{}")
     with pytest.raises(ReportsError, match=r"blocks/crowd\.json: only plain answers"):
         add(table(tmp_path / "tuesday.csv", TUESDAY), blocks)
+
+
+def test_a_collection_stays_one_without_its_other_files(tmp_path: Path) -> None:
+    """Where the record of a folder lists files of a collection, nothing is appended on either side without them."""
+    files = dict.fromkeys(("certificate.json", "crowd.json", "assignment.csv"), b"{}")
+    encode(table(tmp_path / "monday.csv", MONDAY), tmp_path / "plain")
+    tuesday = table(tmp_path / "tuesday.csv", TUESDAY)
+    for name in files:
+        folder = tmp_path / name
+        encode(tmp_path / "monday.csv", folder / "blocks")
+        (folder / "sent").mkdir()
+        sent = table(folder / "sent" / "reports.csv", TUESDAY)
+        for place, source, blocks in (
+            (folder / "blocks", tuesday, folder / "blocks"),
+            (folder / "sent", sent, tmp_path / "plain"),
+        ):
+            write_files(place, {name: files[name]}, kind="collection")
+            (place / name).unlink()
+            with pytest.raises(ReportsError, match=rf"{place.name}/{name}: only plain answers"):
+                add(source, blocks)
+
+
+def test_links_to_reports_are_reports_of_their_collection(blocks: Path, tmp_path: Path) -> None:
+    """Through a link, or a link to one, reports are neither appended nor read as plain answers."""
+    for folder in ("sent", "links"):
+        (tmp_path / folder).mkdir()
+    table(tmp_path / "sent" / "reports.csv", TUESDAY)
+    (tmp_path / "sent" / "certificate.json").write_text("{}")
+    first, second = tmp_path / "links" / "1.csv", tmp_path / "links" / "2.csv"
+    first.symlink_to("../sent/reports.csv")
+    second.symlink_to("1.csv")
+    for link in (first, second):
+        with pytest.raises(ReportsError, match=r"certificate\.json: only plain answers can be appended"):
+            add(link, blocks)
+        with pytest.raises(CertificateError):
+            encode(link, tmp_path / "other")
+    with pytest.raises(ReportsError, match=r"with a certificate\.json are read one by one"):
+        add(tmp_path / "links", blocks)
 
 
 def test_only_files_are_appended_and_only_to_blocks(blocks: Path, tmp_path: Path) -> None:
@@ -283,6 +351,42 @@ def open_files(folder: Path) -> list[Path]:
     number = rows.index.path.stem.partition("-")[2]
     names = [f"{stem}-{number}.arrow" if number else f"{stem}.arrow" for stem in ("tasks", "workers")]
     return [rows.index.path, rows.workers.path, rows.values.path, *(folder / name for name in names)]
+
+
+@pytest.mark.parametrize("stop", [None, 4])
+def test_files_that_others_wrote_stay(
+    blocks: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stop: int | None
+) -> None:
+    """A file of a user that has the name of a column is neither replaced nor removed, also if an append fails."""
+    mine = blocks / "worker-1.i32"
+    mine.write_text("mine")
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", os.replace if stop is None else stop_at(stop, os.replace))
+        with nullcontext() if stop is None else pytest.raises(Stopped):
+            add(table(tmp_path / "tuesday.csv", TUESDAY), blocks)
+    if stop is not None:
+        (blocks / "value-2.bin").write_text("mine")  # which the failed append had recorded
+        add(tmp_path / "tuesday.csv", blocks)
+
+    assert sorted(MONDAY + TUESDAY) == sorted(cells(Reports.open(blocks)))
+    assert "mine" == mine.read_text()
+    assert stop is None or "mine" == (blocks / "value-2.bin").read_text()
+
+
+def test_a_name_that_is_taken_meanwhile_ends_the_append(
+    blocks: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file that appears under the name of a column while an append writes is kept, and the blocks stay."""
+    monkeypatch.setattr(append_module, "_free_number", lambda folder, appends: appends + 1)
+    mine = blocks / "worker-1.i32"
+    mine.write_text("mine")
+    before = contents(blocks)
+    with pytest.raises(SettingsError, match="File exists"):
+        add(table(tmp_path / "tuesday.csv", TUESDAY), blocks)
+
+    assert before.keys() == contents(blocks).keys()
+    assert "mine" == mine.read_text()
+    assert sorted(MONDAY) == sorted(cells(Reports.open(blocks)))
 
 
 def test_a_full_disk_leaves_the_blocks_as_they_were(

@@ -2,10 +2,10 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -29,9 +29,11 @@ from crowdveil.answers.ingest.csv_errors import COMMA, DELIMITERS
 from crowdveil.answers.ingest.csv_files import (
     Headers,
     Progress,
+    Result,
     header_or_raise,
     headers_by_delimiter,
     open_as_utf8,
+    read_csv_batches,
     read_csv_table,
     read_header,
     read_text_start,
@@ -54,6 +56,8 @@ STANDARD_INPUT = "standard input"
 """Name of a copy of standard input."""
 MAX_JSON_BYTES = 1 << 30
 """Largest size of JSON, which is parsed as a whole."""
+BATCH_ROWS = 1 << 16
+"""Rows of Parquet that are read at a time."""
 PEEKED = 1 << 16
 """Bytes by which the form is found."""
 
@@ -182,11 +186,6 @@ class ExportFile:
         delimiter, roles = self.delimiter_and_column_roles()
         return bool(keys_by_column(self.keys, [*roles.values(), *self.with_delimiter(delimiter).columns]))
 
-    def table_by_role(self, progress: Progress | None) -> tuple[dict[str, str], pa.Table]:
-        """Return the column of each role, and the table of these columns, named by role."""
-        delimiter, roles = self.delimiter_and_column_roles()
-        return roles, self.with_delimiter(delimiter).table_of_roles(roles, progress)
-
     def table_of_roles(self, roles: Mapping[str, str], progress: Progress | None = None) -> pa.Table:
         """Return the columns of roles, named by role; those of text and JSON are text.
 
@@ -244,8 +243,15 @@ class ExportFile:
             return read_header(self.sheet_path, self.delimiter, self.encoding, self.sniffed.headers)
         if self.form == "json":
             return list(dict.fromkeys(key for record in self.rows_as_mappings for key in record))
+        return list(self.schema.names)
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        """Names and types of the columns of a table; cells of text files are text."""
+        if self.form == "text":
+            return pa.schema([(name, pa.string()) for name in self.columns])
         with self._open_parquet_or_arrow() as file:
-            return list((file.schema_arrow if self.form == "parquet" else file.schema).names)
+            return file.schema_arrow if self.form == "parquet" else file.schema
 
     @cached_property
     def rows_as_mappings(self) -> list[dict[str, Any]]:
@@ -288,10 +294,69 @@ class ExportFile:
         with self._open_parquet_or_arrow() as file:
             return file.read() if self.form == "parquet" else file.read_all()
 
+    def type_of_column(self, name: str) -> Any:
+        """Return the Arrow type of a column of a table, or of a key of its folders."""
+        return self.schema.field(name).type if name in self.schema.names else constant_column("", 0).type
+
+    def read_batches(
+        self,
+        roles: Mapping[str, str],
+        consume: Callable[[Iterable[pa.RecordBatch]], Result],
+        progress: Progress | None,
+        block_bytes: int,
+    ) -> Result:
+        """Return the result of `consume` on batches of a table with the columns of roles, named by role.
+
+        Args:
+            roles: name of the column of each role.
+            consume: function of the batches.
+            progress: called with the bytes read so far and the size of the file.
+            block_bytes: bytes that are read at a time of a text, or of a column of Parquet.
+        """
+        shared = keys_by_column(self.keys, self.columns)
+        names = list(dict.fromkeys([*(name for name in roles.values() if name in self.columns), *shared]))
+        if self.form == "text":
+            stated = self.delimiter, progress, self.encoding, header_or_raise(self.sniffed.headers, self.delimiter)
+            by_role = partial(self._batches_by_role, roles=roles, shared=shared)
+            return read_csv_batches(
+                self.sheet_path, names, lambda batches: consume(by_role(batches)), *stated, block_bytes
+            )
+        return consume(self._batches_by_role(self._arrow_batches(names, block_bytes), roles, shared))
+
+    def _batches_by_role(
+        self, batches: Iterable[pa.RecordBatch], roles: Mapping[str, str], shared: Keys
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield batches with keys of folders as columns; refuse columns with other values than the keys they share."""
+        row = 0
+        for batch in batches:
+            try:
+                refuse_other_values(pa.Table.from_batches([batch]).select(list(shared)), shared, self.name)
+            except ReportsError as error:
+                raise error.changed(source=self.row_source, rows=tuple(row + one for one in error.rows)) from None
+            row += len(batch)
+            columns = [
+                batch.column(name) if name in self.columns else constant_column(self.keys[name], len(batch))
+                for name in roles.values()
+            ]
+            yield pa.RecordBatch.from_arrays(columns, list(roles))
+
+    def _arrow_batches(self, names: Sequence[str], buffer_bytes: int) -> Iterator[pa.RecordBatch]:
+        with self._open_parquet_or_arrow(buffer_size=buffer_bytes) as file:
+            if self.form == "parquet":
+                yield from file.iter_batches(BATCH_ROWS, columns=list(names))
+            elif self.form == "arrow":
+                yield from (file.get_batch(number).select(names) for number in range(file.num_record_batches))
+            else:
+                yield from (batch.select(names) for batch in file)
+
     @contextmanager
-    def _open_parquet_or_arrow(self) -> Iterator[Any]:
+    def _open_parquet_or_arrow(self, **buffered: int) -> Iterator[Any]:
         """Open a Parquet or Arrow file; Arrow's errors become a ReportsError."""
-        openers = {"parquet": pq.ParquetFile, "arrow stream": pa.ipc.open_stream, "arrow": pa.ipc.open_file}
+        openers = {
+            "parquet": partial(pq.ParquetFile, **buffered),
+            "arrow stream": pa.ipc.open_stream,
+            "arrow": pa.ipc.open_file,
+        }
         try:
             with pa.OSFile(str(self.path)) as file, openers[self.form](file) as reader:
                 yield reader

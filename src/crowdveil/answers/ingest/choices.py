@@ -132,9 +132,27 @@ def columns_by_choice(
     return _columns_of_choices(columns, contents, options.nothing_ticked)
 
 
+def refuse_choices_in_parts(columns: ReportColumns, options: ChoiceOptions) -> None:
+    """Refuse answers of several choices, which make more rows, where rows are read in parts.
+
+    Raises:
+        SettingsError: an answer is a list.
+    """
+    names = columns.value.names.tolist() if columns.may_have_choices else []
+    found = next((str(name) for name in names if isinstance(options.choices_in(str(name)), list)), None)
+    if found is not None:
+        raise SettingsError(
+            "with a limit of memory, a large file must have one choice in each answer",
+            value=found[:80],
+            hint=advice("Leave {memory} out; or state {multiple} if each is a label.", multiple="none"),
+        )
+
+
 def _refuse_other_contents(columns: ReportColumns, contents: Sequence[Any]) -> None:
     """Refuse objects, lists of other things than texts and numbers, and texts that look like a list and are none."""
     bad = [not _is_label_or_choices(content) for content in contents]
+    if not any(bad):
+        return
     rows = np.flatnonzero(np.append(bad, False)[columns.value.codes])
     if len(rows):
         names = columns.value.names[columns.value.codes[rows]]

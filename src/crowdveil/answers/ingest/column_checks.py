@@ -6,12 +6,13 @@ Rules are checked on the distinct values; rows are looked up only for error mess
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from crowdveil.answers.identifiers import Identifiers
+from crowdveil.answers.ingest.mapped_codes import code_parts, place_of_codes
 from crowdveil.arguments import is_number
 from crowdveil.channels.alphabet import MAGNITUDE_HINT, MAGNITUDE_RULE, Scale, squares_safely
 from crowdveil.display.counts import repeated_pairs_text
@@ -47,6 +48,14 @@ class CodedColumn:
         return len(self.codes)
 
     @property
+    def counts(self) -> NDArray[np.int64]:
+        """Number of rows with each name, then of rows with an empty cell, shape (names + 1,)."""
+        counts = np.zeros(len(self.names) + 1, dtype=np.int64)
+        for _, (codes,) in code_parts(self.codes):
+            np.add.at(counts, codes, 1)
+        return counts
+
+    @property
     def cells(self) -> NDArray[Any]:
         """The content of each row of a column without empty cells, shape (rows,)."""
         return self.names[self.codes]
@@ -68,7 +77,7 @@ class CodedColumn:
     def with_merged_names(self, names: Sequence[str]) -> "CodedColumn":
         """Return the column with `names[code]` in place of each name; equal names become one."""
         found, place = np.unique(np.array(names, dtype=object), return_inverse=True)
-        return CodedColumn(found, np.append(place, MISSING).astype(np.int32)[self.codes])
+        return CodedColumn(found, place_of_codes(np.append(place, MISSING).astype(np.int32), self.codes))
 
 
 def encode_array(column: ArrayLike, source: str) -> CodedColumn:
@@ -188,15 +197,16 @@ def with_decimal_points(column: CodedColumn, source: str) -> CodedColumn:
     names = column.names
     if names.dtype.kind not in "OU":
         return column
-    # An empty cell is not refused here: it has the last place, as a name without defects.
     doubtful = [POINT_NUMBER.fullmatch(name) is not None for name in names]
-    refuse_invalid_rows(
-        CodedColumn(np.append(names, ""), np.where(column.codes == MISSING, len(names), column.codes)),
-        np.array([*doubtful, False]),
-        "numbers with a decimal comma must have no point",
-        source=source,
-        hint=advice("Remove separators of thousands; leave {decimal} out if the point is the decimal one."),
-    )
+    if any(doubtful):
+        # An empty cell is not refused here: it has the last place, as a name without defects.
+        refuse_invalid_rows(
+            CodedColumn(np.append(names, ""), np.where(column.codes == MISSING, len(names), column.codes)),
+            np.array([*doubtful, False]),
+            "numbers with a decimal comma must have no point",
+            source=source,
+            hint=advice("Remove separators of thousands; leave {decimal} out if the point is the decimal one."),
+        )
     points = [name.replace(",", ".") if COMMA_NUMBER.fullmatch(name) else name for name in names.tolist()]
     return column.with_merged_names(points)
 
@@ -234,6 +244,51 @@ def encode_on_scale(numbers: NDArray[np.float64], scale: Scale, grid: Grid, sour
     return codes.astype(np.int16)
 
 
+class RepeatedPairs(NamedTuple):
+    """Rows of pairs that an earlier row has.
+
+    Attributes:
+        number: how many there are.
+        first: row and text of the first ones, rows counted from 0.
+    """
+
+    number: int
+    first: list[tuple[int, str]]
+
+    def error(self, source: str) -> ReportsError:
+        """Return the refusal of these rows."""
+        return ReportsError(
+            f"a worker answers a task once, but {repeated_pairs_text(self.number, 'row')}",
+            source=source,
+            rows=tuple(row + 1 for row, _ in self.first),
+            examples=", ".join(text for _, text in self.first),
+            hint=one_of(
+                "correct the rows",
+                advice("choose {duplicates}", duplicates="first"),
+                advice("{duplicates}", duplicates="last"),
+                advice("{duplicates} (`infer` and `next` read these)", duplicates="all"),
+            ),
+        )
+
+
+def _pair_order(task: CodedColumn, worker: CodedColumn) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Return the rows sorted by pair, and whether each but the first has the pair of the one before."""
+    pair = task.codes.astype(np.int64) * len(worker.names) + worker.codes
+    order = np.argsort(pair, kind="stable")
+    ordered = pair[order]
+    return order, ordered[1:] == ordered[:-1]
+
+
+def repeated_pairs(task: CodedColumn, worker: CodedColumn, rows: NDArray[np.int64] | None = None) -> RepeatedPairs:
+    """Return the rows whose pair an earlier row has; `rows` as in `resolve_duplicates`."""
+    order, repeats = _pair_order(task, worker)
+    repeated = np.sort(order[1:][repeats])
+    shown = repeated[:EXAMPLES_SHOWN]
+    places = (shown if rows is None else rows[shown]).tolist()
+    texts = [f"({task.names[task.codes[r]]}, {worker.names[worker.codes[r]]})" for r in shown]
+    return RepeatedPairs(len(repeated), list(zip(places, texts, strict=True)))
+
+
 def resolve_duplicates(
     task: CodedColumn, worker: CodedColumn, policy: Duplicates, source: str, rows: NDArray[np.int64] | None = None
 ) -> NDArray[np.int64]:
@@ -246,25 +301,9 @@ def resolve_duplicates(
     """
     if policy == "all":
         return np.arange(len(task))
-    pair = task.codes.astype(np.int64) * len(worker.names) + worker.codes
-    order = np.argsort(pair, kind="stable")
-    ordered = pair[order]
-    repeats = ordered[1:] == ordered[:-1]
+    order, repeats = _pair_order(task, worker)
     if policy == "error" and repeats.any():
-        repeated = np.sort(order[1:][repeats])
-        shown = repeated[:EXAMPLES_SHOWN]
-        raise ReportsError(
-            f"a worker answers a task once, but {repeated_pairs_text(len(repeated), 'row')}",
-            source=source,
-            rows=tuple(int(row) + 1 for row in (shown if rows is None else rows[shown])),
-            examples=", ".join(f"({task.names[task.codes[r]]}, {worker.names[worker.codes[r]]})" for r in shown),
-            hint=one_of(
-                "correct the rows",
-                advice("choose {duplicates}", duplicates="first"),
-                advice("{duplicates}", duplicates="last"),
-                advice("{duplicates} (`infer` and `next` read these)", duplicates="all"),
-            ),
-        )
+        raise repeated_pairs(task, worker, rows).error(source)
     keep = np.ones(len(order), dtype=bool)
     if policy == "last":
         keep[:-1] = ~repeats

@@ -38,6 +38,7 @@ from crowdveil.answers.ingest.csv_files import (
     text_source,
 )
 from crowdveil.answers.ingest.dictionary_encoding import encode_batches
+from crowdveil.answers.ingest.mapped_codes import code_parts
 from crowdveil.answers.ingest.row_sources import source_of_kept_rows
 from crowdveil.channels.alphabet import NULL
 from crowdveil.errors import ReportsError, SettingsError, join_errors
@@ -102,7 +103,7 @@ class ReportColumns:
         return len(self.task)
 
     @property
-    def _is_no_answer_by_name(self) -> NDArray[np.bool_]:
+    def no_answer_names(self) -> NDArray[np.bool_]:
         """Whether each name of the value column is "no answer", then whether empty cells are, shape (names + 1,)."""
         names = self.value.names
         if names.dtype.kind == "f":
@@ -114,13 +115,16 @@ class ReportColumns:
     @property
     def null_rows(self) -> NDArray[np.int64]:
         """Positions of the rows without an answer."""
-        null = self._is_no_answer_by_name
-        return np.flatnonzero(null[self.value.codes]) if null.any() else np.empty(0, dtype=np.int64)
+        null = self.no_answer_names
+        if not null.any():
+            return np.empty(0, dtype=np.int64)
+        found = (first + np.flatnonzero(null[codes]) for first, (codes,) in code_parts(self.value.codes))
+        return np.concatenate([np.empty(0, dtype=np.int64), *found])
 
     def without_null(self) -> tuple["ReportColumns", NDArray[np.int64]]:
         """Return the columns without the rows and labels of no answer, and the rows that are kept."""
         rows = np.delete(np.arange(len(self)), self.null_rows)
-        kept = np.flatnonzero(~self._is_no_answer_by_name[:-1])
+        kept = np.flatnonzero(~self.no_answer_names[:-1])
         place = np.full(len(self.value.names) + 1, MISSING, dtype=np.int32)
         place[kept] = np.arange(len(kept))
         columns = self.only_rows(rows)

@@ -214,6 +214,7 @@ def read_csv_batches(
     progress: Progress | None = None,
     encoding: str | None = None,
     header: Header | None = None,
+    block_bytes: int | None = None,
 ) -> Result:
     """Return the result of `consume` on the batches of the named text columns.
 
@@ -224,11 +225,13 @@ def read_csv_batches(
         delimiter, encoding: as in `find_header`.
         progress: called with the bytes read so far and the size of the file.
         header: its header, if its start was read.
+        block_bytes: bytes parsed at a time, by default `BLOCK_BYTES`; no row may be longer.
 
     Raises:
         ReportsError: a row has more or fewer cells than the header, text is not UTF-8, a quote is never closed.
     """
     found, header = "", header or find_header(path, delimiter, encoding)
+    block_bytes = block_bytes or BLOCK_BYTES
     with (
         open_as_utf8(path, encoding) as raw,
         QuoteStream(raw, delimiter, _report_position(raw, path, progress)) as stream,
@@ -236,7 +239,7 @@ def read_csv_batches(
         if hasattr(raw, "sheet"):
             raw.sheet.refuse_faults(names)
         try:
-            with closing(_nonblank_batches_of_columns(stream, names, delimiter, header)) as batches:
+            with closing(_nonblank_batches_of_columns(stream, names, delimiter, header, block_bytes)) as batches:
                 columns = consume(batches)
         except (pa.ArrowInvalid, pa.ArrowCapacityError) as error:
             found = str(error)[:200]
@@ -247,7 +250,7 @@ def read_csv_batches(
             examples=found,
             hint=f"Write it again as text in UTF-8, with a {delimiter_name(delimiter)} between cells.",
         )
-        raise join_errors(find_defects(path, delimiter, encoding) or [unknown])
+        raise join_errors(find_defects(path, delimiter, encoding, longest=block_bytes) or [unknown])
     return columns
 
 
@@ -255,7 +258,7 @@ def _report_position(raw: Any, path: Path, progress: Progress | None) -> Callabl
     """Return a function that reports the position in a file, in compressed bytes if it is gzipped."""
     if progress is None:
         return None
-    size, file = path.stat().st_size, getattr(raw, "fileobj", None) or raw
+    size, file = file_and_sheet(path).file.stat().st_size, getattr(raw, "fileobj", None) or raw
     return lambda: progress(min(file.tell(), size), size)
 
 
@@ -307,12 +310,14 @@ def _quotes_are_sound(path: Path, delimiter: str, encoding: str | None) -> bool:
     return False
 
 
-def _rows_of_text(text: io.TextIOWrapper, delimiter: str) -> Iterator[tuple[int, int, list[str]]]:
+def _rows_of_text(
+    text: io.TextIOWrapper, delimiter: str, longest: int | None = None
+) -> Iterator[tuple[int, int, list[str]]]:
     """Yield number, first line and cells of every row that is not blank; the header has the number 0.
 
     A row that cannot be read has no cells; csv.Error or `_TooLongError` follows.
     """
-    lines = _RowLines(text, BLOCK_BYTES)
+    lines = _RowLines(text, longest or BLOCK_BYTES)
     reader = csv.reader(lines, strict=True, delimiter=delimiter)
     number, width, line = 0, 0, 1
     try:
@@ -328,9 +333,17 @@ def _rows_of_text(text: io.TextIOWrapper, delimiter: str) -> Iterator[tuple[int,
 
 
 def find_defects(
-    path: Path, delimiter: str = COMMA, encoding: str | None = None, most: int | None = None
+    path: Path,
+    delimiter: str = COMMA,
+    encoding: str | None = None,
+    most: int | None = None,
+    longest: int | None = None,
 ) -> list[ReportsError]:
-    """Return the defects of a damaged file, each with its first rows, found in at most `most` rows."""
+    """Return the defects of a damaged file, each with its first rows.
+
+    They are found in at most `most` rows; a row of more than `longest` bytes, by default
+    `BLOCK_BYTES`, is one.
+    """
     source = text_source(path, delimiter, encoding)
     defects: list[ReportsError] = []
     zeros: list[ReportsError] = []
@@ -339,7 +352,7 @@ def find_defects(
     number, width = -1, 0
     with _open_bytes_as_text(path, encoding) as text:
         try:
-            for number, _, row in islice(_rows_of_text(text, delimiter), most):
+            for number, _, row in islice(_rows_of_text(text, delimiter, longest), most):
                 width = width or len(row)
                 defects += [] if defects else _error_of_first_non_utf8_byte(source, number, row)
                 zeros += [nul_byte_error(source, number)] if not zeros and any("\0" in cell for cell in row) else []
@@ -347,7 +360,7 @@ def find_defects(
         except csv.Error as error:
             broken.append(quotes_error(source, number, str(error), delimiter))
         except _TooLongError:
-            broken.append(row_too_long_error(source, number, BLOCK_BYTES))
+            broken.append(row_too_long_error(source, number, longest or BLOCK_BYTES))
     defects += [*zeros, *ragged_errors(source, width, ragged), *broken]
     if number <= 0 and not defects:
         return [ReportsError("the file must have a row below its header", source=str(path), hint="Check the file.")]
@@ -365,7 +378,7 @@ def _names_delimiter(row: list[str]) -> bool:
 
 
 class _TooLongError(Exception):
-    """A row is longer than `BLOCK_BYTES`."""
+    """A row is longer than it may be."""
 
 
 class _RowLines:
@@ -505,7 +518,7 @@ def refuse_encoding_of_utf8(path: Path, encoding: str | None) -> None:
 
 
 def _nonblank_batches_of_columns(
-    stream: Any, names: Sequence[str], delimiter: str, header: Header
+    stream: Any, names: Sequence[str], delimiter: str, header: Header, block_bytes: int
 ) -> Generator[pa.RecordBatch]:
     """Yield the named columns without blank rows."""
     several = len(header.names) > 1
@@ -515,7 +528,7 @@ def _nonblank_batches_of_columns(
 
     reader = pa.csv.open_csv(
         stream,
-        read_options=pa.csv.ReadOptions(block_size=BLOCK_BYTES, skip_rows=header.skipped),
+        read_options=pa.csv.ReadOptions(block_size=block_bytes, skip_rows=header.skipped),
         parse_options=pa.csv.ParseOptions(newlines_in_values=True, delimiter=delimiter),
         convert_options=pa.csv.ConvertOptions(
             # A row is blank if all its cells are: cells of columns that are not read may have any bytes.

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from crowdveil.answers.ingest.column_checks import MISSING, CodedColumn
 
@@ -15,6 +16,8 @@ GROUP_BYTES = 128 << 20
 """Bytes of text that are coded at once."""
 GROUPS_AT_ONCE = 8
 """Groups whose dictionaries are merged at once."""
+WIDE_RANGE = 2
+"""Numbers for each row from which on a range of integers is wide."""
 
 
 def encode_batches(batches: Iterable[pa.RecordBatch], names: Sequence[str]) -> dict[str, CodedColumn]:
@@ -60,6 +63,8 @@ def encode_sorted(column: Any) -> CodedColumn:
     """
     if not len(column):
         return CodedColumn(np.empty(0, dtype=object), np.empty(0, dtype=np.int32))
+    if pa.types.is_integer(column.type) and (dense := _coded_by_range(column)) is not None:
+        return dense
     whole = _with_one_dictionary(column) if pa.types.is_dictionary(column.type) else _coded(column)
     dictionary, positions = whole.dictionary, whole.indices.fill_null(MISSING).to_numpy()
     occurs = np.zeros(len(dictionary) + 1, dtype=bool)
@@ -74,6 +79,25 @@ def encode_sorted(column: Any) -> CodedColumn:
     return CodedColumn(names, rank[positions])
 
 
+def _coded_by_range(column: Any) -> CodedColumn | None:
+    """Return the coded column of integers by a table of their range, a tenth of the time of hashing them.
+
+    None if there are missing cells, or the range is wide.
+    """
+    if column.null_count:
+        return None
+    numbers = column.to_numpy()
+    low, high = int(numbers.min()), int(numbers.max())
+    if high - low > WIDE_RANGE * len(numbers) or high > np.iinfo(np.intp).max:
+        return None
+    place = np.subtract(numbers, low, dtype=np.intp, casting="unsafe")
+    occurs = np.zeros(high - low + 1, dtype=bool)
+    occurs[place] = True
+    names = (np.flatnonzero(occurs) + low).astype(numbers.dtype)
+    rank = np.cumsum(occurs, dtype=np.int32) - np.int32(1)
+    return CodedColumn(names, place.astype(np.int32) if occurs.all() else rank.take(place))
+
+
 def _coded(column: Any) -> Any:
     """Return a column as one dictionary-encoded array."""
     chunks = column.dictionary_encode().chunks  # all have the same dictionary
@@ -84,3 +108,19 @@ def _with_one_dictionary(column: Any) -> Any:
     """Return one array of dictionary-encoded chunks, with indices that hold the entries of all of them."""
     parts = [pa.DictionaryArray.from_arrays(one.indices.cast(pa.int32()), one.dictionary) for one in column.chunks]
     return pa.chunked_array(parts).unify_dictionaries().combine_chunks()
+
+
+def distinct_values(column: Any) -> tuple[NDArray[np.int32], Any]:
+    """Return the position of each cell among the distinct values, MISSING for null, and these values."""
+    coded = _coded(column)
+    return coded.indices.fill_null(MISSING).to_numpy(), coded.dictionary
+
+
+def codes_with_more_names(values: Any, known: Any) -> tuple[NDArray[np.int32], Any]:
+    """Return the codes of distinct values into known ones and those that they add after them, and all these."""
+    own = pa.DictionaryArray.from_arrays(pa.array(np.arange(len(values), dtype=np.int32)), values)
+    if known is None:
+        return own.indices.to_numpy(), values
+    before = pa.DictionaryArray.from_arrays(pa.array([], pa.int32()), known)
+    whole = _with_one_dictionary(pa.chunked_array([before, own]))
+    return whole.indices.to_numpy(), whole.dictionary

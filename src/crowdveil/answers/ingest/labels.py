@@ -25,6 +25,7 @@ from crowdveil.answers.ingest.column_checks import (
     with_sorted_distinct_numbers,
 )
 from crowdveil.answers.ingest.column_readers import ReportColumns
+from crowdveil.answers.ingest.mapped_codes import code_parts, place_of_codes
 from crowdveil.channels.alphabet import MAX_LABELS, NULL, Categories, abbreviate_names
 from crowdveil.display.counts import number_of
 from crowdveil.errors import ReportsError
@@ -39,17 +40,18 @@ MAX_NUMBER_LENGTH = 400
 """Largest length of a text that is parsed as a number, in characters."""
 
 
-def merge_spellings(column: CodedColumn, known: Sequence[str]) -> CodedColumn:
+def merge_spellings(column: CodedColumn, known: Sequence[str], counts: NDArray[np.int64] | None = None) -> CodedColumn:
     """Return a label column with merged spellings.
 
     Args:
         column: labels.
         known: the alphabet, if given: a text is replaced by the only label that it is a spelling of. Otherwise by the
             most frequent spelling (ties: the first in code-point order), in NFC and without outer spaces.
+        counts: number of answers with each name; by default that of the rows.
     """
     column = with_sorted_distinct_numbers(column)
     texts = [str(name) for name in column.names.tolist()]
-    counts = np.bincount(column.codes[column.codes != MISSING], minlength=len(texts))
+    counts = column.counts if counts is None else counts
     chosen = _replaced_by_known_labels(texts, known) if known else _replaced_by_most_frequent(texts, counts)
     return column.with_merged_names(chosen)
 
@@ -63,7 +65,7 @@ def map_labels(column: CodedColumn, given: LabelMap) -> tuple[CodedColumn, tuple
     """Return a column of labels that are replaced by a map, and notes on the labels that remain."""
     texts, known = [str(name) for name in column.names.tolist()], dict(given)
     mapped = column.with_merged_names([mapped_label(text, known) for text in texts])
-    counts = np.bincount(mapped.codes[mapped.codes != MISSING], minlength=len(mapped.names))
+    counts = mapped.counts[:-1]
     absent = [repr(name) for name in known if name not in {*texts, *map(str.strip, texts)}]
     unused = (f"No answer has these labels of the map: {', '.join(absent)}.",) if absent else ()
     return mapped, (f"Labels after the map: {labels_with_counts(mapped.names.tolist(), counts)}.", *unused)
@@ -103,18 +105,23 @@ def notes_on_similar_names(task: CodedColumn, worker: CodedColumn) -> tuple[str,
     """
     merged, notes = list[CodedColumn](), list[str]()
     for role, column in (("task", task), ("worker", worker)):
-        place = _place_of_first_similar_name(column.names)
-        merged.append(column if place is None else CodedColumn(column.names, np.append(place, MISSING)[column.codes]))
-        notes += () if place is None else [_note_on_similar_names(role, column, place)]
+        textual = column.names.dtype.kind in "OU"
+        place = places_of_similar_names(pa.array(column.names, pa.large_string())) if textual else None
+        merged.append(column if place is None else _with_places(column, place))
+        notes += () if place is None else [note_on_similar_names(role, column.names, column.counts, place)]
     if not notes:
         return ()
-    changed = np.flatnonzero((merged[0].codes != task.codes) | (merged[1].codes != worker.codes))
-    pairs = {(merged[0].codes[row], merged[1].codes[row]) for row in changed}
-    in_pair = np.isin(merged[0].codes, [one for one, _ in pairs]) & np.isin(merged[1].codes, [one for _, one in pairs])
+    codes = [one.codes for one in (*merged, task, worker)]
+    pairs: set[tuple[int, int]] = set()
+    for _, (place, other, own, by) in code_parts(*codes):
+        changed = (place != own) | (other != by)
+        pairs.update(zip(place[changed].tolist(), other[changed].tolist(), strict=True))
     seen: dict[tuple[int, int], set[tuple[int, int]]] = {}
-    for row in np.flatnonzero(in_pair):
-        pair = merged[0].codes[row], merged[1].codes[row]
-        seen.setdefault(pair, set()).add((task.codes[row], worker.codes[row]))
+    for _, (place, other, own, by) in code_parts(*codes):
+        in_pair = np.isin(place, [one for one, _ in pairs]) & np.isin(other, [one for _, one in pairs])
+        rows = zip(*(part[in_pair].tolist() for part in (place, other, own, by)), strict=True)
+        for first, second, *spelt in rows:
+            seen.setdefault((first, second), set()).add((spelt[0], spelt[1]))
     repeated = [pair for pair in pairs if len(seen[pair]) > 1]
     if repeated:
         first = min(repeated)
@@ -125,29 +132,37 @@ def notes_on_similar_names(task: CodedColumn, worker: CodedColumn) -> tuple[str,
     return tuple(notes)
 
 
-def _place_of_first_similar_name(names: NDArray[Any]) -> NDArray[np.int32] | None:
-    """Return for each name the position of the first one with the same spelling; None if all differ."""
-    if names.dtype.kind not in "OU" or len(names) < 2:
-        return None
-    texts: Any = pa.array(names, pa.large_string())
-    plain: Any = texts
+def _with_places(column: CodedColumn, place: NDArray[np.int32]) -> CodedColumn:
+    """Return a column with the code `place[code]` in place of each code."""
+    return CodedColumn(column.names, place_of_codes(np.append(place, np.int32(MISSING)), column.codes))
+
+
+def places_of_similar_names(texts: Any) -> NDArray[np.int32] | None:
+    """Return for each name of an Arrow array the position of the first with the same spelling; None if all differ."""
+    plain = texts
     if not pc.all(pc.string_is_ascii(texts)).as_py():
         plain = pc.utf8_normalize(pc.replace_substring_regex(texts, r"\p{Cf}", ""), "NFC")
     plain = pc.utf8_lower(pc.utf8_trim_whitespace(plain))
-    if plain.equals(texts) or pc.count_distinct(plain).as_py() == len(names):
+    if plain.equals(texts) or pc.count_distinct(plain).as_py() == len(texts):
         return None
     coded = plain.dictionary_encode().indices.to_numpy()
     _, first, place = np.unique(coded, return_index=True, return_inverse=True)
     return np.asarray(first[place], dtype=np.int32)
 
 
-def _note_on_similar_names(role: str, column: CodedColumn, place: NDArray[np.int32]) -> str:
-    """Return a note with the first groups of similar names, and their numbers of answers."""
-    counts = np.bincount(column.codes[column.codes != MISSING], minlength=len(place))
+def note_on_similar_names(role: str, names: Any, counts: NDArray[np.integer], place: NDArray[np.int32]) -> str:
+    """Return a note with the first groups of similar names, and their numbers of answers.
+
+    Args:
+        role: "task" or "worker".
+        names: all names, by position.
+        counts: their numbers of answers.
+        place: as `places_of_similar_names`.
+    """
     firsts = np.unique(place[np.flatnonzero(place != np.arange(len(place)))])
     groups = "; ".join(
         ", ".join(
-            f"{str(column.names[code])!r} ({number_of(int(counts[code]), 'answer')})"
+            f"{str(names[int(code)])!r} ({number_of(int(counts[code]), 'answer')})"
             for code in np.flatnonzero(place == first)[:NAMES_SHOWN]
         )
         for first in firsts[:NAMES_SHOWN]

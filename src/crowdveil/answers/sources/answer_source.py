@@ -31,12 +31,13 @@ from crowdveil.answers.importers.registry import (
 )
 from crowdveil.answers.importers.unread_exports import refuse_other_output
 from crowdveil.answers.ingest.arrow_columns import encode_columns, read_parquet_columns
-from crowdveil.answers.ingest.choices import NothingTicked, choice_notes
+from crowdveil.answers.ingest.choices import NEVER, NothingTicked, choice_notes, refuse_choices_in_parts
 from crowdveil.answers.ingest.column_checks import with_decimal_points
 from crowdveil.answers.ingest.column_readers import NO_NAMES, QUESTION, ReportColumns, normal_name, read_columns
 from crowdveil.answers.ingest.csv_errors import COMMA
 from crowdveil.answers.ingest.csv_files import Progress, refuse_encoding_of_utf8
 from crowdveil.answers.ingest.labels import columns_as_stated, map_labels, refuse_unstated_numbers
+from crowdveil.answers.ingest.mapped_codes import ReadingLimit
 from crowdveil.answers.ingest.questions import answers_to, split_by_question
 from crowdveil.answers.ingest.row_sources import source_of_files, source_of_kept_rows
 from crowdveil.answers.sources.folder_keys import folder_keys, keys_of_copy, notes_on_keys
@@ -57,6 +58,7 @@ from crowdveil.answers.sources.location import (
     local_files,
     refuse_files_beside_companions,
 )
+from crowdveil.answers.sources.spilled_columns import FILES_IN_BATCHES, spill_files
 from crowdveil.answers.spreadsheets.parts import workbook_form
 from crowdveil.answers.spreadsheets.sheets import SUFFIXES as WORKBOOKS
 from crowdveil.answers.spreadsheets.sheets import file_and_sheet, read_sheet
@@ -82,6 +84,7 @@ class AnswerSource:
         notes: on how `columns` were read.
         private: whether single answers must decide neither what is read nor what is refused. Then each file must be a
             table with a header, with plain columns and of one question.
+        limit: limit of the memory for reading, with which plain columns are read in batches; None for none.
     """
 
     path: Path
@@ -91,6 +94,7 @@ class AnswerSource:
     columns: ReportColumns | None = None
     notes: tuple[str, ...] = ()
     private: bool = False
+    limit: ReadingLimit | None = None
 
     @property
     def name(self) -> str:
@@ -228,6 +232,8 @@ class AnswerSource:
         """
         with whole_file_progress(self.files, progress):
             columns, notes = self._columns_with_numbers_unchanged(progress)
+            if self.limit is not None:
+                refuse_choices_in_parts(columns, self.layout.choices)
             if not self.private:
                 columns, more = columns_as_stated(columns, self.layout.choices, self.layout.label_map)
                 notes += self._notes_on_sheets() + self._notes_on_folder_keys() + more
@@ -318,13 +324,21 @@ class AnswerSource:
         return {name: replace(self, columns=columns, notes=notes) for name, (columns, notes) in read.items()}
 
     @property
+    def is_readable_in_batches(self) -> bool:
+        """Whether all files are tables of plain columns, of one answer each to one question, without confidences."""
+        layout, forms = self.layout, {file.form for file in self.files}
+        if not self.files or not forms <= FILES_IN_BATCHES or self.importer is not None:
+            return False
+        return layout.multiple in (None, NEVER) and layout.names.weight is None and not self._has_question_column
+
+    @property
     def _has_question_column(self) -> bool:
         files = (one for file in self.files for one in file.by_each_delimiter)
         return any(normal_name(name) == QUESTION for file in files for name in [*file.columns, *file.keys])
 
     def _read_plain_columns(self, progress: Progress | None) -> ReportColumns:
         names = self.layout.names
-        if self.is_single_file and not self.files[0].has_read_keys:
+        if self.is_single_file and self.limit is None and not self.files[0].has_read_keys:
             file = self.files[0]
             if file.form == "text":
                 stated = self.layout.delimiter, progress, self.layout.encoding
@@ -332,31 +346,43 @@ class AnswerSource:
                 return replace(columns, source=file.row_source)
             if file.form == "parquet":
                 return read_parquet_columns(file.path, names, progress, self.name)
-        tables, value_names = [], set()
-        for file, part in zip(self.files, _progress_over_all_file_bytes(self.files, progress), strict=True):
+        files, roles = self._files_with_column_roles()
+        value_name = names.answer_name([own["value"] for own in roles])
+        shown = _progress_over_all_file_bytes(files, progress)
+        if self.limit is not None:
+            spilled, source = spill_files(files, roles, self.limit, self.name, shown)
+            one = roles[0] if len(files) == 1 else {role: role for role in roles[0]}
+            return spilled.finish(one, source, value_name)
+        tables = []
+        for file, own, part in zip(files, roles, shown, strict=True):
             with whole_file_progress([file], part):
-                roles, table = file.table_by_role(part)
-            value_names.add(roles["value"])
-            tables.append(table)
-        if len({len(table.column_names) for table in tables}) > 1:
+                tables.append(file.table_of_roles(own, part))
+        return encode_columns(
+            {role: role for role in tables[0].column_names},
+            concatenate_tables(tables),
+            source_of_files(self.name, [file.row_source for file in self.files], [len(table) for table in tables]),
+            value_name=value_name,
+        )
+
+    def _files_with_column_roles(self) -> tuple[list[ExportFile], list[dict[str, str]]]:
+        """Return the files, each with its delimiter, and the columns by role of each, which must go together."""
+        found = [file.delimiter_and_column_roles() for file in self.files]
+        files = [file.with_delimiter(delimiter) for file, (delimiter, _) in zip(self.files, found, strict=True)]
+        roles = [own for _, own in found]
+        if len({len(own) for own in roles}) > 1:
             raise ReportsError(
                 "all files must have a column 'question', or none",
                 source=self.name,
                 hint="Read the files one by one, or add the column.",
             )
-        if {"label", "value"} <= value_names:
+        if {"label", "value"} <= {own["value"] for own in roles}:
             raise ReportsError(
                 "all files must have labels, or all must have numbers",
                 source=self.name,
                 examples="columns 'label' and 'value'",
                 hint="Read the files one by one.",
             )
-        return encode_columns(
-            {role: role for role in tables[0].column_names},
-            concatenate_tables(tables),
-            source_of_files(self.name, [file.row_source for file in self.files], [len(table) for table in tables]),
-            value_name=names.answer_name(value_names),
-        )
+        return files, roles
 
 
 def _importer_of_file(file: ExportFile) -> Importer | None:

@@ -1,6 +1,7 @@
 """Sources of answers as a user names and describes them: locations, and the layout as far as it is stated."""
 
 import glob
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -31,6 +32,8 @@ WIDE = "wide"
 """Tool of wide tables."""
 COMPANIONS = ("certificate.json", "crowd.json", "assignment.csv")
 """Files of a collection beside its reports."""
+MAX_LINKS = 40
+"""Links of links that are followed; Linux opens no file behind more."""
 REPORT_FOLDER_FILES = ("reports.csv", "reports.parquet")
 TEXT_SUFFIXES = (".csv", ".tsv", ".txt", ".json", ".jsonl")
 SUFFIXES = (
@@ -175,6 +178,15 @@ def _known_suffix(path: Path) -> str:
     return max((suffix for suffix in SUFFIXES if path.name.lower().endswith(suffix)), key=len, default="")
 
 
+def folders_of_links(path: Path) -> list[Path]:
+    """Return the folder of a file and, of a link, those of the links and of the file to which it leads."""
+    folders = [path.parent]
+    while path.is_symlink() and len(folders) < MAX_LINKS:
+        path = path.parent / os.readlink(path)
+        folders.append(path.parent)
+    return folders
+
+
 def refuse_files_beside_companions(paths: Sequence[Path]) -> None:
     """Refuse several files beside which there is a file of a collection, such as its certificate.
 
@@ -183,7 +195,7 @@ def refuse_files_beside_companions(paths: Sequence[Path]) -> None:
     """
     for path in paths:
         for name in COMPANIONS:
-            if (path.parent / name).is_file():
+            if any((folder / name).is_file() for folder in folders_of_links(path)):
                 raise ReportsError(
                     f"files of reports with a {name} are read one by one",
                     source=str(path),

@@ -1,20 +1,27 @@
-"""Memory that reading files of answers takes, estimated from their sizes before anything is read.
+"""Memory that reading files of answers takes, estimated from their sizes before anything is read, and its limit.
 
 A row of a table took 170 to 195 bytes at the peak of reading a million rows as CSV, gzipped CSV and Parquet: the parsed
 columns, their codes and the sorted order.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from io import SEEK_END
 from pathlib import Path
+from tempfile import gettempdir
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from crowdveil.answers.importers.export_file import ExportFile
+from crowdveil.answers.ingest.mapped_codes import ReadingLimit
 from crowdveil.answers.sources.answer_source import AnswerSource
+from crowdveil.answers.sources.spilled_columns import BYTES_OF_BATCHES
+from crowdveil.channels.alphabet import Alphabet, Scale
 from crowdveil.display.counts import size_text
 from crowdveil.errors import SettingsError
+from crowdveil.files.filesystem import temporary_folder
 from crowdveil.hints import command_advice
 
 BYTES_PER_ROW, COPIES_OF_TEXT, LONGEST_TEXT = 150, 2, 100
@@ -24,21 +31,58 @@ SAMPLE_BYTES = 1 << 22
 CODECS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 
 
-def refuse_reading_beyond_memory(source: AnswerSource, memory: int | None) -> None:
-    """Refuse files that cannot be read within a limit in bytes; encoded blocks and data sets are not read at once.
+@contextmanager
+def read_within_memory(
+    source: AnswerSource, memory: int | None, alphabet: Alphabet | None = None
+) -> Iterator[AnswerSource]:
+    """Yield a source whose files are read within a limit in bytes: at once if they fit, else in batches.
+
+    Temporary files of batches are removed with the context. Encoded blocks and data sets are not read at once.
+
+    Args:
+        source: the source.
+        memory: the limit; None for none.
+        alphabet: what is stated of the answers; numbers are put on a scale at once.
 
     Raises:
-        SettingsError: the limit is below the estimate.
+        SettingsError: the limit is below what reading needs at least.
     """
-    if memory is None or (least := _bytes_to_read(source.files)) <= memory:
-        return
-    encode = command_advice("on a larger machine encode the answers (crowdveil data encode)", "use Reports.save there")
-    raise SettingsError(
-        f"memory must be about {size_text(least)} or more to read these files, got {size_text(memory)}",
-        value=memory,
-        hint=f"Raise the limit, or {encode} and infer from the blocks, which are not read at once.",
-        value_in_rule=True,
-    )
+    least = 0 if memory is None else _bytes_to_read(source.files)
+    if memory is None or least <= memory:
+        yield source
+    elif not isinstance(alphabet, Scale) and source.is_readable_in_batches:
+        _refuse_below(BYTES_OF_BATCHES, memory, "Raise the limit.")
+        with _unused_memory_returned(), temporary_folder(Path(gettempdir())) as folder:
+            yield replace(source, limit=ReadingLimit(folder, memory))
+    else:
+        encode = command_advice("on a larger machine encode them (crowdveil data encode)", "use Reports.save there")
+        _refuse_below(
+            least,
+            memory,
+            "Raise the limit: exports, JSON, questions, choices, confidences and scales are read at once. Or "
+            f"{encode} and infer from the blocks.",
+        )
+
+
+@contextmanager
+def _unused_memory_returned() -> Iterator[None]:
+    """Let Arrow use the allocator of the system, which returns what is freed; its own keeps as much as was used."""
+    before = pa.default_memory_pool()
+    pa.set_memory_pool(pa.system_memory_pool())
+    try:
+        yield
+    finally:
+        pa.set_memory_pool(before)
+
+
+def _refuse_below(least: int, memory: int, hint: str) -> None:
+    if memory < least:
+        raise SettingsError(
+            f"memory must be about {size_text(least)} or more to read these files, got {size_text(memory)}",
+            value=memory,
+            hint=hint,
+            value_in_rule=True,
+        )
 
 
 def _bytes_to_read(files: Sequence[ExportFile]) -> int:

@@ -51,10 +51,10 @@ class NumbaBlock(EncodedBlock):
         return self.batch_order[0], self.block.pointers
 
     @cached_property
-    def worker_symbol_counts(self) -> NDArray[np.int32]:
+    def worker_symbol_counts(self) -> NDArray[np.integer]:
         """Reports of each worker by symbol, shape (workers * symbols,)."""
         counts = np.zeros(self.workers * self.symbols, np.int32)
-        layout.count_codes(self.table_codes[: len(self.block.worker)], counts)
+        layout.count_symbols(self.block.worker, self.block.value, self.symbols, counts)
         return counts
 
     @cached_property

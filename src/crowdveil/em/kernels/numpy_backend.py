@@ -127,6 +127,12 @@ class EncodedBlock:
         return csr_array(parts, shape=(self.block.tasks, self.workers * self.symbols))
 
     @cached_property
+    def worker_symbol_counts(self) -> NDArray[np.integer]:
+        """Reports of each worker by symbol, shape (workers * symbols,)."""
+        rows = self.block.worker.astype(np.int64) * self.symbols + self.block.value
+        return np.bincount(rows, minlength=self.workers * self.symbols)
+
+    @cached_property
     def worker_counts(self) -> NDArray[np.int64]:
         """Reports of each worker, shape (workers,)."""
         return np.bincount(self.block.worker, minlength=self.workers)

@@ -116,6 +116,8 @@ def informed_evidence(
     earlier: NDArray[np.float64] | None,
     dirichlet_prior: NDArray[np.float64],
     own: OwnPrior,
+    *,
+    compiled: bool = False,
 ) -> NDArray[np.float64]:
     """Return E0 of each worker, shape (workers,).
 
@@ -124,15 +126,16 @@ def informed_evidence(
         earlier: those of a history, alike; None without any.
         dirichlet_prior: pseudo-counts, [truth, label].
         own: with the crowd's ability.
+        compiled: from `use_compiled`.
     """
     known = answers if earlier is None else answers + earlier
-    rows = log_evidence_of_rows(known, dirichlet_prior)
-    best = np.maximum(rows, log_evidence_of_coins(known, own, COIN_STRENGTHS).max(axis=0))
-    return best if earlier is None else best - informed_evidence(earlier, None, dirichlet_prior, own)
+    rows = log_evidence_of_rows(known, dirichlet_prior, compiled=compiled)
+    best = np.maximum(rows, log_evidence_of_coins(known, own, COIN_STRENGTHS, compiled=compiled).max(axis=0))
+    return best if earlier is None else best - informed_evidence(earlier, None, dirichlet_prior, own, compiled=compiled)
 
 
 def log_evidence_of_coins(
-    answers: NDArray[np.float64], own: OwnPrior, strengths: tuple[float, ...]
+    answers: NDArray[np.float64], own: OwnPrior, strengths: tuple[float, ...], *, compiled: bool = False
 ) -> NDArray[np.float64]:
     """Return coin_i(s) of each strength and worker, [strength, worker]; arguments as in `informed_evidence`."""
     logs = floored_log(own.errors, TINY)
@@ -140,7 +143,7 @@ def log_evidence_of_coins(
     right, cells = np.einsum("wzz->w", answers), answers.transpose(0, 2, 1).reshape(len(answers), -1)
     counts = np.stack((right, np.einsum("wk->w", cells) - right), axis=1)
     mean = np.array([own.ability, 1 - own.ability])
-    abilities = [log_dirichlet_multinomial(counts, strength * mean) for strength in strengths]
+    abilities = [log_dirichlet_multinomial(counts, strength * mean, compiled=compiled) for strength in strengths]
     return np.stack(abilities) + np.einsum("wk,k->w", cells, logs.T.ravel())
 
 
@@ -148,6 +151,8 @@ def first_probabilities(
     other_votes: Callable[[NDArray[np.float64]], NDArray[np.float64]],
     workers: int,
     frequencies: NDArray[np.float64],
+    *,
+    compiled: bool = False,
 ) -> NDArray[np.float64]:
     """Return rho of each worker from the votes of others, shape (workers,).
 
@@ -155,6 +160,7 @@ def first_probabilities(
         other_votes: returns N, [worker, truth, label], from the weights of workers.
         workers: number of workers.
         frequencies: p.
+        compiled: from `use_compiled`.
     """
     probability, share = np.zeros(workers), FIRST_SHARE
     for _ in range(ROUNDS):
@@ -162,8 +168,8 @@ def first_probabilities(
         sums = other_votes(weights)
         crowd = total_answers(sums, weights) + OTHERS_SMOOTHING
         prior = OTHERS_SMOOTHING + OTHERS_STRENGTH * crowd / crowd.sum(axis=1, keepdims=True)
-        label_evidence = log_dirichlet_multinomial(sums.sum(axis=1), LABEL_STRENGTH * frequencies)
+        label_evidence = log_dirichlet_multinomial(sums.sum(axis=1), LABEL_STRENGTH * frequencies, compiled=compiled)
         independence = Independence(probability, share, label_evidence, frequencies)
-        independence = independence.updated(log_evidence_of_rows(sums, prior))
+        independence = independence.updated(log_evidence_of_rows(sums, prior, compiled=compiled))
         probability, share = independence.probability, independence.share
     return probability

@@ -78,7 +78,10 @@ def first_independence(reports: Reports, summary: Summary) -> NDArray[np.float64
     """Return the probability of each worker to answer independently of the truth, from the votes of others."""
     frequencies = summary.counted_symbols.sum(axis=0) + 1.0
     return first_probabilities(
-        partial(_other_votes, reports, summary), summary.workers, frequencies / frequencies.sum()
+        partial(_other_votes, reports, summary),
+        summary.workers,
+        frequencies / frequencies.sum(),
+        compiled=summary.uses_compiled_confusion_fit,
     )
 
 

@@ -290,7 +290,8 @@ def transposed_log_confusion(parameters: CrowdParameters) -> NDArray[np.float64]
     confusion, tables = parameters.confusion.transpose(0, 2, 1), parameters.score_tables
     if tables is not None and parameters.pool.model.is_identity:
         return tables.report_scores.reshape(confusion.shape)
-    return floored_log(np.ascontiguousarray(confusion), TINY)
+    compiled = parameters.summary.uses_compiled_confusion_fit
+    return floored_log(np.ascontiguousarray(confusion), TINY, compiled=compiled)
 
 
 def with_finite_log_odds(probability: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -150,7 +150,7 @@ class CrowdParameters:
             return self.mixture.log_report_given_truth(full_table, self.participation)
         if not self.pool.model.is_identity:
             return np.log(np.maximum(self.input_symbol_probabilities() @ full_table, TINY))
-        return floored_log(self.confusion, TINY)
+        return floored_log(self.confusion, TINY, compiled=self.summary.uses_compiled_confusion_fit)
 
 
 def candidate_mean_abilities(expected: float) -> NDArray[np.float64]:

@@ -4,10 +4,12 @@ The columns are written anew beside the old ones, and the new manifest, which na
 renaming: an append that is interrupted leaves the folder as it was. One append runs at a time.
 """
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -19,10 +21,10 @@ from crowdveil.answers.ingest.column_readers import ReportColumns
 from crowdveil.answers.ingest.csv_files import Progress
 from crowdveil.answers.reports import Reports
 from crowdveil.answers.sources.answer_source import AnswerSource
+from crowdveil.answers.sources.location import folders_of_links
 from crowdveil.answers.store_manifest import (
     DATA_FILES,
     MANIFEST_FILE,
-    EncodedFile,
     History,
     Manifest,
     data_file,
@@ -30,15 +32,16 @@ from crowdveil.answers.store_manifest import (
     read_manifest,
 )
 from crowdveil.channels.alphabet import Alphabet, Categories
-from crowdveil.display.counts import repeated_pairs_text
+from crowdveil.display.counts import number_of, repeated_pairs_text
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.files.atomic_write import Outputs, folder_errors, publish_by_last, refuse_unwritable
 from crowdveil.files.filesystem import folder_lock, temporary_folder
-from crowdveil.files.output_record import read_record
+from crowdveil.files.output_record import OutputEntry, read_record
 from crowdveil.hints import advice, command_advice, one_of
-from crowdveil.storage.crowd import ASSIGNMENT_FILE, CERTIFICATE_FILE, CROWD_FILE, report_directory
+from crowdveil.storage.crowd import ASSIGNMENT_FILE, CERTIFICATE_FILE, CROWD_FILE
+from crowdveil.storage.encoded.input_checks import check_new_inputs
 from crowdveil.storage.encoded.inputs import encoded_files
-from crowdveil.storage.encoded.merge import MergedRows, merge_names, rows_in_merged_codes
+from crowdveil.storage.encoded.merge import MergedRows, merge_names, note_on_added_names, rows_in_merged_codes
 from crowdveil.storage.evidence import NO_OPTIONS, EvidenceOptions, read_evidence
 
 
@@ -87,28 +90,43 @@ def append(
         raise ReportsError("answers are appended to a folder of encoded blocks", source=str(folder), hint=hint)
     with folder_errors(folder), _only_append(folder):
         manifest = read_manifest(folder / MANIFEST_FILE)
-        inputs = _new_inputs(source, folder, manifest)
+        _refuse_other_than_plain_files(source, folder)
+        inputs = encoded_files(source, folder)
+        notes = check_new_inputs(source, folder, manifest.history, inputs)
         old, duplicates = Reports.open(folder), _policy_across(reading, manifest)
         used = _reading_of_blocks(reading, old.alphabet)
         evidence = _evidence_of_plain_answers(source, folder, used, progress)
         tasks = merge_names(old.tasks, evidence.reports.tasks)
         workers = merge_names(old.workers, evidence.reports.workers)
         rows = MergedRows(old, rows_in_merged_codes(evidence.reports, tasks, workers), duplicates)
-        outputs = _outputs(folder, manifest.history.appends + 1)
+        history = History(_free_number(folder, manifest.history.appends), manifest.history.inputs + inputs)
+        outputs = _outputs(folder, history.appends)
         with temporary_folder(folder) as temporary:
-            history = History(manifest.history.appends + 1, manifest.history.inputs + inputs)
             write_encoded(temporary, rows.chunks(), tasks.names, workers.names, used.alphabet, history)
             if rows.repeated and duplicates == "error":
                 pairs = [(str(tasks.names[task]), str(workers.names[worker])) for task, worker in rows.examples]
                 raise _repeated_error(source, rows.repeated, pairs)
             publish_by_last(outputs, temporary, _replaced_files(folder, manifest, outputs.kind))
         reports = Reports.open(folder)
-    note = f"{repeated_pairs_text(rows.repeated, 'new answer')} of the blocks: the {duplicates} of a pair counts."
+    notes += note_on_added_names("task", tasks, lambda: reports.per_task)
+    notes += note_on_added_names("worker", workers, lambda: reports.per_worker)
     return Appended(
         reports=reports,
         added={"reports": len(reports) - len(old), "tasks": tasks.added, "workers": workers.added},
-        notes=evidence.notes + ((note,) if rows.repeated else ()),
+        notes=evidence.notes + notes + (_notes_on_repeated_pairs(rows) if rows.repeated else ()),
         files=outputs.paths,
+    )
+
+
+def _notes_on_repeated_pairs(rows: MergedRows) -> tuple[str, ...]:
+    """Return a note on new answers to pairs of the blocks, and a warning if they replaced the old ones."""
+    note = f"{repeated_pairs_text(rows.repeated, 'new answer')} of the blocks: the {rows.duplicates} of a pair counts."
+    if rows.duplicates != "last":
+        return (note,)
+    return (
+        note,
+        f"Infer from scratch: {number_of(rows.repeated, 'old answer')} may have changed, and a fit that was saved "
+        "before would keep abilities that it learned from them.",
     )
 
 
@@ -128,32 +146,22 @@ def _only_append(folder: Path) -> Iterator[None]:
         yield
 
 
-def _new_inputs(source: AnswerSource, folder: Path, manifest: Manifest) -> tuple[EncodedFile, ...]:
-    """Return the files of a source; refuse what is no file of plain answers, and files that the blocks hold."""
+def _refuse_other_than_plain_files(source: AnswerSource, folder: Path) -> None:
+    """Refuse a source without files, and a collection on either side, also one whose other files were moved away."""
     if not source.files:
         hint = "Give files; encode blocks and data sets by themselves."
         raise ReportsError("only files of answers can be appended", source=source.name, hint=hint)
-    beside = [] if source.collection_path is None else [report_directory(source.collection_path)]
-    for place in (folder, *beside):
+    folders = [folder, *(one for file in source.files for one in folders_of_links(file.path))]
+    for place in dict.fromkeys(folders):
+        recorded = {entry.name for entry in read_record(place)}
         for name in (CERTIFICATE_FILE, CROWD_FILE, ASSIGNMENT_FILE):
-            if (place / name).is_file():
+            if name in recorded or (place / name).is_file():
                 raise ReportsError(
                     "only plain answers can be appended, and only to plain answers: reports of a collection have one "
                     "mechanism, one epsilon and one list of all who were asked",
                     source=str(place / name),
                     hint="Encode and infer each collection by itself.",
                 )
-    held, inputs = {one.sha256: one.name for one in manifest.history.inputs}, encoded_files(source, folder)
-    for one, file in zip(inputs, source.files, strict=True):
-        if one.sha256 in held:
-            raise ReportsError(
-                "a file is encoded once",
-                source=file.name,
-                examples=f"the blocks in {folder} hold its content, as {held[one.sha256]}",
-                hint="Leave it out: its answers are there.",
-            )
-        held[one.sha256] = one.name
-    return inputs
 
 
 def _policy_across(reading: EvidenceOptions, manifest: Manifest) -> Duplicates:
@@ -229,6 +237,14 @@ def _first_row(columns: ReportColumns, task: str, worker: str) -> list[int]:
     return [int(row) + 1 for row in np.flatnonzero(of_task & of_worker)[:1]]
 
 
+def _free_number(folder: Path, appends: int) -> int:
+    """Return the next number after this one of which no file of columns has the name; none is replaced."""
+    numbers = count(appends + 1)
+    return next(
+        one for one in numbers if not any(os.path.lexists(folder / data_file(name, one)) for name in DATA_FILES)
+    )
+
+
 def _outputs(folder: Path, appends: int) -> Outputs:
     """Return the files of the blocks, of the kind that the record of the folder states."""
     kinds = [entry.kind for entry in read_record(folder) if entry.name == MANIFEST_FILE]
@@ -237,6 +253,12 @@ def _outputs(folder: Path, appends: int) -> Outputs:
 
 
 def _replaced_files(folder: Path, manifest: Manifest, kind: str) -> list[str]:
-    """Return the names of earlier columns, and of those that an interrupted append left."""
-    left = [entry.name for entry in read_record(folder) if entry.kind == kind and is_data_file(entry.name)]
-    return [*map(manifest.file_name, DATA_FILES), *left]
+    """Return the names of earlier columns, and of those that an interrupted append left and nobody changed since."""
+    present = [*map(manifest.file_name, DATA_FILES)]
+    left = [entry for entry in read_record(folder) if entry.kind == kind and is_data_file(entry.name)]
+    own = {entry.name for entry in left if entry.name not in present and _is_own_file(entry, folder / entry.name)}
+    return [*present, *own]
+
+
+def _is_own_file(entry: OutputEntry, path: Path) -> bool:
+    return path.is_file() and not path.is_symlink() and entry.is_file_unchanged(path)

@@ -3,7 +3,7 @@
 The old rows are read block by block; the new ones are in memory.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -12,10 +12,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from crowdveil.answers.blocks import sort_canonically, sort_packed
+from crowdveil.answers.blocks import sort_by_counting, sort_canonically
 from crowdveil.answers.columnar_store import ReportChunk
 from crowdveil.answers.identifiers import TEXT, Identifiers, LazyIdentifiers, identifiers_as_arrow
 from crowdveil.answers.ingest.column_checks import EXAMPLES_SHOWN, Duplicates
+from crowdveil.answers.ingest.labels import note_on_similar_names, places_of_similar_names
 from crowdveil.answers.reports import Reports
 
 WORKER_BITS = 32
@@ -48,6 +49,28 @@ def merge_names(old: Identifiers, given: Identifiers) -> MergedNames:
     codes[new] = len(held) + np.arange(added)
     chunks = [*held.chunks, more.filter(pa.array(new))]
     return MergedNames(LazyIdentifiers(pa.chunked_array(chunks, held.type)), codes, added)
+
+
+def note_on_added_names(role: str, merged: MergedNames, counts: Callable[[], NDArray[np.integer]]) -> tuple[str, ...]:
+    """Return a note on added names of tasks or workers that are spellings of old ones; numbers are not compared.
+
+    Args:
+        role: "task" or "worker".
+        merged: names of both sides.
+        counts: returns the numbers of answers of the merged names.
+    """
+    column = identifiers_as_arrow(merged.names)
+    if not merged.added or pa.types.is_integer(column.type):
+        return ()
+    place = places_of_similar_names(column.combine_chunks().cast(TEXT))
+    if place is None:
+        return ()
+    old = len(place) - merged.added
+    across = np.isin(place, place[old:][place[old:] < old])
+    if not across.any():
+        return ()
+    place = np.where(across, place, np.arange(len(place))).astype(np.int32)
+    return (note_on_similar_names(role, merged.names, counts(), place),)
 
 
 def _of_one_type(old: Any, given: Any) -> tuple[Any, Any]:
@@ -123,8 +146,8 @@ class MergedRows:
 def rows_in_merged_codes(new: Reports, tasks: MergedNames, workers: MergedNames) -> ReportChunk:
     """Return the rows of new reports in the codes of the merged names, in canonical order."""
     task, worker = (side.codes[codes].astype(np.int32) for side, codes in ((tasks, new.task), (workers, new.worker)))
-    packed = sort_packed(task, worker, new.value, (len(tasks.names), len(workers.names), max(1, new.labels)))
-    return ReportChunk(*(sort_canonically(task, worker, new.value) if packed is None else packed[:3]))
+    counted = sort_by_counting(task, worker, new.value, (len(tasks.names), len(workers.names), max(1, new.labels)))
+    return ReportChunk(*(sort_canonically(task, worker, new.value) if counted is None else counted[:3]))
 
 
 def _pairs(chunk: ReportChunk) -> NDArray[np.int64]:

@@ -19,6 +19,7 @@ from crowdveil.em.kernels.numba_loops.special_functions import (
     FAST,
     LANE_STRIDE,
     UNCHECKED_DIVISION,
+    add_log_normalizers,
     exp_of_nonpositive_number,
     log_normalizer_sum,
     set_gold_probabilities,
@@ -55,9 +56,9 @@ def compiled_confusion_e_step(static_labels: int) -> Any:
         """
         others = static_labels - 1 if static_labels > 0 else initial.shape[1]
         order, positions, lengths = layout
-        lanes = np.zeros((others + 1) * LANE_STRIDE)
+        lanes, totals = np.zeros((others + 1) * LANE_STRIDE), np.zeros((others + 1) * LANE_STRIDE)
         maximum, total, inverse = np.empty(BATCH), np.empty(BATCH), np.empty(BATCH)
-        batch = np.zeros(BATCH * others)
+        batch, logs, products = np.zeros(BATCH * others), np.zeros(BATCH), np.ones(BATCH)
         likelihood, max_change, offset = 0.0, 0.0, INDEX(0)
         for start in range(0, len(order), BATCH):
             size = min(BATCH, len(order) - start)
@@ -73,17 +74,19 @@ def compiled_confusion_e_step(static_labels: int) -> Any:
             if len(gold):
                 likelihood += sum_gold_scores(start, size, positions, gold, lanes)
             softmax_batch(lanes, others + 1, maximum, total, inverse)
-            likelihood += log_normalizer_sum(start, size, order, gold, maximum, total)
+            add_log_normalizers(start, size, order, gold, maximum, total, logs, products)
             if len(gold):
                 set_gold_probabilities(start, size, positions, gold, lanes, others + 1)
             max_change = max(max_change, write_posteriors(start, size, positions, lanes, outputs[0], others + 1))
-            _add_posteriors_by_task_group(start, size, order, group, lanes, outputs[1], others + 1)
+            _add_posteriors_by_task_group(start, size, order, group, lanes, outputs[1], totals, others + 1)
             for b in range(BATCH):
                 for k in range(others):
                     batch[b * others + k] = lanes[(k + 1) * LANE_STRIDE + b]
             _add_posteriors_to_rows(start, size, lengths, codes, offset, batch, interleaved, others, lanes_of_row)
             offset = after
-        return likelihood, max_change
+        for k in range(others + 1):
+            outputs[1][0, k] += totals[k * LANE_STRIDE : k * LANE_STRIDE + BATCH].sum()
+        return likelihood + log_normalizer_sum(logs, products), max_change
 
     return step
 
@@ -207,17 +210,15 @@ def _add_posteriors_to_rows(
 
 @njit(nogil=True, fastmath=FAST, forceinline=True)
 def _add_posteriors_by_task_group(
-    start: Any, size: Any, order: Any, group: Any, lanes: Any, group_sums: Any, labels: Any
+    start: Any, size: Any, order: Any, group: Any, lanes: Any, group_sums: Any, totals: Any, labels: Any
 ) -> None:
-    """Add the posteriors of a batch to the sums by group of tasks."""
+    """Add the posteriors of a batch to the sums by group of tasks, or, if there is one, position by position."""
     for b in range(size if len(group) else 0):
         for k in range(labels):
             group_sums[group[start + order[start + b]], k] += lanes[k * LANE_STRIDE + b]
-    for k in range(0 if len(group) else labels):
-        total = 0.0
-        for b in range(size):
-            total += lanes[k * LANE_STRIDE + b]
-        group_sums[0, k] += total
+    for k in range(INDEX(0 if len(group) else labels)):
+        for b in range(INDEX(size)):
+            totals[k * INDEX(LANE_STRIDE) + b] += lanes[k * INDEX(LANE_STRIDE) + b]
 
 
 @cache

@@ -60,7 +60,7 @@ def table_codes(order: Any, pointers: Any, worker: Any, symbol: Any, symbols: An
 
 
 @compile_with_numba()
-def count_codes(codes: Any, counts: Any) -> None:
-    """Count the reports of each table row into `counts`, shape (workers * symbols,)."""
-    for report in range(len(codes)):
-        counts[INDEX(codes[report])] += 1
+def count_symbols(worker: Any, symbol: Any, symbols: Any, counts: Any) -> None:
+    """Count the reports of each worker by symbol into `counts`, shape (workers * symbols,)."""
+    for report in range(len(worker)):
+        counts[INDEX(worker[report]) * INDEX(symbols) + INDEX(symbol[report])] += 1

@@ -1,25 +1,29 @@
-"""Exponential and soft-max in forms that compile to SIMD code: no call, branch or table.
+"""Exponential, logarithms and soft-max in forms that compile to SIMD code: no call, branch or table.
 
 Soft-max works on a batch of tasks, one task per SIMD lane: the score of label k for the batch's task b is at
 k * LANE_STRIDE + b of a flat array.
 """
 
-import math
 from typing import Any, Literal
 
 import numpy as np
 from numba import njit
 
+from crowdveil.em.kernels.jit import compile_with_numba
 from crowdveil.em.kernels.numba_loops.layout import BATCH, INDEX
 
 FAST = {"contract", "nsz", "nnan", "ninf"}
 LOG2_E = 1.4426950408889634
 LOG_2_HIGH, LOG_2_LOW = 0.693145751953125, 1.42860682030941723212e-6
 """Their sum is log 2; the first has few enough digits to be multiplied by an exponent without rounding."""
+LOG_2, HALF_LOG_TWO_PI = 0.6931471805599453, 0.9189385332046727
+ROOT_OF_HALF_BITS = 0x3FE6A09E667F3BCD
+"""Bits of the number from which on, up to twice it, the logarithm is a series."""
 MIN_EXPONENT = -708.0
 """Smaller arguments of the exponential count as this one, whose exponential is still a normal number."""
 UNCHECKED_DIVISION: Literal["numpy"] = "numpy"
-"""numba's error model without a check for division by zero, which would prevent SIMD code."""
+"""numba's error model without a check for division by zero, which would prevent SIMD code. Functions that divide name
+it: without it they have that of the function that calls them first in a process."""
 LANE_STRIDE = BATCH + 8
 """Distance between the scores of two labels: not a power of two, whose multiples conflict in the cache."""
 MAX_FACTORS = 32
@@ -52,7 +56,54 @@ def exp_of_nonpositive_number(x: Any) -> Any:
     return series * np.int64((np.int64(n) + np.int64(1023)) << np.int64(52)).view(np.float64)
 
 
-@njit(nogil=True, fastmath=FAST, forceinline=True)
+@njit(nogil=True, fastmath=FAST, forceinline=True, error_model=UNCHECKED_DIVISION)
+def log_of_positive_number(x: Any) -> Any:
+    """Return ln x of a normal number x > 0, accurate to the last digit but one.
+
+    x = 2^n m with m from the root of 1/2 to that of 2; ln m = 2 artanh((m - 1) / (m + 1)) by its Taylor series.
+    """
+    bits = np.float64(x).view(np.int64)
+    n = np.int64(np.int64(bits - np.int64(ROOT_OF_HALF_BITS)) >> np.int64(52))
+    m = np.int64(bits - np.int64(n << np.int64(52))).view(np.float64)
+    s = (m - 1.0) / (m + 1.0)
+    square = s * s
+    series = 1 / 23
+    series = series * square + 1 / 21
+    series = series * square + 1 / 19
+    series = series * square + 1 / 17
+    series = series * square + 1 / 15
+    series = series * square + 1 / 13
+    series = series * square + 1 / 11
+    series = series * square + 1 / 9
+    series = series * square + 1 / 7
+    series = series * square + 1 / 5
+    series = series * square + 1 / 3
+    return n * LOG_2 + (2 * s + 2 * s * square * series)
+
+
+@compile_with_numba(fastmath=FAST, error_model=UNCHECKED_DIVISION)
+def fill_floored_logs(numbers: Any, least: Any, logs: Any) -> None:
+    """Fill `logs` with ln max(number, least), all flat; `least` is a normal number."""
+    for place in range(INDEX(len(numbers))):
+        logs[place] = log_of_positive_number(max(numbers[place], least))
+
+
+@compile_with_numba(fastmath=FAST, error_model=UNCHECKED_DIVISION)
+def fill_log_gammas(numbers: Any, found: Any) -> None:
+    """Fill `found` with ln Gamma of positive numbers up to 1e30, flat; the series of `dirichlet_multinomial`."""
+    for place in range(INDEX(len(numbers))):
+        x = numbers[place]
+        raised = x + 8
+        inverse = 1 / raised
+        square = inverse * inverse
+        series = inverse * (1 / 12 - square * (1 / 360 - square * (1 / 1260 - square * (1 / 1680 - square / 1188))))
+        pairs = x * (x + 7)
+        skipped = pairs * (pairs + 6) * (pairs + 10) * (pairs + 12)
+        leading = (raised - 0.5) * log_of_positive_number(raised) - raised + HALF_LOG_TWO_PI
+        found[place] = leading + series - log_of_positive_number(skipped)
+
+
+@njit(nogil=True, fastmath=FAST, forceinline=True, error_model=UNCHECKED_DIVISION)
 def softmax_batch(lanes: Any, labels: Any, maximum: Any, total: Any, inverse: Any) -> None:
     """Replace scores by probabilities; fill the maximum, total and inverse total of each task, shapes (BATCH,)."""
     for b in range(BATCH):
@@ -94,24 +145,37 @@ def set_gold_probabilities(start: Any, size: Any, positions: Any, gold: Any, lan
 
 
 @njit(nogil=True, fastmath=FAST, forceinline=True)
-def log_normalizer_sum(start: Any, size: Any, order: Any, gold: Any, maximum: Any, total: Any) -> float:
-    """Return the sum of log-normalizers over the batch's tasks that are not gold.
+def add_log_normalizers(
+    start: Any, size: Any, order: Any, gold: Any, maximum: Any, total: Any, logs: Any, products: Any
+) -> None:
+    """Add the log-normalizers of a batch's tasks that are not gold to logs + log(products), position by position.
 
     Args:
         start, size: first task of the batch, and number of its tasks.
         order: task at each position, relative to the batch's first.
         gold: known label of each task or -1; empty if none is known.
         maximum, total: from `softmax_batch`.
+        logs, products: sums and products so far, shapes (BATCH,).
     """
-    logarithm, product = 0.0, 1.0
-    for b in range(size):
-        if not len(gold) or gold[start + order[start + b]] < 0:
-            logarithm += maximum[b]
-            product *= total[b]
-        if b % MAX_FACTORS == MAX_FACTORS - 1:
-            logarithm += math.log(product)
-            product = 1.0
-    return logarithm + math.log(product)
+    for b in range(size if len(gold) else 0):
+        if gold[start + order[start + b]] >= 0:
+            maximum[b], total[b] = 0.0, 1.0
+    for b in range(INDEX(size)):
+        logs[b] += maximum[b]
+        products[b] *= total[b]
+    if start // BATCH % MAX_FACTORS == MAX_FACTORS - 1:
+        for b in range(BATCH):
+            logs[b] += log_of_positive_number(products[b])
+            products[b] = 1.0
+
+
+@njit(nogil=True, fastmath=FAST, forceinline=True)
+def log_normalizer_sum(logs: Any, products: Any) -> float:
+    """Return the sum of log-normalizers from `add_log_normalizers`."""
+    total = 0.0
+    for b in range(BATCH):
+        total += logs[b] + log_of_positive_number(products[b])
+    return total
 
 
 @njit(nogil=True, fastmath={"nsz"}, forceinline=True)

@@ -16,12 +16,16 @@ from crowdveil.em.kernels.numba_loops.layout import BATCH, INDEX, PREFETCH_DISTA
 from crowdveil.em.kernels.numba_loops.special_functions import (
     FAST,
     LANE_STRIDE,
+    add_log_normalizers,
     log_normalizer_sum,
     set_gold_probabilities,
     softmax_batch,
     sum_gold_scores,
     write_posteriors,
 )
+
+ROWS_AHEAD = 32
+"""Reports between the one whose row is prefetched and the one that is added, where both are of one small block."""
 
 
 @cache
@@ -45,12 +49,8 @@ def compiled_coin_e_step(static_labels: int) -> Any:
             The sum of the logarithms of the normalizers, and the largest change of a posterior.
         """
         labels = static_labels if static_labels > 0 else len(initial)
-        lanes, maximum, total, inverse = (
-            np.zeros(labels * LANE_STRIDE),
-            np.empty(BATCH),
-            np.empty(BATCH),
-            np.empty(BATCH),
-        )
+        lanes, logs, products = np.zeros(labels * LANE_STRIDE), np.zeros(BATCH), np.ones(BATCH)
+        maximum, total, inverse = np.empty(BATCH), np.empty(BATCH), np.empty(BATCH)
         order, positions, lengths = layout
         likelihood, max_change, offset = 0.0, 0.0, INDEX(0)
         for start in range(0, len(order), BATCH):
@@ -61,13 +61,13 @@ def compiled_coin_e_step(static_labels: int) -> Any:
             if len(gold):
                 likelihood += sum_gold_scores(start, size, positions, gold, lanes)
             softmax_batch(lanes, labels, maximum, total, inverse)
-            likelihood += log_normalizer_sum(start, size, order, gold, maximum, total)
+            add_log_normalizers(start, size, order, gold, maximum, total, logs, products)
             if len(gold):
                 set_gold_probabilities(start, size, positions, gold, lanes, labels)
             max_change = max(max_change, write_posteriors(start, size, positions, lanes, posterior, labels))
             _add_posteriors_to_agreement(start, size, lengths, codes, offset, bits, lanes, interleaved)
             offset = after
-        return likelihood, max_change
+        return likelihood + log_normalizer_sum(logs, products), max_change
 
     return step
 
@@ -95,8 +95,8 @@ def add_other_vote_shares(pointers: Any, worker: Any, symbol: Any, weight: Any, 
 
     A report counts 0 where the weight of the others is at most `least`.
     """
-    symbols = sums.shape[1]
-    totals = np.zeros(symbols)
+    symbols, last = INDEX(sums.shape[1]), INDEX(len(worker) - 1)
+    totals, flat = np.zeros(symbols), sums.ravel()
     for task in range(len(pointers) - 1):
         first, stop, total = INDEX(pointers[task]), INDEX(pointers[task + 1]), 0.0
         totals[:] = 0.0
@@ -104,14 +104,16 @@ def add_other_vote_shares(pointers: Any, worker: Any, symbol: Any, weight: Any, 
             own = weight[INDEX(worker[report])]
             totals[INDEX(symbol[report])] += own
             total += own
+            ahead = min(report + INDEX(ROWS_AHEAD), last)
+            prefetch(flat, (INDEX(worker[ahead]) * symbols + INDEX(symbol[ahead])) * symbols)
         for report in range(first, stop if stop - first > 1 else first):
             own, sent = weight[INDEX(worker[report])], INDEX(symbol[report])
             if total - own <= least:
                 continue
-            share, row = 1 / (total - own), INDEX(worker[report]) * INDEX(symbols) + sent
+            share, row = 1 / (total - own), (INDEX(worker[report]) * symbols + sent) * symbols
             for k in range(symbols):
-                sums[row, k] += share * totals[k]
-            sums[row, sent] -= share * own
+                flat[row + k] += share * totals[k]
+            flat[row + sent] -= share * own
 
 
 @compile_with_numba()
