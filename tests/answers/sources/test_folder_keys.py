@@ -1,6 +1,7 @@
 """Keys of folders such as day=2026-01-01: columns that the files below do not have, or named as not read."""
 
 import os
+from dataclasses import replace
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import pyarrow.dataset as ds
 import pytest
 
 from crowdveil.answers.ingest.column_readers import ColumnNames
+from crowdveil.answers.ingest.mapped_codes import ReadingLimit
 from crowdveil.answers.reports import Reports
 from crowdveil.answers.sources.answer_source import open_source
 from crowdveil.answers.sources.location import Layout
@@ -226,6 +228,12 @@ def test_a_key_and_a_column_in_other_cases_are_one(tmp_path: Path, form: str, ke
     for given in (tmp_path / "answers", tmp_path / "answers" / f"{key}=v" / f"1.{form}"):
         with pytest.raises(ReportsError, match=r"the value of the folder's key.*worker w, in a folder worker=v"):
             read(given)
+
+    with open_source([str(tmp_path / "answers")]) as source:
+        limited = replace(source, limit=ReadingLimit(tmp_path, 1 << 26))
+        if form != "json":
+            with pytest.raises(ReportsError, match="the value of the folder's key"):
+                limited.read_columns_and_notes()
 
 
 @pytest.mark.parametrize("inner", ["worker=bob", "Worker=bob", "day=1/worker=Ann", "worker=__HIVE_DEFAULT_PARTITION__"])

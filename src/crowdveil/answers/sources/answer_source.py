@@ -338,7 +338,7 @@ class AnswerSource:
 
     def _read_plain_columns(self, progress: Progress | None) -> ReportColumns:
         names = self.layout.names
-        if self.is_single_file and not self.files[0].has_read_keys and self.limit is None:
+        if self.is_single_file and self.limit is None and not self.files[0].has_read_keys:
             file = self.files[0]
             if file.form == "text":
                 stated = self.layout.delimiter, progress, self.layout.encoding
