@@ -49,7 +49,8 @@ def _panel(axes: Axes, lines: Sequence[Result], bandwidth: float) -> None:
                 axes.annotate(_time_text(seconds[-1]), end, place, textcoords="offset points", ha="center", fontsize=9)
     sizes = sorted({line.answers for line in lines})
     reading = [reading_seconds(size, steps, bandwidth) for size in sizes]
-    axes.plot(sizes, reading, color=INK, ls=":", lw=1.6, label="reading each answer once a step")
+    label = "reading each answer once" + (" a step" if steps else "")
+    axes.plot(sizes, reading, color=INK, ls=":", lw=1.6, label=label)
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.margins(x=0.12, y=0.12)

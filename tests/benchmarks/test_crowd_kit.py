@@ -78,7 +78,7 @@ def test_a_result_can_be_kept(found: Comparison) -> None:
     assert 2 + len(found.results) == len(rows)
     assert all(row.count(" | ") == len(HEADINGS) - 1 for row in rows)
     assert picture == growth(found)
-    for name in ("crowd-kit", "crowdveil on numpy", "reading each answer once a step", "majority-vote"):
+    for name in ("crowd-kit", "crowdveil on numpy", "reading each answer once", "majority-vote"):
         assert name.encode() in picture
 
 
