@@ -127,16 +127,16 @@ def sort_by_counting(
     """
     if sizes[0] + sizes[1] > COUNTERS_PER_ROW * len(task) + FEW_COUNTERS:
         return None
-    ordered = _counted_by_task_and_column(task, worker, value, sizes[:2])
+    ordered = _counted_by_task(task, worker, value, sizes[:2])
     if not ordered.repeats or value.dtype.kind == "f":
         return None if ordered.repeats else ordered
     # Only pairs that are repeated are not in order of their values.
     column = worker.astype(np.int64) * sizes[2] + value
-    cells = _counted_by_task_and_column(task, column, value, (sizes[0], sizes[1] * sizes[2]))
+    cells = _counted_by_task(task, column, value, (sizes[0], sizes[1] * sizes[2]))
     return SortedColumns(cells.task, (cells.worker // sizes[2]).astype(np.int32), cells.value, True)
 
 
-def _counted_by_task_and_column(
+def _counted_by_task(
     task: NDArray[np.int32], column: NDArray[np.integer], value: NDArray[Any], sizes: tuple[int, int]
 ) -> SortedColumns:
     """Return rows by task and column, by two changes of a sparse matrix's format, each of which counts and is stable.

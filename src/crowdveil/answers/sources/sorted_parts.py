@@ -90,15 +90,13 @@ def _encode_names(columns: ReportColumns, options: ReadOptions) -> _Encoded:
     skipped, source = columns.no_answer_names, columns.source
     kept = np.flatnonzero(~skipped[:-1])
     counts = np.append(columns.value.counts[kept], 0 if skipped[-1] else columns.value.counts[-1])
-    value = _one_row_for_each_name(columns.value.names[kept], counts)
+    value = _row_of_each_name(columns.value.names[kept], counts)
     if options.merge_labels:
         known = () if options.alphabet is None else options.alphabet.names
         value = merge_spellings(value, known, counts[:-1])
     (tasks, task), (workers, worker), (alphabet, values) = results_or_all_errors(
-        lambda: encode_ids(_one_row_for_each_name(*_names_and_counts(columns.task)), options.tasks, "task", source),
-        lambda: encode_ids(
-            _one_row_for_each_name(*_names_and_counts(columns.worker)), options.workers, "worker", source
-        ),
+        lambda: encode_ids(_row_of_each_name(*_names_and_counts(columns.task)), options.tasks, "task", source),
+        lambda: encode_ids(_row_of_each_name(*_names_and_counts(columns.worker)), options.workers, "worker", source),
         lambda: options.encode_values(replace(columns, value=value)),
     )
     placed = np.zeros(len(skipped), dtype=values.dtype)
@@ -112,7 +110,7 @@ def _names_and_counts(column: CodedColumn) -> tuple[NDArray[Any], NDArray[np.int
     return column.names, column.counts
 
 
-def _one_row_for_each_name(names: NDArray[Any], counts: NDArray[np.int64]) -> CodedColumn:
+def _row_of_each_name(names: NDArray[Any], counts: NDArray[np.int64]) -> CodedColumn:
     """Return a column with one row for each name, and one without a name if some cells are empty."""
     codes = np.arange(len(names) + bool(counts[-1]), dtype=np.int32)
     codes[len(names) :] = MISSING

@@ -90,7 +90,7 @@ def append(
         raise ReportsError("answers are appended to a folder of encoded blocks", source=str(folder), hint=hint)
     with folder_errors(folder), _only_append(folder):
         manifest = read_manifest(folder / MANIFEST_FILE)
-        _refuse_other_than_plain_files(source, folder)
+        _refuse_collections(source, folder)
         inputs = encoded_files(source, folder)
         notes = check_new_inputs(source, folder, manifest.history, inputs)
         old, duplicates = Reports.open(folder), _policy_across(reading, manifest)
@@ -146,7 +146,7 @@ def _only_append(folder: Path) -> Iterator[None]:
         yield
 
 
-def _refuse_other_than_plain_files(source: AnswerSource, folder: Path) -> None:
+def _refuse_collections(source: AnswerSource, folder: Path) -> None:
     """Refuse a source without files, and a collection on either side, also one whose other files were moved away."""
     if not source.files:
         hint = "Give files; encode blocks and data sets by themselves."

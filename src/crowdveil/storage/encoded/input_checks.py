@@ -9,7 +9,7 @@ from crowdveil.answers.store_manifest import EncodedFile, History
 from crowdveil.errors import ReportsError
 from crowdveil.storage.encoded.inputs import SEVERAL
 
-SEPARATE = "Encode the answers to each question into blocks of their own"
+SEPARATE = "Encode the answers to each question into blocks of their own."
 
 
 def check_new_inputs(
@@ -62,15 +62,15 @@ def _refuse_other_question(
     if not known and not other:
         return ()
     if None in held or not held:
-        return (f"To which question the answers in {folder} are is not recorded; {SEPARATE.lower()}.",) if other else ()
+        return (f"To which question the answers in {folder} are is not recorded. {SEPARATE}",) if other else ()
     if None in given:
-        return (f"To which question the answers in {source.name} are is not known; {SEPARATE.lower()}.",)
+        return (f"To which question the answers in {source.name} are is not known. {SEPARATE}",)
     if other and SEVERAL not in known:
         raise ReportsError(
             f"the answers must be to the question of the blocks, {', '.join(map(repr, sorted(known)))}",
             source=source.name,
             examples=", ".join(repr(question) if question != SEVERAL else "several" for question in other),
-            hint=f"{SEPARATE}.",
+            hint=SEPARATE,
         )
     return ()
 
